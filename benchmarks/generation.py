@@ -14,7 +14,7 @@ from tui_transformer.generation.rules import Rules
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
-from tui_transformer.model.families.gpt2 import GPT2, Gpt2Config
+from tui_transformer.model.families.gpt2 import Gpt2Config
 
 LENGTHS = (32, 256, 768)
 """Tokens that are there before the measured ones."""
@@ -27,7 +27,7 @@ SETTINGS = Settings(greedy=True, max_new_tokens=1000)
 
 
 def main() -> None:
-    model = Model("gpt2", GPT2, Gpt2Config(), Weights(numpy_backend(), random_weights(0, 0.02)), None)
+    model = Model("gpt2", Gpt2Config(), Weights(numpy_backend(), random_weights(0, 0.02)), None)
     for length in LENGTHS:
         functions = {"token": _tokens(model, SETTINGS, length), "products": _products(model)}
         spent = interleaved(functions, repetitions(30))

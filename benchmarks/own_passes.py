@@ -15,7 +15,7 @@ from tui_transformer.engine.targets import every
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights, random_weights
 from tui_transformer.model import Model
-from tui_transformer.model.families.gpt2 import GPT2, Gpt2Config
+from tui_transformer.model.families.gpt2 import Gpt2Config
 
 EVERYTHING = 1 << 40
 """Bytes that may be kept."""
@@ -23,7 +23,7 @@ EVERYTHING = 1 << 40
 
 def gpt2() -> Model:
     """GPT-2's sizes, weights drawn as it was initialised."""
-    return Model("gpt2", GPT2, Gpt2Config(), Weights(numpy_backend(), random_weights(0, 0.02)), None)
+    return Model("gpt2", Gpt2Config(), Weights(numpy_backend(), random_weights(0, 0.02)), None)
 
 
 def decoder(tokens: int) -> Callable[[], Trace]:

@@ -1,6 +1,7 @@
 """Pictures of the explorer, taken from the running program: `python screenshots/take.py [--out FOLDER] [NAME…]`.
 
-Each scene is written as an SVG and a PNG. The PNG is drawn with DejaVu Sans Mono where it is installed.
+Each scene is written as an SVG and a PNG. The PNG is drawn with DejaVu Sans Mono where it is installed. The picture
+`browser` is the page of `serve` as a headless Chromium shows it; where there is none, it stays as it is.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,24 +98,44 @@ SCENES = {
 }
 KEYS = {"␣": "space"}
 
+BROWSER = "browser"
+"""The picture of a page, a PNG alone."""
+
+NAMES = (*SCENES, BROWSER)
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Take the scenes that are named, or all."""
     parser = argparse.ArgumentParser(description="Take pictures of the explorer.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"scenes: {', '.join(SCENES)}; all by default")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"scenes: {', '.join(NAMES)}; all by default")
     parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="where to write them")
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.names if name not in SCENES]
+    unknown = [name for name in options.names if name not in NAMES]
     if unknown:
-        parser.error(f"no scene is called {unknown[0]!r}: use {', '.join(SCENES)}")
+        parser.error(f"no scene is called {unknown[0]!r}: use {', '.join(NAMES)}")
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home:
         use_terminal(home)
         out = options.out.resolve()
         os.chdir(home)
-        for name in options.names or SCENES:
+        for name in options.names or (*SCENES, BROWSER):
+            if name == BROWSER:
+                take_browser(out / f"{name}.png")
+                continue
             write(out / name, asyncio.run(take(SCENES[name])))
             print(options.out / f"{name}.png")  # noqa: T201 - the answer of the command
+
+
+def take_browser(path: Path) -> None:
+    """Write the picture of the page of `serve`, where there is a browser to look at it."""
+    from browser import chromium
+    from served import picture
+
+    if chromium() is None:
+        print(f"{path.name} stays as it is: there is no Chromium", file=sys.stderr)  # noqa: T201 - of the command
+        return
+    path.write_bytes(asyncio.run(picture()))
+    print(path)  # noqa: T201 - the answer of the command
 
 
 def use_terminal(home: str) -> None:

@@ -44,3 +44,12 @@ class Reference:
     def table(self, kind: str) -> dict[str, np.ndarray[Any, Any]]:
         """The arrays whose keys are `kind/<name>`, by name."""
         return {key.partition("/")[2]: self.expected[key] for key in self.expected if key.startswith(f"{kind}/")}
+
+
+def check_same(again: Model, model: Model, ids: list[Any], last: str = "output.logits") -> None:
+    """The same weights to the bit; products of weights that lie otherwise in memory may be rounded otherwise."""
+    new, old = again.trace(ids=ids), model.trace(ids=ids)
+    for name in old.program.weights:
+        np.testing.assert_array_equal(new[name], old[name])
+    close = 1e-5 if old[last].dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(new[last], old[last], rtol=close, atol=close)

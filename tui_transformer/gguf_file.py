@@ -27,6 +27,9 @@ MOST_TENSORS, MOST_ENTRIES, MOST_AXES, DEEPEST = 1 << 16, 1 << 16, 8, 4
 LARGEST_HEADER = 1 << 27
 """Bytes in front of the data; a vocabulary of 256,000 tokens takes some 10 million."""
 
+MOST_VALUES = 1 << 22
+"""Texts and lists in all lists together; a vocabulary of 256,000 tokens has a million with its merges."""
+
 STRING, ARRAY, FLOAT32 = 8, 9, 6
 NUMBERS: Mapping[int, str] = {
     0: "<u1",
@@ -67,12 +70,16 @@ class GgufFile:
         metadata: Name → value; numbers, texts, lists of texts, arrays.
         tensors: Name → where it is.
         size: Bytes of the file.
+        begin: The first byte behind the header, where the first tensor is.
+        alignment: Every tensor begins at a multiple of so many bytes behind that.
     """
 
     path: Path
     metadata: Mapping[str, Any]
     tensors: Mapping[str, Entry]
     size: int
+    begin: int = 0
+    alignment: int = ALIGNMENT
 
     @property
     def architecture(self) -> str:
@@ -124,7 +131,7 @@ class _Bytes:
     """The bytes of a file in order, never more than it has."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
-        self.size, self.at, self._file = size, 0, file
+        self.size, self.at, self.values, self._file = size, 0, 0, file
 
     def take(self, count: int) -> bytes:
         if count > self.size - self.at:
@@ -139,6 +146,12 @@ class _Bytes:
 
     def number(self, form: str) -> Any:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def count_values(self, count: int) -> None:
+        """Count the values of a list, each of which takes memory of its own, however few bytes it has."""
+        self.values += count
+        if self.values > MOST_VALUES:
+            raise _DamageError(f"its lists have {self.values:,} texts and lists, and {MOST_VALUES:,} are read")
 
     def text(self) -> str:
         return self.take(self.number("<Q")).decode("utf-8", "replace")
@@ -162,7 +175,7 @@ def _read(path: Path, data: _Bytes) -> GgufFile:
     if len({name for name, *_ in listed}) < tensors:
         raise _DamageError("two tensors have one name")
     placed = {name: Entry(kind, shape, begin + offset) for name, shape, kind, offset in listed}
-    return GgufFile(path, metadata, placed, data.size)
+    return GgufFile(path, metadata, placed, data.size, begin, alignment)
 
 
 def _tensor(data: _Bytes) -> tuple[str, tuple[int, ...], int, int]:
@@ -170,8 +183,8 @@ def _tensor(data: _Bytes) -> tuple[str, tuple[int, ...], int, int]:
     if axes > MOST_AXES:
         raise _DamageError(f"tensor {name[:60]!r} has {axes:,} axes")
     shape = tuple(data.number("<Q") for _ in range(axes))[::-1]
-    if math.prod(shape) > data.size * 64:
-        raise _DamageError(f"tensor {name[:60]!r} has {math.prod(shape):,} numbers")
+    if max(math.prod(shape), *shape, 0) > data.size * 64:
+        raise _DamageError(f"tensor {name[:60]!r} is {' × '.join(map(str, shape))}")
     return name, shape, data.number("<I"), data.number("<Q")
 
 
@@ -194,5 +207,6 @@ def _array(data: _Bytes, depth: int) -> Any:
         return np.frombuffer(data.take(count * np.dtype(NUMBERS[kind]).itemsize), NUMBERS[kind])
     if kind == ARRAY and depth >= DEEPEST:
         raise _DamageError("lists are in lists in lists")
+    data.count_values(count)
     read: Callable[[], Any] = data.text if kind == STRING else lambda: _value(data, kind, depth + 1)
     return [read() for _ in range(count)]

@@ -30,6 +30,14 @@ def test_the_terms_sum_to_the_logit(folder, neurons):
     assert abs(attribution.remainder) < 1e-13 * max(1.0, sum(abs(term.value) for term in attribution.terms))
 
 
+@pytest.mark.parametrize("where", ["story", "copy", "encoder"])
+def test_the_first_word_of_the_vocabulary_has_terms_too(where):
+    trace = Model.load(where, dtype="float64", device="cpu").trace(ids=[5, 6, 7])
+    attribution = attribute(trace, 0)
+    assert attribution.logit == trace["output.logits"][-1, 0]
+    assert abs(attribution.remainder) < 1e-12
+
+
 def test_a_head_counts_what_its_rows_of_the_output_matrix_write():
     trace = traced("story")
     attribution = attribute(trace, 11, position=2)

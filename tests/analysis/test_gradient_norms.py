@@ -57,6 +57,7 @@ def test_the_stream_is_followed_from_the_embedding_on(trace, computed):
         ("encoder.11.self_attention.query.weight", "encoder.11"),
         ("embedding.tokens.weight", "embedding"),
         ("decoder.embedding.positions.weight", "decoder.embedding"),
+        ("decoder.3.scale", "decoder.3"),
         ("decoder.norm.bias", "decoder"),
         ("output.logits.weight", "output"),
     ],

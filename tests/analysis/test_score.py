@@ -9,7 +9,7 @@ import pytest
 
 from tui_transformer.analysis.score import score
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.loss import cross_entropy
+from tui_transformer.engine.gradient import cross_entropy
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model

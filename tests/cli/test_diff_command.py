@@ -27,7 +27,7 @@ def wrong(run: Run, tmp_path: Path) -> Path:
 def test_a_right_dump_is_the_same(run: Run, wrong: Path) -> None:
     ended = run("diff", "right.npz", "encoder", *SIZES)
     assert ended.code == 0
-    assert ended.out.splitlines()[-1] == "same: 23 arrays agree as far as rounding goes"
+    assert ended.out.splitlines()[-1] == "same: the 23 steps that were compared are the same, as far as rounding goes"
 
 
 def test_a_wrong_dump_is_told_what_to_mend(run: Run, wrong: Path) -> None:
@@ -121,3 +121,81 @@ def test_open_needs_a_terminal_and_one_dump(run):
     assert "the explorer needs a terminal" in run("diff", "dump.npz", "encoder", "--open").err
     ended = run("diff", "encoder", "--open")
     assert (ended.code, "name one of each" in ended.err) == (2, True)
+
+
+def rows(array: np.ndarray) -> str:
+    return "\n".join(" ".join(f"{x:.9g}" for x in row) for row in array) + "\n"
+
+
+def test_exit_codes_and_counts(run: Run, tmp_path: Path) -> None:
+    run("trace", "--out", "a.npz", "--model", "encoder", "--ids", "1,2,3")
+    with np.load(tmp_path / "a.npz") as archive:
+        logits = archive["output.logits"]
+    right, unknown = f"Tokens: [1, 2, 3]\nlogits:\n{rows(logits)}", "my matrix:\n1.5 2\n"
+    for text, code, said in (
+        (right, 0, "same: the step that was compared is the same"),
+        (right + unknown, 3, "not all compared: the step that was compared is the same"),
+        (right.replace("logits:", "Layer 0\nlogits:").replace("\n", "\n ") + "\n" + unknown, 3, "not all compared"),
+        (f"Tokens: [1, 2, 3]\nLayer 0\nlogits:\n{rows(3 * logits)}{unknown}", 1, "output.logits differs first"),
+    ):
+        (tmp_path / "run.log").write_text(text)
+        ended = run("diff", "run.log", "encoder")
+        assert (ended.code, said in ended.out) == (code, True), ended.out
+        report = json.loads(run("diff", "run.log", "encoder", "--format", "json").out)
+        assert report["compared"] == 1
+        assert report["unmatched"] == (["my matrix: no step of this name"] if unknown in text else [])
+    assert "not compared (no step of this name): my matrix" in ended.out
+
+
+def test_traces_of_which_one_holds_more_are_not_all_compared(run: Run) -> None:
+    run("trace", "--out", "a.npz", "--model", "encoder", "--ids", "1,2,3")
+    run("trace", "--out", "b.npz", "--model", "encoder", "--ids", "1,2,3", "--steps", "*.query")
+    ended = run("diff", "a.npz", "b.npz")
+    assert ended.code == 3
+    assert "not all compared: the 1 steps" in ended.out
+
+
+def test_the_plan_says_what_was_taken_for_what(run: Run, tmp_path: Path) -> None:
+    run("trace", "--out", "a.npz", "--model", "encoder", "--ids", "1,2,3", *SIZES)
+    with np.load(tmp_path / "a.npz") as archive:
+        query = archive["encoder.0.self_attention.query"]
+        text = (
+            f"Tokens: [1, 2, 3]\nd_model: 8\nLayer 1\nQ:\n{rows(query.transpose(1, 0, 2).reshape(3, -1))}odd:\n1.5 2\n"
+        )
+    (tmp_path / "run.log").write_text(text)
+    ended = run("diff", "run.log", "encoder", *SIZES, "--matched")
+    assert ended.code == 3
+    lines = [line.split("  ") for line in ended.out.splitlines()]
+    said = {line[0].strip(): [each.strip() for each in line[1:] if each.strip()] for line in lines}
+    assert said["Tokens"][1:] == ["input.ids", "the same"]
+    assert said["layer 1 Q"][1:] == ["encoder.0.self_attention.query", "axes are tokens × heads × d_k"]
+    assert said["layer 1 odd"][-1] == "not compared: no step of this name"
+    assert said["d_model"][-1] == "a setting"
+    plan = json.loads(run("diff", "run.log", "encoder", *SIZES, "--matched", "--format", "json").out)["matched"]
+    assert [each["theirs"] for each in plan] == ["Tokens", "d_model", "layer 1 Q", "layer 1 odd"]
+    assert plan[2] == {
+        "theirs": "layer 1 Q", "shape": [3, 8], "step": "encoder.0.self_attention.query",
+        "assumed": "axes are tokens × heads × d_k", "reason": None,
+    }  # fmt: skip
+
+
+def test_the_plan_is_shown_where_nothing_was_matched(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("odd:\n1.5 2\n")
+    ended = run("diff", "run.log", "encoder", "--matched")
+    assert ended.code == 1
+    assert "not compared: no step of this name" in ended.out
+
+
+def test_the_sentence_that_is_wrong_is_said(run: Run, tmp_path: Path) -> None:
+    run("trace", "--out", "a.npz", "--model", "encoder", "--ids", "1,2,3")
+    run("trace", "--out", "b.npz", "--model", "encoder", "--ids", "4,5")
+    text = ""
+    for i, (name, ids) in enumerate((("a", "1, 2, 3"), ("b", "4, 5"))):
+        with np.load(tmp_path / f"{name}.npz") as archive:
+            text += f"Tokens: [{ids}]\nlogits:\n{rows(archive['output.logits'] + 0.1 * i)}"
+    (tmp_path / "run.log").write_text(text)
+    ended = run("diff", "run.log", "encoder")
+    assert ended.code == 1
+    assert "sentence 2: output.logits differs first" in ended.out
+    report = json.loads(run("diff", "run.log", "encoder", "--format", "json").out)
+    assert (report["compared"], report["sentence"], report["first"]["step"]) == (2, 2, "output.logits")

@@ -9,6 +9,7 @@ from pathlib import Path
 from command_line import Run
 
 from tui_transformer.course import open_course
+from tui_transformer.course.progress import Progress, progress_path, write_progress
 
 SOLUTION = open_course().find("scores").solution.read_text(encoding="utf-8")
 
@@ -19,7 +20,10 @@ def test_an_exercise_from_its_start_to_the_end(run: Run, tmp_path: Path) -> None
     unwritten = run("exercise", "check", "scores")
     assert (unwritten.code, "is not written yet" in unwritten.out) == (1, True)
     Path("scores.py").write_text(SOLUTION, encoding="utf-8")
-    assert run("exercise", "check", "scores").code == 0
+    done = run("exercise", "check", "scores")
+    assert done.code == 0
+    assert " ".join(open_course().find("scores").learned.split()) in " ".join(done.out.split())
+    assert "1 of 15 done. Next comes mask: Mask\nbegin with: tui-transformer exercise start mask" in done.out
     listed = run("exercise", "list").out
     assert "1 of 15 done" in listed
     assert any("scores" in line and line.rstrip().endswith("done") for line in listed.splitlines())
@@ -48,11 +52,13 @@ def test_next_is_the_first_that_is_not_done(run: Run) -> None:
 def test_all_answers_of_a_folder_are_checked_and_nothing_is_recorded(run: Run, tmp_path: Path) -> None:
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna" / "scores.py").write_text(SOLUTION, encoding="utf-8")
+    (tmp_path / "anna" / "softmax.py").symlink_to("/dev/zero")
     ended = run("exercise", "check", "anna", "--all", "--json")
     answers = {each["exercise"]: each for each in json.loads(ended.out)}
     assert ended.code == 1
     assert [name for name, each in answers.items() if each["passed"]] == ["scores"]
     assert answers["mask"]["says"] == "mask.py is not there"
+    assert answers["softmax"]["says"].endswith("softmax.py: a link, not a file: name the file that it leads to")
     assert "0 of 15 done" in run("exercise").out
 
 
@@ -85,3 +91,49 @@ def test_wrong_usage_is_said(run: Run) -> None:
     missing = run("exercise", "check", "mask")
     assert missing.code == 1
     assert "tui-transformer exercise start mask" in missing.err
+
+
+def test_it_is_said_that_an_answer_has_all_rights_and_how_far_limits_go(run: Run, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "runs with all your rights" in " ".join(run("exercise", "check", "--help").out.split())
+    started = run("exercise", "start", "scores").err
+    assert "runs with all your rights" in started
+    assert "limits hold for each process of an answer alone" in started
+    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
+    ended = run("exercise", "check", "scores")
+    assert "limits hold for each process of an answer alone" in ended.err
+
+
+def test_what_an_answer_raises_is_no_escape_code_not_even_in_json(run: Run) -> None:
+    Path("scores.py").write_text("def scores(query, key):\n    raise ValueError('\\x1b[2J\\x9b2J')\n", encoding="utf-8")
+    for more in ((), ("--json",)):
+        out = run("exercise", "check", "scores", *more).out
+        assert "\x1b" not in out
+        assert "\x9b" not in out
+        assert "␛[2J\\x9b2J" in out.replace("\\\\", "\\")
+
+
+def test_the_course_ends_with_what_was_learned_and_what_comes_next(run: Run) -> None:
+    progress = Progress(frozenset(each.name for each in open_course().exercises if each.name != "scores"))
+    write_progress(progress_path(), "", progress)
+    assert "scores" in run("exercise", "next").out
+    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
+    for ended in (run("exercise", "check", "scores"), run("exercise", "next")):
+        assert "all 15 exercises are done" in ended.out
+        assert "You wrote a transformer" in ended.out
+        assert "tui-transformer diff run.npz" in ended.out
+        assert max(map(len, ended.out.splitlines())) <= 100
+        assert "Next comes" not in ended.out
+
+
+def test_after_the_last_comes_what_was_left_out(run: Run) -> None:
+    progress = Progress(frozenset(each.name for each in open_course().exercises[5:]))
+    write_progress(progress_path(), "", progress)
+    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
+    assert "Next comes tokenize: Tokenize" in run("exercise", "check", "scores").out
+
+
+def test_where_the_right_numbers_are_is_said(run: Run) -> None:
+    Path("scores.py").write_text("def scores(query, key):\n    return key\n", encoding="utf-8")
+    ended = run("exercise", "check", "scores")
+    assert "exercise hint scores; the right numbers: tui-transformer exercise open scores" in ended.out

@@ -22,7 +22,7 @@ def _run(environment: dict[str, str], *arguments: str, **more: object) -> subpro
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
 def test_a_signal_ends_a_trace_with_nothing_half_written(
     environment: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -55,13 +55,43 @@ def test_a_reader_that_leaves_is_no_error(environment: dict[str, str]) -> None:
     assert process.returncode == 128 + signal.SIGPIPE
 
 
-def test_a_full_disk_behind_standard_output_is_one_line(environment: dict[str, str]) -> None:
-    with Path("/dev/full").open("w", encoding="utf-8") as full:
-        ended = subprocess.run(
-            [*COMMAND, "show"], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+SAYS = [("answer",), ("--version",), ("--plain", "--model", "encoder")]
+
+
+@pytest.mark.parametrize("arguments", SAYS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")],
+    ids=["closed", "full"],
+)
+def test_standard_output_that_takes_nothing_is_one_line(environment, arguments, where, why) -> None:
+    line = f'exec "$@" </dev/null {where}'
+    ended = subprocess.run(
+        ["sh", "-c", line, "sh", *COMMAND, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.stderr == f"tui-transformer: standard output: cannot be written: {why}\n"
     assert ended.returncode == 1
-    assert ended.stderr == "tui-transformer: standard output: cannot be written: No space left on device\n"
+
+
+def test_standard_input_that_is_closed_has_no_texts(environment, tmp_path) -> None:
+    arguments = ("survey", "-", "--model", "story", "--measure", "entropy", "--out", str(tmp_path / "a.csv"))
+    line = 'exec "$@" <&-'
+    ended = subprocess.run(
+        ["sh", "-c", line, "sh", *COMMAND, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("tui-transformer: ")
+    assert "mistake" not in ended.stderr
+
+
+@pytest.mark.parametrize("streams", [">&-", "<&- >&- 2>&-"])
+def test_what_goes_to_a_file_is_written_whole_where_streams_are_closed(environment, tmp_path, streams) -> None:
+    line = f'exec "$@" {streams}'
+    arguments = ("show", "weights", "--model", "encoder", "--out", str(tmp_path / "a.csv"))
+    subprocess.run(["sh", "-c", line, "sh", *COMMAND, *arguments], env=environment, capture_output=True, check=True)
+    written = (tmp_path / "a.csv").read_text()
+    arguments = ("show", "weights", "--model", "encoder", "--format", "csv")
+    assert written == _run(environment, *arguments).stdout
 
 
 def test_output_is_utf_8_in_any_locale(environment: dict[str, str]) -> None:

@@ -60,7 +60,7 @@ def test_without_the_library_svg_alone_is_written(run, tmp_path, monkeypatch):
     [
         (("nothing.toml",), "nothing.toml"),
         (("nothing",), "no tour is named"),
-        (("dates", "--model", "question"), "is no step of question"),
+        (("dates", "--model", "question"), "leave out --model"),
         (("question", "--size", "10x5"), "is not COLUMNSxLINES"),
         (("question", "--size", "9999x9999"), "is not COLUMNSxLINES"),
         (("question", "--theme", "x"), "no theme is called"),

@@ -14,6 +14,7 @@ from typer.core import TyperGroup, TyperOption
 from typer.main import get_command
 
 from tui_transformer.cli.main import app
+from tui_transformer.errors import UsageError
 
 SAYS_THE_SAME_AGAIN = ("--version", "--help", "--show-completion", "--install-completion")
 
@@ -29,9 +30,10 @@ def commands(command: Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tu
             yield from commands(below, (*words, name))
 
 
+COMMANDS = dict(commands(get_command(app)))
 OPTIONS = [
     (words, option)
-    for words, command in commands(get_command(app))
+    for words, command in COMMANDS.items()
     for option in command.params
     if isinstance(option, TyperOption) and option.opts[0] not in SAYS_THE_SAME_AGAIN
 ]
@@ -75,17 +77,32 @@ ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("words", "option"), ONCE, ids=[called(*each) for each in ONCE])
+OF_COMMANDS = dict(reversed(ONCE))
+"""Of every command that has one, the first option of one value."""
+
+
+def twice(option: TyperOption) -> list[str]:
+    value = [] if option.is_flag else ["1"]
+    other = option.secondary_opts[0] if option.secondary_opts else option.opts[0]
+    return [option.opts[0], *value, other, *value]
+
+
+@pytest.mark.parametrize(("words", "option"), OF_COMMANDS.items(), ids=[called(*each) for each in OF_COMMANDS.items()])
 def test_an_option_of_one_value_is_refused_the_second_time(
     run: Run, words: tuple[str, ...], option: TyperOption
 ) -> None:
-    value = () if option.is_flag else ("1",)
-    other = option.secondary_opts[0] if option.secondary_opts else option.opts[0]
-    ended = run(*words, option.opts[0], *value, other, *value)
+    ended = run(*words, *twice(option))
     assert (ended.code, ended.out) == (2, "")
     assert len(ended.err.splitlines()) == 1
     assert option.opts[0] in ended.err
     assert "is given 2 times and has one value: give it once" in ended.err
+
+
+@pytest.mark.parametrize("words", OF_COMMANDS, ids=" ".join)
+def test_so_is_every_other_option_of_the_command(words: tuple[str, ...]) -> None:
+    for option in (option for of, option in ONCE if of == words):
+        with pytest.raises(UsageError, match=f"{option.opts[0]}.* is given 2 times and has one value: give it once"):
+            COMMANDS[words].parse_args(Context(COMMANDS[words]), twice(option))
 
 
 def test_options_of_lists_are_those_that_may_be_given_again() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib.util
 import shlex
 import signal
 import socket
@@ -12,41 +11,10 @@ import time
 import urllib.request
 
 import pytest
+from serving import needs_library, serving
 
 from tui_transformer.cli.commands.serve import Request
 from tui_transformer.cli.serve import explorer_command
-
-needs_library = pytest.mark.skipif(
-    importlib.util.find_spec("textual_serve") is None, reason="the extra serve is not installed"
-)
-APP = """
-import os, sys
-out = sys.stdout.buffer
-def say(text):
-    data = text.encode(); out.write(b"D" + len(data).to_bytes(4, "big") + data); out.flush()
-out.write(b"__GANGLION__\\n"); out.flush()
-say(f"{os.environ['COLUMNS']}x{os.environ['ROWS']}")
-while kind := sys.stdin.buffer.read(1):
-    data = sys.stdin.buffer.read(int.from_bytes(sys.stdin.buffer.read(4), "big"))
-    if b"quit" in data:
-        break
-    say(data.decode())
-"""
-
-
-@contextlib.asynccontextmanager
-async def serving(tmp_path, visitors=2):
-    from aiohttp.test_utils import TestClient, TestServer
-
-    from tui_transformer.cli.server import BoundedServer
-
-    path = tmp_path / "app.py"
-    path.write_text(APP)
-    server = BoundedServer(
-        shlex.join([sys.executable, str(path)]), "127.0.0.1", 8000, "http://127.0.0.1:8000", visitors
-    )
-    async with TestClient(TestServer(await server._make_app())) as client:
-        yield client, server
 
 
 @needs_library
@@ -167,6 +135,9 @@ def test_without_the_library_a_line_says_what_to_install(run, monkeypatch):
         (("--url", "javascript:alert(1)"), "is not an address"),
         (("--theme", "nothing"), "no theme is called"),
         (("--visitors", "0"), "--visitors"),
+        (("--files", "nowhere"), "no such folder"),
+        (("--idle", "-1"), "--idle"),
+        (("--idle", "nan"), "--idle"),
     ],
 )
 def test_what_cannot_be_served_is_said(run, arguments, says):
@@ -194,7 +165,8 @@ def test_the_explorer_itself_is_shown_to_a_visitor(environment):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, "-m", "tui_transformer", "serve", "--model", "question", "--port", str(port)], env=environment
+        [sys.executable, "-m", "tui_transformer", "serve", "--model", "question", "--no-token", "--port", str(port)],
+        env=environment,
     )
     try:
         until_served(f"http://127.0.0.1:{port}/")

@@ -11,7 +11,7 @@ from command_line import Run
 
 from tui_transformer.cli import main as cli
 from tui_transformer.explorer import run as explorer_run
-from tui_transformer.model.reading import Reading
+from tui_transformer.model.options import Reading
 
 ENCODER = ("--model", "encoder", "--vocab", "english")
 
@@ -24,6 +24,27 @@ def rows(run: Run, *arguments: str) -> list[str]:
 def test_a_sentence_has_its_begin_end_and_padding(run: Run) -> None:
     labels = rows(run, "--text", "the dog", "--bracket", "--pad-to", "6", *ENCODER)
     assert labels == ["[BOS]", "the", "dog", "[EOS]", "[PAD]", "[PAD]"]
+
+
+def test_a_sentence_that_is_cut_keeps_its_begin_and_end(run: Run) -> None:
+    arguments = ("--text", "the dog bites the cat", "--cut", "--bracket", *ENCODER)
+    assert rows(run, *arguments, "--max-length", "4") == ["[BOS]", "the", "dog", "[EOS]"]
+    assert rows(run, *arguments, "--pad-to", "5") == ["[BOS]", "the", "dog", "bites", "[EOS]"]
+    said = run("show", "tokens", *arguments, "--max-length", "4").err
+    assert said == "the sentence is cut: the model reads 4 tokens, 3 are left out\n"
+    both = ("--text", "the dog bites the cat", "--text", "the", "--cut", "--pad-to", "4", *ENCODER)
+    assert "reads 4 tokens, 1 are left out" in run("show", "tokens", *both).err
+
+
+def test_padding_is_not_counted_among_what_is_read(run: Run) -> None:
+    both = ("--text", "the dog bites the cat", "--text", "the dog", "--bracket", "--cut", "--pad-to", "4", *ENCODER)
+    assert rows(run, *both, "--item", "1") == ["[BOS]", "the", "dog", "[EOS]"]
+
+
+def test_a_sentence_that_is_patched_from_is_framed_like_the_other(run: Run) -> None:
+    arguments = ("patch", "0.output", "--text", "the dog bites", "--from-text", "the cat bites", "--rows", "4")
+    ended = run(*arguments, "--bracket", *ENCODER)  # row 4 is [EOS]: there is none without brackets
+    assert (ended.code, "5 × 8" in ended.out) == (0, True), ended.err
 
 
 @pytest.mark.parametrize(("item", "expected"), [("0", ["the", "dog", "bites"]), ("1", ["the", "cat", "[PAD]"])])

@@ -102,7 +102,7 @@ def test_a_weight_can_be_shown(run: Run) -> None:
     assert [row[0] for row in table[1:3]] == ["[UNK]", "the"]
 
 
-@pytest.mark.parametrize("suffix", ["txt", "json", "csv", "svg", "npz"])
+@pytest.mark.parametrize("suffix", ["txt", "json", "csv", "dat", "svg", "npz"])
 def test_a_file_gets_the_format_of_its_name(run: Run, tmp_path: Path, suffix: str) -> None:
     ended = run("show", "weights", "--head", "1", "--out", f"a.{suffix}")
     assert (ended.code, ended.out, ended.err) == (0, "", f"wrote a.{suffix}\n")
@@ -113,7 +113,7 @@ def test_a_file_gets_the_format_of_its_name(run: Run, tmp_path: Path, suffix: st
     elif suffix == "svg":
         assert ElementTree.fromstring(data).tag.endswith("svg")  # noqa: S314 - our own file
     else:
-        assert "waves" in data.decode()
+        assert ("query" if suffix == "dat" else "waves") in data.decode()
 
 
 def test_explain_gives_the_terms_and_both_values(run: Run) -> None:
@@ -173,3 +173,25 @@ def test_a_query_without_a_visible_key_has_a_weight_of_0_and_says_so(run: Run) -
     assert re.search(r"Σ e\^s +0  no key is visible", out)
     assert re.search(r"weight +0  not 0 ÷ 0 but 0", out)
     assert "stored      0\n" in out
+
+
+def test_the_matrices_of_all_heads_stand_below_each_other(run: Run) -> None:
+    arguments = ("--model", "encoder", "--d-model", "64", "--text", "the waves crashed")
+    out = run("show", "weights", "--head", "all", *arguments).out
+    alone = [run("show", "weights", "--head", str(head), *arguments).out for head in range(8)]
+    assert out == "\n".join(alone)
+    assert len({text.split("\n")[-2] for text in alone}) == 8
+    assert run("show", "tokens", "--head", "all", *arguments).out == run("show", "tokens", *arguments).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--head", "all", "--format", "csv"), "--format csv takes one matrix, and 8 match: name one head"),
+        (("--head", "all", "--explain", "0,0"), "--explain takes one matrix, and 8 match"),
+        (("--head", "both"), "--head: 'both' is no head: write a number from 0, or all"),
+    ],
+)
+def test_what_all_heads_cannot_be(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    ended = run("show", "encoder.0.self_attention.weights", *arguments)
+    assert (ended.code, says in ended.err) == (2, True), ended.err

@@ -8,10 +8,11 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import REFERENCES, Run
 
-from tui_transformer.model import local_models
+from tui_transformer.model import Model, local_models
 
 FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "cat", "sleeps", "the"]
@@ -83,3 +84,57 @@ def test_without_a_model_the_first_on_this_computer_is_taken(run: Run, folder: P
 def test_escape_sequences_of_sentences_do_not_reach_the_terminal(run: Run, folder: Path) -> None:
     ended = run("similar", "a \x1b[31mdog", "a cat", *model(folder))
     assert "\x1b" not in ended.out + ended.err
+
+
+@pytest.fixture
+def short(folder: Path) -> Path:
+    """The same, made for texts of six tokens, with positions for 32."""
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 6, "do_lower_case": False}))
+    return folder
+
+
+LONG = "the dog sleeps the cat sleeps a dog"
+FURTHER = "small reads up to 8 tokens, as asked: it was made for 6, as its folder says"
+
+
+def test_more_tokens_are_read_than_the_folder_says_where_that_is_asked_for(run: Run, short: Path) -> None:
+    refused = run("show", "pooled", "--text", LONG, *model(short))
+    told = "8 tokens, the limit is 6: use a shorter one, or --cut; --max-length reads up to 32"
+    assert (refused.code, told in refused.err) == (1, True)
+    ended = run("show", "pooled", "--text", LONG, "--max-length", "8", "--format", "json", *model(short))
+    assert (ended.code, ended.err) == (0, FURTHER + "\n")
+    ids = Model.load(short, max_length=8).encode(LONG).ids  # the table's rows, as they are
+    whole = Model.load(short, device="cpu", dtype="float64").trace(ids=ids)["pooled"]
+    np.testing.assert_allclose(json.loads(ended.out)["values"], [whole], atol=1e-12)
+
+
+def test_fewer_are_read_without_a_word(run: Run, short: Path) -> None:
+    ended = run("show", "tokens", "--text", LONG, "--max-length", "4", "--cut", *model(short))
+    assert ended.err == "the sentence is cut: the model reads 4 tokens, 4 are left out\n"
+
+
+def test_sentences_of_more_tokens_are_compared(run: Run, short: Path) -> None:
+    ended = run("similar", LONG, "a dog", "--max-length", "8", *model(short))
+    assert (ended.code, FURTHER in ended.err) == (0, True)
+
+
+@pytest.mark.parametrize(("most", "says"), [("33", "has positions for 32 tokens and no more"), ("0", "max_length 0")])
+def test_a_length_that_the_model_has_no_positions_for_is_refused(run: Run, short: Path, most: str, says: str) -> None:
+    ended = run("show", "tokens", "--text", "a dog", "--max-length", most, *model(short))
+    assert (ended.code, says in ended.err) == (2, True)
+
+
+def test_other_folders_keep_their_length(run: Run) -> None:
+    ended = run("show", "tokens", "--model", "question", "--max-length", "5")
+    assert (ended.code, "max_length: the sizes and weights of question" in ended.err) == (2, True)
+
+
+def test_the_explorer_says_so_too(run: Run, short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    ended = run("--plain", "--text", LONG, "--max-length", "8", *model(short))
+    assert ended.out.startswith(f"{FURTHER}.\n")
+
+
+def test_a_model_that_is_changed_still_reads_so_many(short: Path) -> None:
+    changed = Model.load(short, max_length=8).changed(dtype="float64")
+    assert (changed.most_tokens, changed.remarks) == (8, (FURTHER,))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import Run
+
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
 
 SENTENCE = "where did Zorro hide the xylophone ?"
 SAID = "2 of 7 words of the sentence are not in the vocabulary of question: Zorro, xylophone\n"
@@ -65,3 +70,93 @@ def test_texts_that_edits_and_means_are_made_of_are_counted_together(run: Run) -
     assert run(*known, "--edit", "0.output = mean(means.txt)").err == said.format("the texts of --edit")
     err = run(*known, "--edit", "0.output += 'the xylophone' - 'Zorro'").err
     assert "2 of 3 words of the texts of --edit are not in the vocabulary of question: xylophone, Zorro" in err
+
+
+ZEBRA = ("--model", "encoder", "--text", "the zebra crashed", "--dtype", "float64")
+
+
+def test_an_unknown_word_is_the_vector_0_where_that_is_asked_for(run: Run) -> None:
+    ended = run("show", "embedding.tokens", *ZEBRA, "--unknown", "zero", "--format", "json")
+    assert ended.err.endswith("encoder: zebra; their vectors are 0\n")
+    rows = np.array(json.loads(ended.out)["values"])
+    usual = np.array(json.loads(run("show", "embedding.tokens", *ZEBRA, "--format", "json").out)["values"])
+    assert np.abs(usual[1]).min() > 0
+    np.testing.assert_array_equal(rows, [usual[0], np.zeros(8), usual[2]])
+
+
+def test_its_position_is_added_to_it(run: Run) -> None:
+    steps = ("embedding.positions", "embedding.output")
+    shown = [
+        json.loads(run("show", step, *ZEBRA, "--unknown", "zero", "--format", "json").out)["values"] for step in steps
+    ]
+    assert shown[0][1] == shown[1][1]
+    assert shown[0][0] != shown[1][0]
+
+
+def test_a_cell_of_it_says_why_it_is_0(run: Run) -> None:
+    explained = run("show", "embedding.tokens", *ZEBRA, "--unknown", "zero", "--explain", "1,3").out
+    assert "an unknown word: its vector is 0" in explained
+    assert "· 0 = 0" in explained
+    assert "difference  0" in explained
+    known = run("show", "embedding.tokens", *ZEBRA, "--unknown", "zero", "--explain", "0,3").out
+    assert "unknown word" not in known
+
+
+def test_a_trace_has_it_and_its_gradient_does_not_reach_the_table(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "zero.npz"
+    arguments = (*ZEBRA, "--unknown", "zero", "--gradients", "--targets", "1,2,3")
+    assert run("trace", "--out", str(out), *arguments).code == 0
+    with np.load(out) as arrays:
+        assert np.abs(arrays["embedding.tokens"]).max(axis=1).tolist()[1] == 0
+        table = arrays["gradient/embedding.tokens.weight"]
+        assert (np.abs(table[[1, 3]]).max() > 0, np.abs(table[0]).max()) == (True, 0)
+
+
+def test_all_words_are_computed_alike_with_it_and_without(run: Run) -> None:
+    known = ("--model", "encoder", "--text", "the waves crashed", "--format", "json")
+    for step in ("output.logits", "embedding.tokens"):
+        assert (
+            json.loads(run("show", step, *known).out)["values"]
+            == (json.loads(run("show", step, *known, "--unknown", "zero").out)["values"])
+        )
+
+
+def test_an_unknown_word_is_a_mistake_where_that_is_asked_for(run: Run) -> None:
+    for command in (("show", "tokens"), ("answer",), ("trace", "--out", "a.npz")):
+        ended = run(*command, *ZEBRA, "--unknown", "error")
+        assert (ended.code, ended.out) == (1, "")
+        assert "1 of 3 words of the text is not in the vocabulary of encoder: zebra; --unknown token" in ended.err
+    assert run("show", "tokens", "--model", "encoder", "--text", "the waves", "--unknown", "error").code == 0
+
+
+def test_generation_and_both_sequences_follow_it() -> None:
+    model = Model.load("encoder-decoder", unknown="zero")
+    trace = model.trace("the zebra", decoder_text="zebra waves")
+    assert not trace["decoder.embedding.tokens"][1].any()
+    assert not trace["embedding.tokens"][1].any()
+    assert trace["decoder.embedding.tokens"][2].any()
+    again = model.changed(d_model=16)
+    assert (again.unknown, again.trace("zebra")["embedding.tokens"].any()) == ("zero", np.False_)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"where": "attention", "unknown": "zero"}, "no word is unknown to attention"),
+        ({"where": "encoder", "unknown": "nothing"}, "unknown words are read as token, zero, error"),
+    ],
+)
+def test_what_unknown_words_cannot_be_is_refused(given: dict[str, str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        Model.load(given["where"], unknown=given["unknown"])
+
+
+def test_a_pair_and_the_decoders_text_are_refused_too() -> None:
+    with pytest.raises(InputError, match="not in the vocabulary of encoder-decoder: zebra"):
+        Model.load("encoder-decoder", unknown="error").encode_target("zebra waves")
+
+
+def test_the_explorer_reads_them_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("go embedding.tokens\ndown\nexplain\n"))
+    ended = run("--plain", *ZEBRA, "--unknown", "zero")
+    assert "an unknown word: its vector is 0" in ended.out or "· 0 = 0" in ended.out, ended.out

@@ -9,6 +9,7 @@ import pytest
 
 from tui_transformer.course import check, open_course
 from tui_transformer.course.progress import Progress, read_progress, write_progress
+from tui_transformer.course.sources import Facts
 from tui_transformer.course.start import start, start_files
 from tui_transformer.errors import InputError, UsageError
 
@@ -43,7 +44,8 @@ def test_texts_are_translated_and_what_is_left_out_is_english(tmp_path: Path) ->
     assert german.model == english.model
     assert german.mistakes["in_bits"] == english.mistakes["in_bits"]
     verdict = check(german, german.wrong, function="summed")
-    assert (verdict.cause, verdict.says) == ("loss-sum", "Teile durch die Anzahl.")
+    assert verdict.cause == "loss-sum"
+    assert verdict.says.endswith(" Teile durch die Anzahl.")
 
 
 BROKEN = {
@@ -108,3 +110,43 @@ def test_damaged_progress_is_refused_and_left_as_it_is(tmp_path: Path, text: str
     with pytest.raises(InputError, match=r"course\.json"):
         read_progress(path, "")
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_every_exercise_says_what_was_learned_and_the_course_has_an_end() -> None:
+    assert all(len(each.learned) > 100 for each in OWN.exercises)
+    assert len({each.learned for each in OWN.exercises}) == 15
+    assert "transformer" in OWN.end
+
+
+def test_a_teachers_course_has_an_end_of_its_own_or_none(tmp_path: Path) -> None:
+    folder = of_a_teacher(tmp_path) / "1-wrong-by-how-much"
+    assert open_course(tmp_path).end == ""
+    (tmp_path / "course.toml").write_text('end = """\nWell\ndone.\n\nGo on."""', encoding="utf-8")
+    (tmp_path / "course.de.toml").write_text('end = "Fertig."', encoding="utf-8")
+    (folder / "de.toml").write_text('learned = "Gelernt."', encoding="utf-8")
+    english, german = (open_course(tmp_path, language) for language in ("en", "de"))
+    assert (english.end, german.end) == ("Well done.\nGo on.", "Fertig.")
+    assert german.exercises[0].learned == "Gelernt."
+    (tmp_path / "course.toml").write_text("end = 3", encoding="utf-8")
+    with pytest.raises(InputError, match=r"course\.toml: end is a text in quotes"):
+        open_course(tmp_path)
+
+
+def test_the_next_exercise_is_the_one_after_that_is_not_done() -> None:
+    names = [each.name for each in OWN.exercises]
+    assert OWN.left(set()) is OWN.exercises[0]
+    assert OWN.left({names[3]}, names[2]) is OWN.exercises[4]
+    assert OWN.left(set(names[1:]), names[-1]) is OWN.exercises[0]
+    assert OWN.left(set(names)) is None
+
+
+def test_rows_are_raised_as_the_exercise_says() -> None:
+    facts = Facts(OWN.find("softmax"))
+    plain = facts.given("decoder.0.self_attention.masked", facts.right.exact)
+    raised = facts.given({"raised": "decoder.0.self_attention.masked", "by": 7}, facts.right.exact)
+    assert raised.axes == plain.axes
+    assert (raised.value[:, ::2] == plain.value[:, ::2]).all()
+    assert (raised.value[:, 1::2] == plain.value[:, 1::2] + 7).all()
+    assert facts.step(OWN.find("softmax").inputs["masked"]) == "decoder.0.self_attention.masked"
+    with pytest.raises(InputError, match="by the number"):
+        facts.given({"raised": "decoder.0.self_attention.masked"}, facts.right.exact)

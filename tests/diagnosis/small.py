@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from small_inputs import read, sines, visible_of
 
 from tui_transformer.model import Model
 
@@ -41,13 +42,31 @@ class Small:
     def w(self, name: str) -> np.ndarray:
         if self.has("layer-repeated"):
             name = re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name)
+        if self.has("norms-exchanged"):
+            other = {"self_attention": "feed_forward", "feed_forward": "self_attention"}
+            name = re.sub(r"(\w+)(?=\.norm\.)", lambda at: other.get(at[1], at[1]), name)
         if self.has("weight-exchanged"):
             name = re.sub(r"\b(key|value)\.", lambda at: "value." if at[1] == "key" else "key.", name)
-        return self.weights[name].astype(self.dtype)
+        weight = self.weights[name].astype(self.dtype)
+        return self.bits(weight) if self.has("weights-bfloat16") else weight
 
     def keep(self, name: str, value: np.ndarray) -> np.ndarray:
+        if self.has("float16") and not name.endswith("output.logits"):
+            with np.errstate(over="ignore"):
+                value = value.astype(np.float16).astype(self.dtype)
+        if self.has("bfloat16"):
+            value = self.bits(value)
         self.kept[name] = value
         return value
+
+    def bits(self, x: np.ndarray, dropped: int = 16) -> np.ndarray:
+        """float32 with fewer bits."""
+        bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+        return ((bits + np.uint32(1 << (dropped - 1))) >> dropped << dropped).view(np.float32).astype(self.dtype)
+
+    def times(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """A product, in TF32 where that is on."""
+        return self.bits(x, 13) @ self.bits(y, 13) if self.has("tf32") else x @ y
 
     # Pieces
 
@@ -55,7 +74,9 @@ class Small:
         weight = self.w(f"{name}.weight")
         if self.has("weight-transposed") and name.endswith(".query"):
             weight = weight.T.reshape(weight.shape)
-        y = x @ weight
+        if self.has("sum-short"):
+            x, weight = x[:, :-1], weight[:-1]
+        y = self.times(x, weight)
         if f"{name}.bias" in self.weights and not self.has("bias-missing"):
             y = y + self.w(f"{name}.bias") * (2 if self.has("bias-twice") else 1)
         return y
@@ -70,24 +91,55 @@ class Small:
 
     def norm(self, x: np.ndarray, name: str) -> np.ndarray:
         epsilon = self.epsilon
+        if self.has("norm-missing"):
+            return x
         if self.has("norm-epsilon"):
             epsilon = 1e-3 if epsilon < 1e-4 else 1e-6
         if f"{name}.bias" in self.weights:
-            axis = -2 if self.has("norm-axis") else -1
-            mean = x.mean(axis, keepdims=True)
+            axis: Any = -2 if self.has("norm-axis") else None if self.has("norm-whole") else -1
+            mean = 0 if self.has("norm-kind") else x.mean(axis, keepdims=True)
             variance = x.var(axis, keepdims=True, ddof=1 if self.has("norm-variance") else 0)
+            if self.has("norm-sum"):
+                variance = variance * x.shape[-1]
+            if self.has("norm-kind"):
+                variance = (x * x).mean(-1, keepdims=True)
             y = (x - mean) / np.sqrt(variance + epsilon)
+            if self.has("norm-variance-divided"):
+                y = (x - mean) / (variance + epsilon)
+            if self.has("norm-division-missing"):
+                y = x - mean
             if self.has("norm-exchanged"):
                 return y * self.w(f"{name}.bias") + self.w(f"{name}.weight")
             if not self.has("norm-gamma-missing"):
                 y = y * self.w(f"{name}.weight")
             return y if self.has("norm-beta-missing") else y + self.w(f"{name}.bias")
-        y = x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon)
-        return y if self.has("norm-gamma-missing") else y * self.w(f"{name}.weight")
+        x = x - x.mean(-1, keepdims=True) if self.has("norm-kind") else x
+        squares = x * x
+        size = squares.sum(-1, keepdims=True) if self.has("norm-sum") else squares.mean(-1, keepdims=True)
+        y = x / (size + epsilon if self.has("norm-variance-divided") else np.sqrt(size + epsilon))
+        if self.has("norm-gamma-missing"):
+            return y
+        return y * (self.w(f"{name}.weight") + (1 if self.has("norm-gamma-offset") else 0))
 
     def softmax(self, s: np.ndarray) -> np.ndarray:
         axis = -2 if self.has("softmax-axis") else -3 if self.has("softmax-heads") else -1
         s = np.where(np.isneginf(s), -1e9, s) if axis == -3 else s
+        if self.has("softmax-overflow") or self.has("softmax-sum-missing"):
+            with np.errstate(all="ignore"):
+                e = np.exp(s)
+                return e if self.has("softmax-sum-missing") else e / e.sum(-1, keepdims=True)
+        if self.has("softmax-missing"):
+            return s
+        if self.has("softmax-exponential-missing"):
+            s = np.where(np.isneginf(s), 0, s)
+            return s / s.sum(-1, keepdims=True)
+        if self.has("softmax-base"):
+            s = s * np.log(2.0).astype(self.dtype)
+        if self.has("softmax-rescale-missing"):
+            running = np.maximum.accumulate(s, -1)
+            running = running[..., [min(j // 2 * 2 + 2, s.shape[-1]) - 1 for j in range(s.shape[-1])]]
+            e = np.exp(s - running)
+            return e / e.sum(-1, keepdims=True)
         top = s.max(axis, keepdims=True)
         e = np.exp(s - np.where(np.isfinite(top), top, 0))
         return e / e.sum(axis, keepdims=True)
@@ -98,8 +150,10 @@ class Small:
         if causal:
             ahead = 0 if self.has("mask-on-itself") else 2 if self.has("mask-shifted") else 1
             hide |= np.triu(np.ones((n, n), bool), ahead)
-        if self.has("mask-missing"):
+        if self.has("mask-missing") or self.has("mask-after-softmax"):
             return s
+        if self.has("mask-zero"):
+            return np.where(hide, 0.0, s).astype(self.dtype)
         if self.has("mask-flipped"):
             hide = np.tril(np.ones((n, n), bool), -1)
         if self.has("mask-finite"):
@@ -109,16 +163,43 @@ class Small:
     def rotate(self, x: np.ndarray, theta: float) -> np.ndarray:
         n, d = x.shape[-2:]
         theta = theta * 50 if self.has("rotary-theta") else theta
-        start = 1 if self.has("position-off-by-one") else 0
-        angles = (np.arange(n) + start)[:, None] / theta ** (2 * np.arange(d // 2) / d)
+        start = 1 if self.has("position-off-by-one") else -1 if self.has("position-before") else 0
+        exponent = np.arange(d // 2) / d if self.has("rotary-exponent") else 2 * np.arange(d // 2) / d
+        exponent = 2 * np.arange(d // 2) // d if self.has("rotary-integer") else exponent
+        exponent = 2 * np.arange(d // 2) / (d * self.heads) if self.has("rotary-width") else exponent
+        places = np.arange(len(x))[:, None] if self.has("rotary-axis") else np.arange(n) + start
+        angles = places[..., None] / theta**exponent
         cos, sin = np.cos(angles).astype(self.dtype), np.sin(angles).astype(self.dtype)
+        if self.has("rotary-missing"):
+            return x
+        if self.has("rotary-swapped"):
+            cos, sin = sin, cos
+        if self.has("rotary-direction"):
+            sin = -sin
         if self.has("rotary-interleaved"):
             even, odd = x[..., 0::2], x[..., 1::2]
             y = np.empty_like(x)
             y[..., 0::2], y[..., 1::2] = even * cos - odd * sin, odd * cos + even * sin
             return y
         a, b = x[..., : d // 2], x[..., d // 2 :]
-        return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+        return np.concatenate([a * cos - b * sin * (-1 if self.has("rotary-sign") else 1), b * cos + a * sin], -1)
+
+    def slipped(self, x: np.ndarray, part: str) -> np.ndarray:
+        """What is read of heads × tokens × d_k by wrong indices."""
+        h, n, w = x.shape
+        side = np.ascontiguousarray(x.transpose(1, 0, 2)).reshape(-1)
+        head, token, column = np.ogrid[:h, :n, :w]
+        if self.has(f"{part}-d-by-n"):  # n × d, as d × n
+            return side[(head * w + column) * n + token]
+        if self.has(f"{part}-head-d-by-n"):
+            return np.ascontiguousarray(x).reshape(h, w, n).transpose(0, 2, 1)
+        if self.has(f"{part}-row"):
+            return side[token * w + head * w + column]
+        if self.has(f"{part}-no-head"):
+            return side[token * h * w + 0 * head + column]
+        if self.has(f"{part}-not-multiplied"):
+            return side[token * h * w + head + column]
+        return x
 
     def attention(self, x: np.ndarray, at: str, causal: bool, visible: np.ndarray, theta: float | None) -> np.ndarray:
         keep = lambda name, value: self.keep(f"{at}.{name}", value)  # noqa: E731
@@ -129,14 +210,28 @@ class Small:
             q, k, v = (a.transpose(1, 0, 2).reshape(a.shape) for a in (q, k, v))
         if theta is not None:
             q, k = keep("query_rotated", self.rotate(q, theta)), keep("key_rotated", self.rotate(k, theta))
+        if theta is not None and self.has("rotary-values"):
+            v = self.rotate(v, theta)
+        q, k, v = (self.slipped(a, part) for a, part in ((q, "query"), (k, "key"), (v, "value")))
         share, width = self.heads // self.kv_heads, q.shape[-1]
         if share > 1:
             spread = (
                 (lambda a: np.tile(a, (share, 1, 1))) if self.has("keys-tiled") else (lambda a: np.repeat(a, share, 0))
             )
+            if self.has("keys-first"):
+                k, v = k[:1].repeat(self.kv_heads, 0), v[:1].repeat(self.kv_heads, 0)
             k, v = spread(k), spread(v)
-        s = keep("scores", k @ q.transpose(0, 2, 1) if self.has("scores-transposed") else q @ k.transpose(0, 2, 1))
+        if self.has("scores-transposed"):
+            q, k = k, q
+        columns = width - 1 if self.has("scores-short") else width
+        s = keep("scores", self.times(q[..., :columns], k[..., :columns].transpose(0, 2, 1)))
         factor = 1 / math.sqrt(width)
+        if self.has("scale-integer"):
+            factor = 1 / int(math.sqrt(width))
+        if self.has("scale-size"):
+            factor = 1 / math.sqrt(len(x))
+        if self.has("scale-multiplied"):
+            factor = math.sqrt(width)
         if self.has("scale-missing"):
             factor = 1.0
         if self.has("scale-d_model"):
@@ -150,12 +245,24 @@ class Small:
             s = keep("masked", s + np.where(hide, -10.0, 0) * factor)
         else:
             s = keep("scaled", s * factor)
-            s = keep("masked", self.mask(s, causal, visible))
+            s = self.mask(s, causal, visible)
+            s = s if self.has("mask-after-softmax") else keep("masked", s)
         a = keep("weights", self.softmax(s))
+        if self.has("softmax-logarithm"):
+            a = keep("weights", np.log(a))
+        if self.has("mask-after-softmax"):
+            a = keep("weights", np.where(np.triu(np.ones(a.shape[1:], bool), 1), 0, a))
         if self.has("dropout-on"):
             drop = np.random.default_rng(3).random(a.shape) < 0.1
             a = keep("weights", np.where(drop, 0, a / 0.9))
-        c = keep("context", (a.transpose(0, 2, 1) if self.has("attention-transposed") else a) @ v)
+        if self.has("softmax-twice"):
+            a = keep("weights", self.softmax(a))
+        c = self.times(a.transpose(0, 2, 1) if self.has("attention-transposed") else a, v)
+        if self.has("value-own-row"):
+            c = a.sum(-1, keepdims=True) * v
+        if self.has("context-short"):
+            c = a[..., :-1] @ v[..., :-1, :]
+        c = keep("context", c)
         if self.has("heads-order"):
             joined = c.reshape(x.shape[0], -1)
         elif self.has("heads-dealt"):
@@ -175,7 +282,7 @@ class Small:
         return {
             "relu": lambda: np.maximum(x, 0),
             "silu": lambda: x / (1 + np.exp(-x)),
-            "gelu": lambda: 0.5 * x * (1 + ERF(x / math.sqrt(2))),
+            "gelu": lambda: (0.5 * x * (1 + ERF(x / math.sqrt(2)))).astype(x.dtype),
             "gelu_tanh": lambda: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
         }[kind]()
 
@@ -185,7 +292,7 @@ class Small:
             gate = self.keep(f"{at}.gate", self.linear(x, f"{at}.gate"))
             gate, hidden = (hidden, gate) if self.has("gate-swapped") else (gate, hidden)
             active = self.keep(f"{at}.activation", self.activation(gate, kind))
-            active = self.keep(f"{at}.gated", active * hidden)
+            active = self.keep(f"{at}.gated", active if self.has("gate-missing") else active * hidden)
         else:
             active = self.keep(f"{at}.activation", self.activation(hidden, kind))
         out = self.linear(active, f"{at}.output")
@@ -201,21 +308,10 @@ class Small:
         else:
             y = f(x)
             source = self.entrance if self.has("residual-place") else x
+        source = 2 * source if self.has("residual-twice") else source
+        y = 0 * y if self.has("sublayer-missing") and at.endswith("feed_forward") else y
         residual = self.keep(f"{at}.residual", y if self.has("residual-missing") else source + y)
         return residual if place == "pre" else self.keep(f"{at}.norm", self.norm(residual, f"{at}.norm"))
-
-
-def sines(n: int, d: int, faults: frozenset[str]) -> np.ndarray:
-    pe = np.zeros((n, d))
-    start = 1 if "position-off-by-one" in faults else 0
-    for pos in range(n):
-        for j in range(d):
-            i = j // 2 if "position-halves" not in faults else j % (d // 2)
-            exponent = 2 * j / d if "position-exponent" in faults else 2 * i / d
-            angle = (pos + start) / (1000 if "position-base" in faults else 10000) ** exponent
-            cosine = j % 2 if "position-halves" not in faults else j >= d // 2
-            pe[pos, j] = math.cos(angle) if cosine else math.sin(angle)
-    return pe
 
 
 def weights_of(model: Model) -> Arrays:
@@ -228,7 +324,12 @@ def encoder(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), 
     c = model.config
     net = Small(weights_of(model), c, faults, c.heads, c.heads, c.norm_epsilon, dtype)
     scaled = c.scale_embedding != ("embedding-unscaled" in faults or "embedding-scaled" in faults)
-    x = net.w("embedding.tokens.weight")[ids] * (math.sqrt(c.d_model) if scaled else 1.0)
+    table = net.w("embedding.tokens.weight")
+    visible = visible_of(ids, c.pad_id)
+    ids = read(ids, faults, len(table))
+    table = table.T.reshape(table.shape) if "embedding-transposed" in faults else table
+    late = "embedding-scaled-late" in faults
+    x = table[ids] * np.asarray(math.sqrt(c.d_model) if scaled and not late else 1.0, dtype)
     x = net.keep("embedding.tokens", x)
     if c.positions != "none" and "position-missing" not in faults:
         if c.positions == "sinusoidal":
@@ -236,9 +337,8 @@ def encoder(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), 
         else:
             p = net.w("embedding.positions.weight")[np.arange(len(ids)) + (1 if "position-off-by-one" in faults else 0)]
         x = x + net.keep("embedding.positions", p)
-    x = net.keep("embedding.output", x)
-    visible = _visible(ids, c.pad_id)
-    for i in range(c.layers):
+    x = net.keep("embedding.output", x * np.asarray(math.sqrt(c.d_model) if late else 1.0, dtype))
+    for i in range(c.layers - (1 if "layer-missing" in faults else 0)):
         at = f"{c.stack}.{i}"
         net.entrance = x
         x = net.sublayer(
@@ -258,20 +358,11 @@ def encoder(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), 
         if "output.logits.weight" not in net.weights
         else net.w("output.logits.weight")
     )
-    logits = x @ table
+    logits = net.times(x, table)
     if "output.logits.bias" in net.weights:
         logits = logits + net.w("output.logits.bias")
     net.keep("output.logits", logits)
     return net.kept
-
-
-def _visible(ids: list[int], pad_id: int | None) -> np.ndarray:
-    visible = np.ones(len(ids), bool)
-    for i in reversed(range(len(ids))):
-        if ids[i] != pad_id:
-            break
-        visible[i] = False
-    return visible
 
 
 def llama(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), dtype: Any = np.float64) -> Arrays:
@@ -279,9 +370,10 @@ def llama(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), dt
     c = model.config
     net = Small(weights_of(model), c, faults, c.num_attention_heads, c.kv_heads, c.rms_norm_eps, dtype)
     theta = c.rope_parameters.rope_theta
-    x = net.keep("embedding.tokens", net.w("embedding.tokens.weight")[ids])
+    rows = net.w("embedding.tokens.weight")
+    x = net.keep("embedding.tokens", rows[read(ids, faults, len(rows))])
     visible = np.ones(len(ids), bool)
-    for i in range(c.num_hidden_layers):
+    for i in range(c.num_hidden_layers - (1 if "layer-missing" in faults else 0)):
         at = f"decoder.{i}"
         net.entrance = x
         x = net.sublayer(
@@ -300,5 +392,5 @@ def llama(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), dt
         if "output.logits.weight" not in net.weights
         else net.w("output.logits.weight")
     )
-    net.keep("output.logits", x @ table)
+    net.keep("output.logits", net.times(x, table))
     return net.kept

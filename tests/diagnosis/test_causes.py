@@ -112,13 +112,14 @@ SAID = {"heads-read": "heads-order", "softmax-heads": "softmax-axis", "mask-on-i
 
 UNSEEN = {("llama", "position-off-by-one")}
 """Scores depend on the distance alone: where all places are one more, only what is turned is another."""
+FEWER = [part for part in PARTS if part != "every step"]
 CASES = [
-    (name, fault, part)
-    for name, faults in OF.items()
-    for fault in faults
+    pytest.param(name, fault, part, marks=() if part in ("every step", FEWER[i % 3]) else pytest.mark.slow)
+    for i, (name, fault) in enumerate((name, fault) for name, faults in OF.items() for fault in faults)
     for part in PARTS
     if part == "every step" or (name, fault) not in UNSEEN
 ]
+"""Every mistake of a model in every step and in one of the other parts, which take turns; the rest is slow."""
 
 
 def diagnosed(name: str, fault: str, part: str) -> Diagnosis:
@@ -141,10 +142,14 @@ def test_a_right_dump_gives_nothing(name: str, part: str) -> None:
 
 
 NAMES = {"modules": MODULES, "TransformerLens": LENS, "ggml": GGML}
+WRITTEN = [
+    pytest.param(names, fault, marks=() if i % 3 == turn else pytest.mark.slow)
+    for i, fault in enumerate(["", *OF["llama"]])
+    for turn, names in enumerate(NAMES)
+]
 
 
-@pytest.mark.parametrize("names", NAMES)
-@pytest.mark.parametrize("fault", ["", *OF["llama"]])
+@pytest.mark.parametrize(("names", "fault"), WRITTEN)
 def test_the_planted_mistake_is_named_in_every_convention(names: str, fault: str) -> None:
     if fault == "position-off-by-one" and names == "modules":
         pytest.skip("no module leaves rotated queries")
@@ -194,16 +199,26 @@ def test_a_causal_mask_where_all_keys_are_visible_is_seen() -> None:
     assert first.cause == "mask-added", first
 
 
-@pytest.mark.parametrize(("shift", "cause"), [(1, None), (0, "label-shift"), (2, "label-shift")])
-def test_a_loss_of_labels_that_are_not_shifted_is_seen(shift: int, cause: str | None) -> None:
+@pytest.mark.parametrize(
+    ("shift", "cause", "says"),
+    [
+        (1, None, ""),
+        (0, "label-shift", "when labels are not shifted: "),
+        (2, "label-shift", "when labels are shifted twice: "),
+        (-1, "label-shift", "when labels are shifted the other way: "),
+    ],
+)
+def test_a_loss_of_labels_that_are_shifted_otherwise_is_seen(shift: int, cause: str | None, says: str) -> None:
     arrays = computed("pre")
-    scores = arrays["output.logits"].astype(np.float64)[: len(IDS) - shift]
-    shares = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
-    loss = -np.log(shares[np.arange(len(scores)), IDS[shift:]]).mean()
+    logits = arrays["output.logits"].astype(np.float64)
+    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    pairs = [(i, IDS[i + shift]) for i in range(len(IDS)) if 0 <= i + shift < len(IDS)]
+    loss = -np.mean([np.log(shares[i, label]) for i, label in pairs])
     dump = dumped({"logits": arrays["output.logits"], "loss": np.array(loss)})
     labels = {"labels": held("labels", np.array([IDS]), FLOAT32)}
     first = diagnose(Dump(dump.path, {**dump.tensors, **labels}), model_of("pre")).first
     assert (first and first.cause) == cause, first
+    assert first is None or f"It matches {says}" in first.says
 
 
 @pytest.mark.parametrize("part", ["every step", "weights"])
@@ -307,15 +322,23 @@ def shares(logits: np.ndarray, chosen: int, *, among: bool, largest: bool = True
 
 
 @pytest.mark.parametrize(
-    ("name", "chosen", "among"),
-    [(None, 2, True), ("experts-shares", 2, False), ("experts-count", 1, True), ("experts-count", 4, True)],
+    ("name", "chosen", "among", "largest"),
+    [
+        (None, 2, True, True),
+        ("experts-shares", 2, False, True),
+        ("experts-count", 1, True, True),
+        ("experts-count", 3, True, True),
+        ("experts-count", 4, True, True),
+        ("experts-smallest", 2, True, False),
+    ],
 )
-def test_experts_that_are_chosen_otherwise_are_seen(name: str | None, chosen: int, among: bool) -> None:
+def test_experts_that_are_chosen_otherwise_are_seen(name: str | None, chosen: int, among: bool, largest: bool) -> None:
     model = Model.load(REFERENCES / "mixtral")
     trace = model.trace(ids=IDS)
     at = "decoder.1.feed_forward"
     logits = np.array(trace[f"{at}.router"], np.float64)
-    arrays = {f"{at}.router": logits, f"{at}.expert_weights": shares(logits, chosen, among=among)}
+    weights = shares(logits, chosen, among=among, largest=largest)
+    arrays = {f"{at}.router": logits, f"{at}.expert_weights": weights}
     first = diagnose(dumped(arrays), model).first
     assert (first and first.cause) == name, first
 

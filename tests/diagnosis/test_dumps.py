@@ -111,7 +111,7 @@ def test_matrices_are_read_however_they_are_printed(text: str, tmp_path: Path) -
 
 def test_headings_of_layers_and_heads_count_for_those_after_them(tmp_path: Path) -> None:
     dump = numbers("== Layer 0 ==\nHead 1\nscores:\n1 2\n3 4\nlayer 1\nscores:\n5 6\n7 8\n", tmp_path)
-    assert list(dump.tensors) == ["Layer 0 scores Head 1", "layer 1 scores"]
+    assert list(dump.tensors) == ["layer 0 scores head 1", "layer 1 scores"]
 
 
 def test_a_heading_that_comes_again_is_counted(tmp_path: Path) -> None:

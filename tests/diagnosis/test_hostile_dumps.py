@@ -105,6 +105,22 @@ def test_broken_logs_of_llama_cpp(tmp_path, count):
     hold(count, check, content=damaged(CALLBACK.encode()))
 
 
+def test_a_tensor_of_llama_cpp_that_claims_more_numbers_than_memory_holds(tmp_path):
+    path = tmp_path / "eval.log"
+    rows = "  [ 1.0, 2.0, 3.0, ..., 4.0, 5.0, 6.0 ]\n" * 6
+    path.write_text(f"ggml_debug: foo = (f32) ADD(a{{1, 1}}, b{{1, 1}}) = {{100000, 100000, 1, 1}}\n{rows}")
+    with pytest.raises(InputError, match=r"eval\.log: foo: is of 10,000,000,000 numbers, of which its corners"):
+        open_dump(path)
+
+
+def test_a_log_of_llama_cpp_with_more_tensors_than_a_graph_has(tmp_path, monkeypatch):
+    monkeypatch.setattr("tui_transformer.diagnosis.dumps.llama_cpp.MOST", 2)
+    path = tmp_path / "eval.log"
+    path.write_text("".join(CALLBACK.replace("Qcur", f"Q{i}cur") for i in range(3)))
+    with pytest.raises(InputError, match=r"eval\.log: more than 2 tensors"):
+        open_dump(path)
+
+
 @COUNTS
 @pytest.mark.parametrize("name", ["x.npy", "x.bin", "x.f16", "x.bf16", "x.i64"])
 def test_single_files_of_numbers(tmp_path, name, count):

@@ -281,7 +281,7 @@ def test_own_names_are_said_in_a_file(tmp_path: Path) -> None:
     dump = dumped({"my_first": arrays[QUERY], "my_second": arrays[SCORES], "my_third": arrays[QUERY]})
     diagnosis = diagnose(dump, model_of("post"), own=read_map(path))
     assert [each.theirs for each in diagnosis.steps] == ["my_first", "my_second"]
-    assert diagnosis.unmatched == ("my_third",)
+    assert diagnosis.unmatched == ("my_third: no step of this name",)
 
 
 @pytest.mark.parametrize("text", ["my_first", "a = \n", '{"a": 3}'])

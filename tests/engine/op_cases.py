@@ -229,6 +229,10 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "context of a single group": lambda rng: grouped_context(rng, 1),
     "context of grouped heads": lambda rng: grouped_context(rng, 2),
     "embed": lambda rng: Case(ops.Embed(), (whole_numbers(rng, 3, ROWS), weight(rng, WORDS, MODEL))),
+    "embed with unknown words": lambda rng: Case(
+        ops.Embed(2.5, silent=1),
+        (Given(np.array([[1, 0, 2, 1]] * BATCH), differentiable=False), weight(rng, WORDS, MODEL)),
+    ),
     "embed scaled": lambda rng: Case(ops.Embed(2.5), (whole_numbers(rng, WORDS, ROWS), weight(rng, WORDS, MODEL))),
     "extend": lambda rng: Case(ops.Extend(), (normal(rng, HEADS, KEYS, WIDTH), normal(rng, HEADS, 2, WIDTH))),
     "gate": lambda rng: Case(ops.Gate(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),

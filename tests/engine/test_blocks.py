@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tui_transformer.engine import blocks
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.ops.gelu import Gelu
-from tui_transformer.engine.ops.layer_norm import LayerNorm
+from tui_transformer.engine.ops import base
+from tui_transformer.engine.ops.activations import Gelu
+from tui_transformer.engine.ops.norms import LayerNorm
 from tui_transformer.engine.ops.softmax import Softmax
 
 BACKEND = numpy_backend()
@@ -34,5 +34,5 @@ def test_blocks_give_the_same_bits_as_the_whole(op, inputs):
 
 
 def test_no_rows_are_no_work():
-    blocks.by_rows(BACKEND, lambda rows: None, np.empty((0, 4), np.float32))
+    base.by_rows(BACKEND, lambda rows: None, np.empty((0, 4), np.float32))
     assert Gelu().forward(BACKEND, np.empty((1, 0, 4), np.float32)).shape == (1, 0, 4)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tui_transformer.engine.by_program import by_program
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import Program, by_program
 
 
 def test_it_is_worked_out_once_for_each_program_and_what_else_is_given():

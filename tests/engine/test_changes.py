@@ -67,6 +67,18 @@ def test_windows_of_a_step_that_is_not_kept_have_the_changes(model):
     np.testing.assert_allclose(dropped["output.logits"], kept["output.logits"], atol=1e-12)
 
 
+@pytest.mark.parametrize("axis", [-3, -2, -1])
+def test_a_function_sees_all_its_cells_in_whatever_window_is_asked_for(model, axis):
+    name = "decoder.0.self_attention.weights"
+    change = Apply(name, function=lambda x: x - x.mean(axis=axis, keepdims=True))
+    kept, dropped = (model.trace(ids=IDS, budget=budget).edited([change]) for budget in (1 << 30, 0))
+    region = range(1, 3), range(2, 5), range(1, 4)
+    np.testing.assert_allclose(dropped.window(name, region), kept[name][1:3, 2:5, 1:4], atol=1e-15)
+    part = Apply(name, function=lambda x: x - x.mean(axis=axis, keepdims=True), rows=range(1, 4), columns=range(2))
+    kept, dropped = (model.trace(ids=IDS, budget=budget).edited([part]) for budget in (1 << 30, 0))
+    np.testing.assert_allclose(dropped.window(name, region), kept[name][1:3, 2:5, 1:4], atol=1e-15)
+
+
 def test_changes_add_up_in_order(trace):
     edited = trace.edited([Add("0.output", 1.0)]).edited([Scale("0.output", 2.0)])
     np.testing.assert_allclose(edited[STREAM], (trace[STREAM] + 1) * 2, atol=1e-12)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.op_cases import CASES
-from tui_transformer.engine.equation import equation_of
-from tui_transformer.engine.explanation import Value, Working
+from tui_transformer.engine.explanation import Value, Working, equation_of
 from tui_transformer.engine.spoken import spoken
 
 WORDS = ("no key is visible", "the row of padding", "not chosen")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.loss import cross_entropy
+from tui_transformer.engine.gradient import cross_entropy
 
 F64 = numpy_backend("float64")
 TARGETS = np.array([[2, -1, 0], [4, 3, -1]])

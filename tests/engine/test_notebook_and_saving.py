@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tui_transformer import Ablate, Metric, Model, attribute, circuits, figure, gradients
-from tui_transformer.engine.notebook import SIDE, heat_map
+from tui_transformer.engine.export import SIDE, heat_map
 from tui_transformer.errors import InputError, UsageError
 
 IDS = [2, 5, 3, 6]

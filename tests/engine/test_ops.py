@@ -262,6 +262,19 @@ def test_softmax_does_not_overflow():
     assert shares.tolist() == [[[0.5, 0.5, 0.0]]]
 
 
+@pytest.mark.parametrize("among_chosen", [True, False])
+def test_shares_of_experts_do_not_overflow(among_chosen):
+    op = ops.ExpertWeights(2, among_chosen=among_chosen)
+    shares = op.forward(F32, np.array([[[1e30, 1e30, -1e30]]], dtype=np.float32))
+    assert shares.tolist() == [[[0.5, 0.5, 0.0]]]
+
+
+def test_of_experts_with_equal_logits_the_first_are_chosen():
+    """As of many, which a sort that is not stable mixes."""
+    shares = ops.ExpertWeights(3).forward(F64, np.tile([1.0, 0.0], (1, 1, 32)))
+    assert np.flatnonzero(shares).tolist() == [0, 2, 4]
+
+
 @pytest.mark.parametrize("kind", ["scores", "context"])
 def test_grouped_heads_are_as_key_heads_repeated(kind, rng):
     case = CASES[f"{kind} of grouped heads"](rng)

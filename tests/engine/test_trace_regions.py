@@ -208,7 +208,7 @@ def test_changed_cells_pass_no_gradient_on(model, trace):
 
 
 def test_changes_on_a_device_are_as_on_the_cpu(model):
-    on_device = Model(model.name, model.family, model.config, Weights(strict_backend(), model.weights.read), None)
+    on_device = Model(model.name, model.config, Weights(strict_backend(), model.weights.read), None)
     cpu, device = (each.trace(ids=[IDS, IDS[::-1]]) for each in (model, on_device))
     for case, (change, _) in CASES.items():
         np.testing.assert_allclose(

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from textual import events
@@ -19,8 +19,8 @@ from textual.widgets import Input
 
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.main.parts import Parts
-from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.main.step_scene import StepScene
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.state.overlay import Shown
@@ -66,7 +66,8 @@ class Explorer:
 
     @property
     def view(self) -> ViewState:
-        return self.parts.explored.view
+        """How one looks, and the pane that has the keys."""
+        return replace(self.parts.explored.view, active=self.parts.panes.arrangement.active)
 
     @property
     def drawn(self) -> Shown:
@@ -74,10 +75,10 @@ class Explorer:
         return self.parts.panes.shown
 
     @property
-    def scene(self) -> Scene:
+    def scene(self) -> StepScene:
         """The matrix that is shown, and its cell."""
-        assert self.parts.explored.scene is not None
-        return self.parts.explored.scene
+        assert self.parts.explored.step is not None
+        return self.parts.explored.step
 
     @property
     def text(self) -> str:
@@ -114,6 +115,10 @@ class Explorer:
         await self._rest()
         self.app.screen._on_timer_update()
         await self._rest()
+        for _ in range(3):
+            if self.app.is_running and self.app.screen._layout_required:  # scroll bars came or went
+                self.app.screen._on_timer_update()
+                await self._rest()
         assert self.app.is_running, self.app._exception
 
     async def _rest(self) -> None:
@@ -147,11 +152,11 @@ class Explorer:
             if self.app.settled:
                 return
 
-    async def until(self, condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float | None = None) -> None:
         """Wait for a condition."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + (seconds or PATIENCE)
         while not condition():
-            assert time.monotonic() < end, f"waited {seconds} s in vain\n{self.text}\n{self._going_on}"
+            assert time.monotonic() < end, f"waited {seconds or PATIENCE} s in vain\n{self.text}\n{self._going_on}"
             await asyncio.sleep(0.005)
 
     @property
@@ -222,7 +227,6 @@ async def exploring(
     async with app.run_test(size=size, notifications=True) as pilot:
         explorer = Explorer(pilot, app)
         await explorer.until(lambda: len(app.screen_stack) > 1)
-        explorer.parts.presenter.details.soon = 0.001
         await explorer.settled()
         yield explorer
         assert not app.failures.told, list(app.failures.told.values())

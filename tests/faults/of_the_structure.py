@@ -20,7 +20,7 @@ OF_THE_STRUCTURE = (
         "../ARCHITECTURE.md",
         "`dispatch.py`: which reader",
         "`dispatching.py`: which reader",
-        f"{TESTS}::test_a_path_that_the_document_names_is_there[dispatching.py]",
+        f"{TESTS}::test_every_path_that_the_document_names_is_there",
     ),
     Fault(
         "a folder has no row",

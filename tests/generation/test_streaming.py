@@ -9,7 +9,7 @@ from reference import REFERENCES
 
 from tui_transformer.generation.streaming import TextStream
 from tui_transformer.model import Model
-from tui_transformer.text.words import WordTokenizer
+from tui_transformer.text.word_tokenizers import WordTokenizer
 
 
 def pieces(model: Model, text: str) -> list[str]:

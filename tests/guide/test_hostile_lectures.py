@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hostile import COUNTS, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
+from tui_transformer.errors import InputError
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import Stop
 
@@ -58,3 +60,20 @@ def test_broken_lectures(tmp_path, count):
         assert (again.stops[-1].title, again.stops[-1].text) == (NEW.title, NEW.text)
 
     hold(min(count, 1000), check, data=st.one_of(other_values(), damaged(WHOLE.encode())))
+
+
+@pytest.mark.parametrize(
+    "name", ["a." * 50_000 + "b = 1", "x = 1\n[" + '"a b" . ' * 50_000 + "c]", "x = {" + "a.'b'." * 9999 + "c = 1}"]
+)
+def test_a_name_of_very_many_parts_is_refused_before_it_is_read(tmp_path, name):
+    path = tmp_path / "lecture.toml"
+    path.write_text(name)
+    with pytest.raises(InputError, match=r"lecture\.toml: line [12] has a name of more than 32 parts"):
+        read_lecture(path)
+
+
+@pytest.mark.parametrize("fill", ['"', "'", "a", "a.", "a b. ", '"a', "-", " ."])
+def test_no_line_takes_long_to_be_looked_at(tmp_path, fill):
+    path = tmp_path / "lecture.toml"
+    path.write_text('title = "' + (fill * 1_000_000)[:1_000_000])
+    assert read_or_refused(lambda: read_lecture(path), path) is None

@@ -35,6 +35,7 @@ BY_CI = "`.ci/run` runs it in the source tree"
 EXPLORERS = ("tui-transformer exercise open scores",)
 """Commands that open the explorer, beside those without a command's name."""
 
+VECTORS = Path(__file__).parent.parent / "vectors" / "words.txt"
 MIXTRAL = Path(__file__).parent.parent / "references" / "mixtral"
 NEAR = Instead("tui-transformer similar 'old - the' --model question", "needs a model of sentences")
 
@@ -47,7 +48,9 @@ INSTEAD = {
     ),
     "tui-transformer experts": Instead(f"tui-transformer experts --model '{MIXTRAL}' --ids 5,6,7", "as above"),
     "tui-transformer serve": Instead(HAS_EXTRA.format("serve"), "goes on until it is ended"),
-    'tui-transformer similar "who did it ?" "the cat sleeps ."': NEAR,
+    'tui-transformer similar "king - man + woman" --vocab english --vectors tests/vectors/words.txt': Instead(
+        f"tui-transformer similar 'king - man + woman' --vocab english --vectors '{VECTORS}'", "runs in the repository"
+    ),
     'tui-transformer similar "a dog sleeps" "the cat is asleep" "stocks fell"': NEAR,
     "tui-transformer serve --model question --port 8000": Instead(
         HAS_EXTRA.format("serve"), "goes on until it is ended"

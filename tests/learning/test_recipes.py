@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.loss import cross_entropy
+from tui_transformer.engine.gradient import cross_entropy
 from tui_transformer.errors import UsageError
 from tui_transformer.learning.recipes import RECIPES, recipe
 from tui_transformer.learning.run import Run

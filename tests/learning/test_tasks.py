@@ -14,8 +14,8 @@ from tui_transformer.learning.data import Data, lines_of, read_data, vocabulary_
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import TASKS, task_of
 from tui_transformer.learning.tasks.masked_word import draw
-from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.dispatch import tokenizer_for
+from tui_transformer.text.files import read_lines
 from tui_transformer.text.vocabulary import Vocabulary
 
 

@@ -113,4 +113,4 @@ def test_a_padded_batch_gives_the_rows_of_its_sentences(checkpoint, tmp_path):
 def test_the_configuration_survives_being_written(checkpoint):
     config = checkpoint.model().config
     written = json.loads(json.dumps(config.to_json()))
-    assert checkpoint.model().family.read(written) == config
+    assert checkpoint.model().family.from_json(written) == config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,7 +12,6 @@ from reference import REFERENCES
 from tui_transformer.engine.ops import LayerNormByHead
 from tui_transformer.errors import InputError
 from tui_transformer.model.families import family_of
-from tui_transformer.model.families.settings import described
 from tui_transformer.model.score_biases import alibi_slopes
 from tui_transformer.model.sequence import Lengths
 
@@ -110,7 +110,7 @@ def settings_of(name: str) -> dict[str, object]:
 
 
 def read(raw):
-    return family_of(raw["model_type"]).read(raw)
+    return family_of(raw["model_type"]).from_json(raw)
 
 
 @pytest.mark.parametrize(("name", "changes", "message"), REFUSED)
@@ -142,6 +142,7 @@ def test_windows_without_a_list_of_kinds_are_where_the_family_has_them():
             "gemma3": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 7},
             "olmo3": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 5},
             "smollm3": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 4, "no_rope_layers": None},
+            "gpt_oss": {"layer_types": None, "sliding_window": 3, "num_hidden_layers": 5},
         }.items()
     }
     assert windows == {
@@ -149,11 +150,19 @@ def test_windows_without_a_list_of_kinds_are_where_the_family_has_them():
         "gemma3": [3, 3, 3, 3, 3, None, 3],
         "olmo3": [3, 3, 3, None, 3],
         "smollm3": [None] * 4,
+        "gpt_oss": [3, None, 3, None, 3],
     }
     with_windows = {"use_sliding_window": True, "sliding_window": 3, "num_hidden_layers": 4}
     raw = settings_of("smollm3") | with_windows | {"layer_types": None, "no_rope_layers": None}
     assert [layer.attention.window for layer in layers_of(raw)] == [None, None, None, 3]
     assert [layer.attention.rotary is None for layer in layers_of(raw)] == [False, False, False, True]
+
+
+def test_distances_of_falcon_are_divided_as_its_scores_are():
+    """The slopes of Press et al. (2022) for 4 heads, and √d_k: 32 columns ÷ 4 heads are 8."""
+    attention = layers_of(settings_of("falcon") | {"alibi": True})[0].attention
+    assert attention.rotary is None
+    assert attention.score_bias.slopes == pytest.approx([2.0**-power / math.sqrt(8) for power in (2, 4, 6, 8)])
 
 
 def test_a_model_of_texts_sees_keys_on_both_sides_of_half_a_window():
@@ -175,7 +184,10 @@ def test_layers_with_a_window_have_their_own_rotary_positions(name, old, full, s
     raw = settings_of(name) | old
     del raw["rope_parameters"]
     config = read(raw)
-    assert [config.rope_of(kind).rope_theta for kind in ("full_attention", "sliding_attention")] == [full, sliding]
+    assert [getattr(config.rope_parameters, kind).rope_theta for kind in ("full_attention", "sliding_attention")] == [
+        full,
+        sliding,
+    ]
 
 
 def test_old_scaling_is_that_of_the_layers_without_a_window():
@@ -216,7 +228,7 @@ def test_sublayers_are_side_by_side_where_the_file_says_so():
 
 def test_a_narrow_opt_is_projected_at_both_ends():
     raw = settings_of("opt") | {"word_embed_proj_dim": 16, "do_layer_norm_before": False}
-    program = described(read(raw), Lengths(3))
+    program = read(raw).program(Lengths(3))
     names = [step.name for step in program.steps]
     assert names[:4] == ["tokens", "embedding.tokens", "embedding.projected", "embedding.positions"]
     assert program.shape("embedding.tokens") == (3, 16)
@@ -227,7 +239,7 @@ def test_a_narrow_opt_is_projected_at_both_ends():
 @pytest.mark.parametrize("name", ["stablelm", "cohere"])
 def test_every_head_has_a_norm_of_its_own_where_the_file_says_so(name):
     raw = settings_of(name) | {"qk_layernorm": True, "use_qk_norm": True}
-    program = described(read(raw), Lengths(3))
+    program = read(raw).program(Lengths(3))
     assert [name for name in program.weights if "0.self_attention.key_norm" in name] == [
         f"decoder.0.self_attention.key_norm.{head}.weight" for head in range(2)
     ]
@@ -237,5 +249,5 @@ def test_every_head_has_a_norm_of_its_own_where_the_file_says_so(name):
 def test_internlm_3_is_llama_under_other_names_of_its_biases():
     raw = {key: value for key, value in settings_of("llama").items() if not key.endswith("_bias")}
     raw |= {"model_type": "internlm3", "qkv_bias": True, "bias": True}
-    weights = described(read(raw), Lengths(3)).weights
+    weights = read(raw).program(Lengths(3)).weights
     assert {f"decoder.0.{name}.bias" for name in ("self_attention.output", "feed_forward.gate")} <= weights.keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -69,3 +70,57 @@ def test_padding_of_a_vocabulary_without_a_word_for_it_is_hidden_by_the_mask() -
     assert batch.encodings[1].tokens[1].text == "[PAD]"
     weights = model.trace(ids=batch.ids, mask=batch.masks)["encoder.0.self_attention.weights"][1]
     assert (weights[..., 1] == 0).all()
+
+
+LONG = "the dog bites the cat and the bird"
+
+
+def test_a_sentence_that_is_cut_keeps_its_begin_and_end() -> None:
+    model = Model.load("encoder", vocabulary="english", max_length=5)
+    batch = batch_of(model, [model.encode(LONG, cut=True)], Framing(bracket=True), cut=True)
+    assert words(model, batch.ids[0]) == ["[BOS]", "the", "dog", "bites", "[EOS]"]
+    assert batch.encodings[0].cut == 5  # three by the model's length, two for begin and end
+
+
+def test_a_sentence_is_cut_to_the_length_that_it_is_padded_to(english: Model) -> None:
+    sentences = [english.encode(text) for text in (LONG, "the dog")]
+    batch = batch_of(english, sentences, Framing(bracket=True, pad_to=5), cut=True)
+    assert [words(english, ids) for ids in batch.ids] == [
+        ["[BOS]", "the", "dog", "bites", "[EOS]"],
+        ["[BOS]", "the", "dog", "[EOS]", "[PAD]"],
+    ]
+    assert [encoding.cut for encoding in batch.encodings] == [5, 0]
+    assert [batch.length(item) for item in (0, 1)] == [5, 4]
+    with pytest.raises(InputError, match=r"10 tokens are more than the 5 .* or --cut"):
+        batch_of(english, sentences, Framing(bracket=True, pad_to=5))
+
+
+def test_what_a_tokenizer_puts_around_a_sentence_is_kept() -> None:
+    model = Model.load(REFERENCES / "bert")
+    sentence = model.encode("the the the the the the")
+    assert words(model, sentence.ids)[::7] == ["[CLS]", "[SEP]"]
+    batch = batch_of(model, [sentence], Framing(pad_to=4), cut=True)
+    assert words(model, batch.ids[0]) == ["[CLS]", "the", "the", "[SEP]"]
+
+
+def test_the_second_sentence_of_a_pair_is_cut_with_its_segments() -> None:
+    model = Model.load(REFERENCES / "bert")
+    encoding = model.encode("the waves", pair="the shore")
+    assert words(model, encoding.ids) == ["[CLS]", "the", "wa", "##ves", "[SEP]", "the", "sh", "##ore", "[SEP]"]
+    (cut,) = batch_of(model, [encoding], Framing(pad_to=7), cut=True).encodings
+    assert words(model, cut.ids) == ["[CLS]", "the", "wa", "##ves", "[SEP]", "the", "[SEP]"]
+    assert cut.segments == (0, 0, 0, 0, 0, 1, 1)
+
+
+def test_a_pair_that_is_too_long_is_cut_where_it_is_asked() -> None:
+    model = Model.load(REFERENCES / "bert")
+    cut = model.encode("the waves", cut=True, pair="the shore " * 40)
+    assert len(cut.tokens) == model.most_tokens
+    assert words(model, cut.ids)[-1] == "[SEP]"
+    with pytest.raises(InputError, match="or --cut"):
+        model.encode("the waves", pair="the shore " * 40)
+
+
+def test_a_length_with_no_room_for_a_word_is_refused(english: Model) -> None:
+    with pytest.raises(InputError, match=r"2 tokens leave no room for a word beside \[BOS\] and \[EOS\]"):
+        batch_of(english, [english.encode(LONG)], Framing(bracket=True, pad_to=2), cut=True)

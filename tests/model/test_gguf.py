@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,9 @@ from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.generation.defaults import defaults_of
-from tui_transformer.gguf_file import read_gguf
+from tui_transformer.gguf_file import GgufFile, read_gguf
 from tui_transformer.model import Model
+from tui_transformer.model.gguf import settings as gguf_settings
 from tui_transformer.model.local_models import find_model, local_models
 
 gguf = pytest.importorskip("gguf")
@@ -249,7 +251,7 @@ def test_models_of_ollama_and_llama_cpp_are_found(tmp_path, monkeypatch):
     write_gguf(tmp_path / "m.gguf", "llama").rename(blob)
     shutil.copy(blob, cache / "small-Q4.gguf")
     layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"}
-    manifest.write_text(json.dumps({"layers": [{"mediaType": "x"}, layer]}))
+    manifest.write_text(json.dumps({"layers": [{"mediaType": "x", "digest": f"sha256:{0:064}"}, layer]}))
     (manifest.parent / "broken").write_text("{")
     (manifest.parent / "outside").write_text(json.dumps({"layers": [layer | {"digest": "sha256:../../x"}]}))
     monkeypatch.setenv("OLLAMA_MODELS", str(store))
@@ -331,3 +333,35 @@ def test_gpt_oss_from_ollama_gives_the_logits_of_the_checkpoint(tmp_path):
     writer.close()
     trace = Model.load(tmp_path / "ollama.gguf", dtype="float64").trace(ids=IDS)
     np.testing.assert_allclose(trace["output.logits"], own["output.logits"], atol=2e-6)
+
+
+def test_a_model_whose_tensors_overlap_is_not_opened(tmp_path):
+    path = tmp_path / "model.gguf"
+    data = bytearray(write_gguf(path, "llama").read_bytes())
+    file = read_gguf(path)
+    (name, first), (after, second), *_ = sorted(file.tensors.items(), key=lambda item: item[1].start)
+    at = data.index(after.encode()) + len(after.encode()) + 4 + 8 * len(second.shape) + 4
+    assert struct.unpack_from("<Q", data, at) == (second.start - file.begin,)
+    struct.pack_into("<Q", data, at, first.start - file.begin)
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=rf"model\.gguf: tensor {name} overlaps tensor {after}") as caught:
+        Model.load(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "marks"),
+    [
+        ("gemma3", "wwwwwfwwwwwfww"),
+        ("olmo2", "wwwfwwwfwwwfww"),
+        ("gpt_oss", "wfwfwfwfwfwfwf"),
+        ("cohere2", "wwwfwwwfwwwfww"),
+        ("exaone4", "wwwfwwwfwwwfww"),
+        ("modern_bert", "fwwfwwfwwfwwfw"),
+    ],
+)
+def test_layers_see_all_keys_where_their_architecture_says_so_and_the_file_nothing(settings, marks):
+    file = GgufFile(Path("m.gguf"), {"general.architecture": settings.replace("_", "-")}, {}, 0)
+    raw = {"num_hidden_layers": len(marks), "hidden_size": 64, "num_attention_heads": 4, "sliding_window": 3}
+    kinds = getattr(gguf_settings, settings)(file, raw)["layer_types"]
+    assert kinds == [{"w": "sliding_attention", "f": "full_attention"}[mark] for mark in marks]

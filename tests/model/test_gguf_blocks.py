@@ -10,8 +10,8 @@ import pytest
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model import Model
-from tui_transformer.model.gguf_blocks import FORMATS
-from tui_transformer.model.gguf_tensors import KINDS, Placed, open_gguf
+from tui_transformer.model.gguf.blocks import FORMATS
+from tui_transformer.model.gguf.tensors import KINDS, Placed, open_gguf
 
 gguf = pytest.importorskip("gguf")
 from gguf_files import write_gguf  # noqa: E402 - needs the library

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
+from tui_transformer import gguf_file
+from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import NUMBERS, read_gguf
 from tui_transformer.model import Model
+from tui_transformer.model.gguf.tensors import check_places
 from tui_transformer.model.word_vectors import read_vectors
 from tui_transformer.text.vocabulary import parse_vocabulary
 
@@ -70,6 +74,74 @@ def test_a_header_of_a_gguf_file_takes_bounded_memory(tmp_path):
     with path.open("wb") as file:
         file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + value(9, struct.pack("<IQ", 0, size - 100)))
         file.truncate(size)
+    assert read_or_refused(lambda: read_gguf(path), path) is None
+
+
+TEXTS_OF_A_LIST = struct.pack("<IQ", 8, 600) + bytes(8 * 600)
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        [struct.pack("<IQ", 8, 1001) + bytes(8 * 1001)],
+        [struct.pack("<IQ", 9, 1001) + struct.pack("<IQ", 8, 0) * 1001],
+        [struct.pack("<IQ", 9, 2) + 2 * TEXTS_OF_A_LIST],
+        2 * [TEXTS_OF_A_LIST],
+    ],
+    ids=["texts", "lists", "texts in lists", "two lists"],
+)
+def test_very_many_empty_values_are_refused(tmp_path, monkeypatch, lists):
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(lists)) + b"".join(value(9, each) for each in lists))
+    assert read_gguf(path)
+    path.write_bytes(path.read_bytes() + b" ")
+    monkeypatch.setattr(gguf_file, "MOST_VALUES", 1000)
+    with pytest.raises(InputError, match=r"model\.gguf: .* its lists have 1,[0-9]+ texts and lists"):
+        read_gguf(path)
+
+
+def shaped(path: Path, *tensors: tuple[str, int, int], begin: int = 0, more: int = 0, alignment: int = 32) -> Path:
+    """A file of tensors of F32, each a name, so many numbers and the byte at which it begins."""
+    data = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), 2)
+    data += value(8, text("llama"), "general.architecture")
+    data += value(4, struct.pack("<I", alignment), "general.alignment")
+    for name, count, start in tensors:
+        data += text(name) + struct.pack("<IQIQ", 1, count, 0, start + begin)
+    data += bytes(-len(data) % alignment + begin)
+    end = max(start + 4 * count for _, count, start in tensors)
+    path.write_bytes(data + bytes(end + more))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ((64, {}), None),
+        ((96, {"alignment": 64}), None),
+        ((64, {"more": 31}), None),
+        ((60, {}), "first overlaps tensor second"),
+        ((0, {}), "first overlaps tensor second"),
+        ((96, {}), "first, 16, fills 64 of the 96 bytes"),
+        ((64, {"more": 32}), "second, 16, fills 64 of the 96 bytes"),
+        ((64, {"begin": 32}), "32 bytes between its header and its first tensor"),
+    ],
+)
+def test_tensors_that_overlap_or_do_not_fill_their_place_are_refused_by_name(tmp_path, second, said):
+    start, more = second
+    path = shaped(tmp_path / "model.gguf", ("first", 16, 0), ("second", 16, start), **more)
+    file = read_gguf(path)
+    if said is None:
+        assert check_places(file) is None
+        return
+    with pytest.raises(InputError, match=rf"model\.gguf: .*{said}"):
+        check_places(file)
+
+
+@pytest.mark.parametrize("shape", [(0, 1 << 63), (1 << 63, 0), (0, (1 << 64) - 1)])
+def test_a_tensor_of_no_numbers_and_an_impossible_axis_is_refused(tmp_path, shape):
+    path = tmp_path / "model.gguf"
+    data = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + text("t") + struct.pack("<IQQIQ", 2, *shape, 0, 0)
+    path.write_bytes(data + bytes(64))
     assert read_or_refused(lambda: read_gguf(path), path) is None
 
 

@@ -7,7 +7,7 @@ import json
 from hostile import COUNTS, as_json, changed, damaged, hold
 from hypothesis import strategies as st
 
-from tui_transformer.model.gguf_stores import MODEL_LAYER, stored_models
+from tui_transformer.model.local_models import MODEL_LAYER, stored_models
 
 DIGEST = "ab" * 32
 MANIFEST = {

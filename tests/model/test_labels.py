@@ -99,7 +99,7 @@ def test_a_discriminator_says_of_every_token_whether_it_was_replaced():
     np.testing.assert_allclose(trace["output.probabilities"], 1 / (1 + np.exp(-wanted)), atol=1e-12)
     assert trace.program.axes("output.logits")[-1].words == ("replaced",)
     assert model.unread == ()
-    assert model.family.read(model.config.to_json()).to_json() == model.config.to_json()
+    assert model.family.from_json(model.config.to_json()).to_json() == model.config.to_json()
 
 
 def test_a_discriminator_without_its_head_is_an_encoder(tmp_path):

@@ -49,9 +49,9 @@ def package(folder, tmp_path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("name", ["carrying_package", "carrying-package"])
 def test_a_package_carries_a_checkpoint(package, name):
-    assert find_model(name) == LocalModel(name, "package", package / "data" / "small")
+    assert find_model(name) == LocalModel("carrying_package", "package", package / "data" / "small")
     model = Model.load(name, device="cpu")
-    assert (model.name, model.changed(dtype="float64").name) == (name, name)
+    assert {model.name, model.changed(dtype="float64").name} == {"carrying_package"}
     assert np.array_equal(logits(name), logits("encoder"))
     assert "carrying_package" not in sys.modules
 

@@ -29,7 +29,7 @@ def test_without_a_window_it_computes_what_llama_computes(tmp_path, window):
 
 
 def test_biases_are_no_setting_of_it(tmp_path):
-    assert model_of(tmp_path, attention_bias=True).config.biased == frozenset()
+    assert model_of(tmp_path, attention_bias=True).config.attention().bias == frozenset()
 
 
 @pytest.mark.parametrize("window", [1, 3, 7, 8])

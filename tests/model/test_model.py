@@ -7,7 +7,6 @@ import pytest
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.families.vanilla import VANILLA
 from tui_transformer.model.sequence import Lengths
 
 TEXT = "The waves crashed forcefully against the shore!"
@@ -227,7 +226,7 @@ def test_programs_are_made_once_for_a_length():
     model = Model.load("encoder", device="cpu")
     assert model.program(5) is model.program(5)
     assert model.program(6).shape("tokens") == (6,)
-    assert VANILLA.program(model.config, Lengths(5)).names == model.program(5).names
+    assert model.config.program(Lengths(5)).names == model.program(5).names
 
 
 def test_programs_of_two_sequences_are_made_once_for_both_lengths():

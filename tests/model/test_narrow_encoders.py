@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from reference import REFERENCES, with_settings
+from reference import REFERENCES, check_same, with_settings
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -60,7 +60,7 @@ def test_an_albert_is_saved_and_loaded_again(tmp_path):
     model = loaded(REFERENCES / "albert")
     model.save(tmp_path / "saved")
     again = loaded(tmp_path / "saved")
-    assert np.array_equal(again.trace(ids=IDS)["output.logits"], model.trace(ids=IDS)["output.logits"])
+    check_same(again, model, IDS)
 
 
 def test_all_layers_of_an_mpnet_read_one_table_of_biases():

@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.model.packed_formats import MisfitError, awq, gptq
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 RNG = np.random.default_rng(11)
@@ -168,6 +169,7 @@ WAYS: dict[str, tuple[dict[str, Any], Callable[[int, int], Made]]] = {
         of_gptq(4, ordered=True, less=0),
     ),
     "awq": ({"quant_method": "awq", "bits": 4, "group_size": 16, "version": "gemm"}, of_awq),
+    "awq, groups unsaid": ({"quant_method": "awq", "bits": 4, "version": "gemm"}, of_awq),
     "integers": (compressed("pack-quantized"), whole(4, zero=False)),
     "integers, zeros": (compressed("pack-quantized", 8), whole(8, zero=True)),
     "integers of a byte": (compressed("int-quantized", 8), bytes_alone),
@@ -260,6 +262,7 @@ def test_experts_of_gpt_oss_in_blocks_are_those_of_the_plain_file(tmp_path):
         (compressed("pack-quantized", 3), "num_bits"),
         (compressed("float-quantized") | {"transform_config": {"config_groups": {"R1": {}}}}, "transform_config"),
         ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "quant_algo 'W4A8_AWQ' is not read"),
+        ({"quant_method": "gptq", "bits": 4.0}, "bits 4.0 is not read"),
         ("4 bits", "no table of settings"),
     ],
 )
@@ -280,6 +283,89 @@ def test_a_quantized_weight_that_lacks_a_part_is_named(tmp_path):
     (folder / "config.json").write_text(json.dumps(config | said))
     with pytest.raises(InputError, match=r"down_proj|gate_proj|q_proj|o_proj|k_proj"):
         Model.load(folder).trace(ids=IDS).compute()
+
+
+@pytest.mark.parametrize("group", [0, -2, -128, "128", 8.0, True, None, [8]])
+@pytest.mark.parametrize(("method", "key"), [("gptq", "group_size"), ("awq", "group_size"), ("awq", "q_group_size")])
+def test_a_size_of_groups_that_is_none_is_refused_by_name(group, method, key, tmp_path):
+    shutil.copytree(REFERENCES / "llama", tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    said = {"quant_method": method, "bits": 4, key: group}
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config | {"quantization_config": said}))
+    with pytest.raises(InputError, match=rf"config\.json: quantization_config: {key} .* is no size"):
+        Model.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("group", [1, 4, 7, 9, 12, 15, 17, 24, 32, 128, 1 << 40, -1, "unsaid"])
+@pytest.mark.parametrize("way", ["gptq", "gptq, in any order", "awq"])
+def test_a_size_of_groups_other_than_that_of_the_scales_is_refused(group, way, tmp_path):
+    folder, _ = folders(way, tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    if group == "unsaid":
+        del config["quantization_config"]["group_size"]
+    else:
+        config["quantization_config"]["group_size"] = group
+    (folder / "config.json").write_text(json.dumps(config))
+    if way == "awq" and group == "unsaid":
+        assert Model.load(folder)
+        return
+    with pytest.raises(InputError, match=r"_proj.*: its .*group_size"):
+        Model.load(folder)
+
+
+def test_one_group_of_all_inputs_is_read_as_such():
+    tensors = {".qweight": (8, 16), ".qzeros": (1, 2), ".scales": (1, 16)}
+    numbers = {
+        end: RNG.integers(-9, 9, shape).astype("i4") if end != ".scales" else np.ones(shape, "f4")
+        for end, shape in tensors.items()
+    }
+    one, same = gptq(4, -1, less_one=True), gptq(4, 64, less_one=True)
+    assert one.shape(tensors) == same.shape(tensors) == (16, 64)
+    assert np.array_equal(one.numbers(numbers), same.numbers(numbers))
+    assert np.array_equal(one.numbers(numbers), gptq(4, None, less_one=True).numbers(numbers))
+
+
+@pytest.mark.parametrize("wrong", [-1, 1 << 20])
+def test_an_input_of_no_group_is_refused(wrong, tmp_path):
+    folder, _ = folders("gptq, in any order", tmp_path)
+    path = folder / "model.safetensors"
+    raw = bytearray(path.read_bytes())
+    header = json.loads(raw[8 : (begin := 8 + int.from_bytes(raw[:8], "little"))])
+    at = begin + header["model.layers.0.self_attn.q_proj.g_idx"]["data_offsets"][0]
+    raw[at : at + 4] = wrong.to_bytes(4, "little", signed=True)
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=r"q_proj.*: its g_idx names groups"):
+        Model.load(folder).trace(ids=IDS).compute()
+
+
+@pytest.mark.parametrize(
+    ("end", "shape"),
+    [(".scales", (3, 16)), (".scales", (4, 15)), (".scales", (4,)), (".qzeros", (3, 2)), (".g_idx", (31,))],
+)
+def test_tensors_of_other_groups_are_refused_in_words(end, shape):
+    shapes = {".qweight": (4, 16), ".qzeros": (4, 2), ".scales": (4, 16), ".g_idx": (32,)}
+    assert gptq(4, 8, less_one=True).shape(shapes) == (16, 32)
+    with pytest.raises(MisfitError, match=r"scales are|zeros are|g_idx is"):
+        gptq(4, 8, less_one=True).shape(shapes | {end: shape})
+
+
+def test_groups_of_awq_divide_the_inputs():
+    with pytest.raises(MisfitError, match="no whole groups"):
+        awq(12).shape({".qweight": (32, 2), ".qzeros": (3, 2), ".scales": (3, 16)})
+
+
+@pytest.mark.parametrize(("group", "fits"), [(16, True), (15, False), (8, False), (-1, False)])
+def test_groups_of_packed_integers_have_the_size_that_is_said(group, fits, tmp_path):
+    folder, _ = folders("integers", tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    weights = {"num_bits": 4, "strategy": "group", "group_size": group}
+    config["quantization_config"]["config_groups"]["group_0"]["weights"] = weights
+    (folder / "config.json").write_text(json.dumps(config))
+    if fits:
+        assert Model.load(folder)
+        return
+    with pytest.raises(InputError, match=r"_proj.*: its scales are .* group_size is"):
+        Model.load(folder)
 
 
 @COUNTS

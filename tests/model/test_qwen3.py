@@ -7,7 +7,7 @@ import pytest
 from decoders import LLAMA, frequencies, llama_logits, llama_tensors, load, logits
 
 from tui_transformer.model import Model
-from tui_transformer.model.families.qwen3 import Qwen3Config
+from tui_transformer.model.families.qwen import Qwen3Config
 
 RAW = {"model_type": "qwen3", **LLAMA}
 

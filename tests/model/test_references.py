@@ -71,4 +71,4 @@ def test_cells_of_every_step_are_explained(checkpoint):
 def test_the_configuration_survives_being_written(checkpoint):
     model = checkpoint.model()
     written = json.loads(json.dumps(model.config.to_json()))
-    assert model.family.read(written).to_json() == model.config.to_json()
+    assert model.family.from_json(written).to_json() == model.config.to_json()

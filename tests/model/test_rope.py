@@ -75,24 +75,26 @@ def test_yarn_that_is_not_truncated_by_null_has_the_bounds_as_they_are():
 @pytest.mark.parametrize("changes", [{"head_dim": 8}, {"head_dim": None}, {"rotary_pct": None}])
 def test_gpt_neox_has_heads_as_wide_as_its_states_give(changes):
     config = SIZES | {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}}
-    assert family_of("gpt_neox").read(config | {"head_dim": 16}).head_width == 16
+    assert family_of("gpt_neox").from_json(config | {"head_dim": 16}).head_width == 16
     with pytest.raises(UsageError, match=next(iter(changes))):
-        family_of("gpt_neox").read(config | changes)
+        family_of("gpt_neox").from_json(config | changes)
 
 
 @pytest.mark.parametrize("family", ["glm", "glm4", "nemotron", "phi", "stablelm"])
 def test_a_part_of_a_head_that_is_null_is_refused_where_a_part_is_turned(family):
-    family_of(family).read(GROUPED | {"rope_parameters": {"rope_type": "default"}})
+    family_of(family).from_json(GROUPED | {"rope_parameters": {"rope_type": "default"}})
     with pytest.raises(UsageError, match="partial_rotary_factor is null"):
-        family_of(family).read(GROUPED | {"rope_parameters": {"rope_type": "default"}, "partial_rotary_factor": None})
+        family_of(family).from_json(
+            GROUPED | {"rope_parameters": {"rope_type": "default"}, "partial_rotary_factor": None}
+        )
 
 
 @pytest.mark.parametrize("rope", [YARN, {"rope_type": "dynamic", "factor": 2.0}], ids=["yarn", "dynamic"])
 def test_mixtral_is_scaled_by_a_width_of_heads_that_the_file_says(rope):
-    assert family_of("mixtral").read(GROUPED | {"rope_parameters": rope, "head_dim": 8}).head_width == 8
-    assert family_of("mixtral").read(GROUPED | {"rope_parameters": LLAMA3}).head_width == 16
+    assert family_of("mixtral").from_json(GROUPED | {"rope_parameters": rope, "head_dim": 8}).head_width == 8
+    assert family_of("mixtral").from_json(GROUPED | {"rope_parameters": LLAMA3}).head_width == 16
     with pytest.raises(UsageError, match="head_dim is missing"):
-        family_of("mixtral").read(GROUPED | {"rope_parameters": rope})
+        family_of("mixtral").from_json(GROUPED | {"rope_parameters": rope})
 
 
 def test_layers_of_a_kind_may_have_settings_of_their_own():
@@ -168,14 +170,14 @@ def test_longrope_that_cannot_be_is_refused_by_name(changes, named):
 def test_old_names_of_longrope_are_read_in_phi3(kind):
     scaling = {"type": kind, "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
     raw = SIZES | {"rope_scaling": scaling, "original_max_position_embeddings": 32, "max_position_embeddings": 64}
-    rope = family_of("phi3").read(raw).rope_parameters
+    rope = family_of("phi3").from_json(raw).rope_parameters
     assert (rope.rope_type, rope.original_max_position_embeddings, rope.factor) == ("longrope", 32, 2.0)
 
 
 @pytest.mark.parametrize("kind", ["linear", "dynamic", "llama3", "ntk", None, 5])
 def test_other_scalings_are_refused_in_phi3(kind):
     with pytest.raises(UsageError, match="rope_type"):
-        family_of("phi3").read(SIZES | {"rope_scaling": {"type": kind, "factor": 2.0}})
+        family_of("phi3").from_json(SIZES | {"rope_scaling": {"type": kind, "factor": 2.0}})
 
 
 def model_of(folder: Path, **scaling: object) -> Model:

@@ -95,7 +95,7 @@ def test_the_pooler_of_the_layers_is_left_out_in_silence(tmp_path):
     folder = written(tmp_path, ["Pooling"], **{"1_Pooling": {FLAGS[2]: True}})
     tensors = load_file(folder / "model.safetensors") | {"pooler.dense.weight": np.ones((32, 32), "f4")}
     save_file(tensors, folder / "model.safetensors")
-    assert load(folder).unread_said is None
+    assert not load(folder).unread
 
 
 def expected(states: np.ndarray, flag: str) -> np.ndarray:
@@ -333,5 +333,5 @@ def test_the_real_package_makes_the_vectors_of_its_library():
 
 def test_a_folder_without_modules_is_none():
     assert sentence_modules(REFERENCES / "bert") is None
-    assert checkpoint.read_config(FOLDER)[1].sentence is not None
+    assert checkpoint.read_config(FOLDER).sentence is not None
     assert load_file(FOLDER / "2_Dense" / "model.safetensors").keys() == {"linear.weight", "linear.bias"}

@@ -9,7 +9,8 @@ from tui_transformer.engine import keep
 from tui_transformer.engine.backend import Gpu
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.config import LARGEST_SIZE, MOST_LAYERS, Config
+from tui_transformer.model.checks import LARGEST_SIZE, MOST_LAYERS
+from tui_transformer.model.config import Config
 
 REFUSED = [
     ({"d_model": 0}, "d_model 0 is not a whole number from 1"),

@@ -11,7 +11,7 @@ from reference import REFERENCES
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.model import Model
-from tui_transformer.model.unread import unread, unread_said
+from tui_transformer.model.fitting import unread, unread_said
 
 FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
 
@@ -30,13 +30,16 @@ def test_everything_of_the_references_is_read(family):
 
 
 def test_a_built_in_model_has_nothing_unread():
-    assert Model.load("encoder").unread_said is None
+    assert unread_said("encoder", Model.load("encoder").unread) is None
 
 
 def test_a_tensor_that_no_step_reads_is_named(tmp_path):
     model = with_tensors(tmp_path, "bert", bert__pooler__dense__weight=np.ones((32, 32), "f4"))
     assert model.unread == ("bert.pooler.dense.weight",)
-    assert model.unread_said == f"{model.name}: nothing here reads a tensor of the file: bert.pooler.dense.weight"
+    assert (
+        unread_said(model.name, model.unread)
+        == f"{model.name}: nothing here reads a tensor of the file: bert.pooler.dense.weight"
+    )
 
 
 @pytest.mark.parametrize(

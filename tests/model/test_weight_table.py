@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tui_transformer.model.weight_table import Part, WeightTable, cut, halves_of_pairs, of_every_group
+from tui_transformer.model.weight_table import Part, WeightTable, cut, halves_of_pairs, of_every_head
 
-CONFIG = SimpleNamespace(heads=2, groups=2, width=4, tied=False)
+CONFIG = SimpleNamespace(num_attention_heads=2, width=4, tied=False)
 NAMES = frozenset({"model.layers.3.attn.weight", "model.layers.3.attn.bias"})
 QUERY = "decoder.3.self_attention.query.weight"
 
@@ -29,12 +29,11 @@ def test_parts_side_by_side_are_cut_by_their_sizes():
         weight(Part("model.layers.{}.attn", cut(0, lambda _: (4, 2))), tensor)
 
 
-def test_heads_of_every_group_are_gathered():
-    tensor = np.arange(2 * 4 * 3.0).reshape(8, 3)  # two groups of q, q, k, v, each one row
-    take = of_every_group(0, -2, lambda config: config.groups, lambda _: 4)
-    np.testing.assert_array_equal(weight(Part("model.layers.{}.attn", take), tensor), tensor[[0, 1, 4, 5]].T)
-    take = of_every_group(3, 1, lambda config: config.groups, lambda _: 4)
-    np.testing.assert_array_equal(weight(Part("model.layers.{}.attn", take), tensor), tensor[[3, 7]].T)
+def test_rows_of_every_head_are_gathered():
+    tensor = np.arange(2 * 3 * 3.0).reshape(6, 3)  # two heads of q, k, v, each one row
+    for place, rows in enumerate(([0, 3], [1, 4], [2, 5])):
+        part = Part("model.layers.{}.attn", of_every_head(place))
+        np.testing.assert_array_equal(weight(part, tensor), tensor[rows].T)
 
 
 def test_pairs_become_halves():

@@ -134,10 +134,10 @@ def test_files_are_closed_with_the_model(folder):
 )
 def test_no_family_reads_the_mapping(family):
     """A part taken of a tensor is a view of where it lies, so that nothing but `WeightsFile` touches the file."""
-    kind, config = read_config(REFERENCES / family)
-    config, tensors = fit(kind, config, open_tensors(REFERENCES / family))
-    program = kind.program(config, Lengths(1, 1))
-    for place in stored_weights(tensors, kind, config, program).places.values():
+    config = read_config(REFERENCES / family)
+    config, tensors = fit(config, open_tensors(REFERENCES / family))
+    program = config.program(Lengths(1, 1))
+    for place in stored_weights(tensors, config, program).places.values():
         tensor = tensors.find(place.name)
         whole = tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), (tensor.stop - tensor.start,))
         whole = whole.view("<u2" if tensor.kind in ("F16", "BF16") else "<f8" if tensor.kind == "F64" else "<f4")

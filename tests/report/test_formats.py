@@ -14,7 +14,7 @@ import pytest
 from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.report import as_csv, as_json, as_svg, explained, text
+from tui_transformer.report import as_csv, as_json, as_points, as_svg, explained, text
 from tui_transformer.report.export import SUFFIXES, export
 from tui_transformer.report.text import EVERYTHING, Page
 from tui_transformer.text.display import cells, visible
@@ -192,3 +192,11 @@ def test_a_value_that_was_not_computed_says_how_it_was_set(edit: Change, said: s
     assert "(set by an edit)" in explained.render(explanation)
     other = trace.explain_cell("encoder.0.self_attention.scores", (1, 0, 1))
     assert "(" not in explained.render(other, edits=trace.edits).partition("stored ")[2]
+
+
+def test_points_have_the_places_of_words_and_the_numbers_of_what_is_called_so() -> None:
+    values = np.array([[1.5, -np.inf], [0.25, 3e-9]])
+    assert as_points.render(_view(values, lambda i: "12"[i])).splitlines()[1:3] == ["1 1 1.5", "1 2 -inf"]
+    for labels in ("ab", "55", "21"):  # words, and tokens that only look like numbers
+        told = as_points.render(_view(values, labels.__getitem__))
+        assert told == "# query key made\n0 0 1.5\n0 1 -inf\n\n1 0 0.25\n1 1 3e-09\n\n"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,8 +45,7 @@ def test_an_unknown_scene_is_refused_with_the_names_of_all(tmp_path: Path) -> No
 TAKE_PART = """
 import sys, take
 part = slice(int(sys.argv[2]), None, int(sys.argv[3]))
-take.SCENES = dict(list(take.SCENES.items())[part])
-take.main(["--out", sys.argv[1]])
+take.main(["--out", sys.argv[1], *[*take.SCENES][part]])
 """
 
 
@@ -60,3 +60,20 @@ def test_every_scene_can_be_taken(tmp_path: Path, part: int) -> None:
     assert len(names) >= 12 // PARTS
     for name in names:
         check(tmp_path, name, "</svg>")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium")
+def test_the_page_of_serve_is_taken_by_a_browser(tmp_path: Path) -> None:
+    done = take(tmp_path, "browser")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "browser.png").read_bytes().startswith(PNG)
+
+
+def test_without_a_browser_its_picture_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "browser.png").write_bytes(b"as it was")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = take(tmp_path, "browser")
+    assert done.returncode == 0, done.stderr
+    assert "there is no Chromium" in done.stderr
+    assert (tmp_path / "browser.png").read_bytes() == b"as it was"

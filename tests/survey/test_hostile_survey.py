@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import math
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.analysis.survey.batch import Asked
+from tui_transformer.analysis.survey.exact import Moments
+from tui_transformer.analysis.survey.examples import Examples
+from tui_transformer.analysis.survey.sums import Counts, Sums
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.survey.tables import Survey, line
@@ -107,3 +112,13 @@ def test_broken_states(tmp_path, count):
         assert (state is not None) == (data == whole)
 
     hold(count, check, data=damaged(whole))
+
+
+def test_a_packed_state_is_refused_as_it_may_hold_any_number_of_cells(tmp_path):
+    data = Sums(Counts(), (), Moments.of(np.zeros((0, 0))), Examples.none(0, 1), {}).to_bytes()
+    assert Sums.from_bytes(data)[0].counts == Counts()
+    packed = io.BytesIO()
+    with np.load(io.BytesIO(data)) as arrays:
+        np.savez_compressed(packed, **arrays)
+    with pytest.raises(ValueError, match="not the sums of a survey"):
+        Sums.from_bytes(packed.getvalue())

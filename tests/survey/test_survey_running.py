@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tui_transformer.analysis.survey.batch import Asked
+from tui_transformer.analysis.survey.batch import Asked, Item
+from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.here import here
 from tui_transformer.survey.processes import Worker, in_processes
 from tui_transformer.survey.running import Job, run
-from tui_transformer.survey.state import state_path
+from tui_transformer.survey.state import Digest, state_path
 from tui_transformer.survey.work import Batch, Work
 
 ASKED = Asked(("first", "previous", "neurons"), top=2)
@@ -83,6 +84,16 @@ def test_other_texts_are_refused(corpus: Path):
     corpus.write_text(corpus.read_text("utf-8").replace("found 20 shells", "found 21 shells"), encoding="utf-8")
     with pytest.raises(InputError, match="the texts are not those"):
         run(job(corpus), here)
+
+
+def test_the_same_letters_in_other_texts_have_another_digest():
+    def digest(*texts: str) -> str:
+        made = Digest()
+        made.add(Item(number, Source("a.txt", number, text)) for number, text in enumerate(texts))
+        return made.value
+
+    assert len({digest("ab", "c"), digest("a", "bc"), digest("abc"), digest("ab", "", "c"), digest("ab", "c", "")}) == 5
+    assert digest("ab", "c") == digest("ab", "c")
 
 
 def test_a_model_that_gives_other_numbers_is_refused(corpus: Path, tmp_path: Path):

@@ -50,7 +50,15 @@ def test_a_long_object_is_read_whole(tmp_path: Path):
     assert [len(text) for *_, text in texts(tmp_path / "a.jsonl")] == [1_000_000]
 
 
-@pytest.mark.parametrize(("data", "expected"), [(b"one\ntwo\n", ["one", "two"]), (b'{"text": "one"}\n', ["one"])])
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"one\ntwo\n", ["one", "two"]),
+        (b'{"text": "one"}\n{"text": "two"}\n', ["one", "two"]),
+        (b'one\n{"text": "two"}\nthree\n', ["one", '{"text": "two"}', "three"]),
+        (b'\n{"text": "two"}\n', ['{"text": "two"}']),
+    ],
+)
 def test_standard_input_is_lines_or_jsonl(monkeypatch: pytest.MonkeyPatch, data: bytes, expected: list[str]):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
     assert [text for *_, text in texts("-")] == expected

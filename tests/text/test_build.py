@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.text import byte_pairs, counting
+from tui_transformer.text import build
 from tui_transformer.text.build import (
     SPECIALS,
+    WordCounts,
     build_bpe,
     build_characters,
     build_words,
     byte_pairs_of,
     words_of,
 )
-from tui_transformer.text.corpus import read_lines
-from tui_transformer.text.counting import WordCounts
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
-from tui_transformer.text.specials import Specials
+from tui_transformer.text.files import read_lines
 from tui_transformer.text.vocabulary import Vocabulary
+from tui_transformer.text.vocabulary_rules import Specials
 
 SPECIAL = ("[PAD]", "[UNK]", "[BOS]", "[EOS]")
 LINES = ["The cat sat, the dog ran.\n", "A Bird isn't the cat!\n"]
@@ -171,7 +171,7 @@ def test_counts_that_cannot_be_written_are_one_line(monkeypatch: pytest.MonkeyPa
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(counting.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(build.tempfile, "TemporaryFile", full)
     with WordCounts(1) as counts, pytest.raises(InputError, match="No space left on device"):
         counts.add(Counter("ab"))
 
@@ -286,7 +286,7 @@ def test_a_signal_is_heard_while_byte_pairs_are_learned() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
         with pytest.raises(InterruptedError):
-            byte_pairs.interruptible(work)
+            build.interruptible(work)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert ended.wait(60), "the work goes on"

@@ -94,6 +94,20 @@ def test_word_pieces_are_those_of_bert():
     assert words_of_text == ["[CLS]", "the", "cat", "##s", "sat", ",", "sat", "[UNK]", "[SEP]"]
 
 
+BEGIN = {"tekken", "llama-bpe", "gemma4"}
+
+
+@pytest.mark.parametrize("pre", sorted(BEGIN | {"gpt-2", "qwen2", "gpt-4o", "deepseek-v3", "default"}))
+def test_a_text_begins_with_the_beginning_as_its_pre_tokenizer_has_it_unless_the_file_says_otherwise(pre):
+    def first(**said: bool) -> int:
+        file = file_of("gpt2", ["a", "<s>"], pre=pre, merges=[], token_type=[1, 3], bos_token_id=1, **said)
+        return tokenizer_for(load_gguf_vocabulary(file)).encode("a").tokens[0].id
+
+    assert first() == (1 if pre in BEGIN else 0)
+    assert first(add_bos_token=True) == 1
+    assert first(add_bos_token=False) == 0
+
+
 @pytest.mark.parametrize(
     ("pre", "wanted"),
     [

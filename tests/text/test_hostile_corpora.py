@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostile import COUNTS, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
-from tui_transformer.text.corpus import read_lines
+from tui_transformer.text.files import read_lines
 
 TEXT = "The waves\r\ncrashed — ‘é’ \U0001f60a\n\nagainst the shore, and on and on and on\rof the sea".encode()
 

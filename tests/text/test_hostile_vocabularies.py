@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
@@ -217,3 +218,21 @@ def test_broken_vocabularies_of_gguf_files(tmp_path, kind, count):
                 tokenizer_for(words).decode(encoding.ids)
 
     hold(count, check, entries=changed(GGUF[kind]))
+
+
+def test_a_very_long_piece_of_a_gguf_file_is_refused_by_its_length(tmp_path):
+    path = tmp_path / "words.gguf"
+    tokens = [*GGUF["llama"]["tokens"][:-1], "a" * 100_000]
+    metadata = GGUF["llama"] | {"model": "llama", "tokens": tokens}
+    file = GgufFile(path, {KEY + key: value for key, value in metadata.items()}, {}, 0)
+    with pytest.raises(InputError, match=r"words\.gguf .*a piece has 100,000 characters"):
+        load_gguf_vocabulary(file)
+
+
+def test_a_broken_table_of_characters_of_a_gguf_file_is_refused(tmp_path, capfd):
+    path = tmp_path / "words.gguf"
+    metadata = GGUF["t5"] | {"model": "t5", "precompiled_charsmap": np.frombuffer(b"\4\0\0\0\xff\xff\xff\x7fa\0", "u1")}
+    file = GgufFile(path, {KEY + key: value for key, value in metadata.items()}, {}, 0)
+    with pytest.raises(InputError, match=r"words\.gguf .*leads behind its end"):
+        load_gguf_vocabulary(file)
+    assert capfd.readouterr().err == ""

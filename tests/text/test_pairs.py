@@ -9,7 +9,7 @@ from reference import REFERENCES
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
-from tui_transformer.text.pairs import encode_pair
+from tui_transformer.text.encoding import encode_pair
 from tui_transformer.text.vocabulary import parse_vocabulary
 
 PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nwave\n##s\na"

@@ -11,8 +11,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.text.build import build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.vocabulary import Vocabulary, parse_vocabulary
-from tui_transformer.text.word_rule import WordRule
-from tui_transformer.text.words import unreachable
+from tui_transformer.text.vocabulary_rules import WordRule
+from tui_transformer.text.word_tokenizers import unreachable
 
 
 def texts(vocabulary: Vocabulary, text: str) -> list[str]:

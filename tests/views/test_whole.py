@@ -10,6 +10,7 @@ import pytest
 from tui_transformer import Model
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.views.step_view import Labels, view_of
 from tui_transformer.views.whole import bands, box_of, layers_of, sketch
 
 REFERENCES = Path(__file__).parent.parent / "references"
@@ -78,7 +79,7 @@ def test_a_narrow_picture_keeps_the_entry_of_largest_magnitude_of_its_neighbours
     trace = Model.load("question").trace("where did the old sailor hide the map ?")
     name = "encoder.0.feed_forward.hidden"
     whole = trace[name]
-    narrow = sketch(trace, name, range(2, 6), 10)
+    narrow = sketch(view_of(trace, name, Labels()), range(2, 6), 10)
     assert narrow.rows == range(2, 6)
     assert narrow.together == 13
     assert narrow.values.shape == (4, 10)
@@ -91,4 +92,4 @@ def test_a_narrow_picture_keeps_the_entry_of_largest_magnitude_of_its_neighbours
 
 def test_rows_outside_of_a_step_are_not_asked_for() -> None:
     trace = Model.load("question").trace("where is it ?")
-    assert sketch(trace, "embedding.output", range(2, 50), 8).rows == range(2, 4)
+    assert sketch(view_of(trace, "embedding.output", Labels()), range(2, 50), 8).rows == range(2, 4)

@@ -117,5 +117,4 @@ def visible_keys(trace: Trace, attention: Attention, run: range, item: int = 0) 
 
 
 def _parts(run: range, keys: int) -> tuple[Region, Region, Region]:
-    """The places of the queries and of the keys, and which keys are real."""
     return (run,), (range(keys),), (range(keys),)

@@ -158,7 +158,6 @@ class _Walk:
             yield self._whole(name, direction)
 
     def _whole(self, name: str, direction: Host) -> Term:
-        """A step as one term."""
         kind = "embedding" if "embedding." in name else "layer"
         return Term(name, kind, None, float(self.line(name) @ direction))
 

@@ -72,7 +72,6 @@ def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
 
 
 def _core(head: Circuit) -> tuple[Host, float]:
-    """R of V = Q R, and the norm of OV."""
     core = np.linalg.qr(head.value)[1]
     return core, float(np.linalg.norm(core @ np.linalg.qr(head.output.T)[1].T))
 

@@ -208,7 +208,6 @@ def _of_shares(old: Host, new: Host) -> tuple[float, float]:
 
 
 def _of_states(old: Host, new: Host) -> tuple[float, float]:
-    """Squares of what has moved, and of what was there, of some rows."""
     return float(np.square(new - old).sum()), float(np.square(old).sum())
 
 

@@ -82,7 +82,6 @@ def head_entropy(trace: Trace, name: str, item: int = 0, cells: int = CELLS) -> 
 
 
 def _rows(trace: Trace, name: str, runs: tuple[range, ...], item: int) -> Host:
-    """Heads × the rows of the runs × keys."""
     heads, _, keys = trace.program.shape(name)
     return np.concatenate([trace.window(name, (range(heads), run, range(keys)), item) for run in runs], axis=1)
 

@@ -69,7 +69,6 @@ def _grouped(picture: Host, size: int, axis: int) -> Host:
 
 
 def _counts(picture: Host, size: int) -> Host:
-    """How many rows of each group hold anything."""
     counts = np.add.reduceat(~np.isnan(picture).all(axis=1), _starts(len(picture), size))
     rows: Host = np.maximum(counts, 1)[:, None]
     return rows

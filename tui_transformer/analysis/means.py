@@ -14,7 +14,7 @@ import numpy as np
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.changeable import array_of_numbers
+from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 

@@ -22,7 +22,7 @@ from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 
@@ -213,7 +213,6 @@ class Metric:
         return totals
 
     def _value(self, now: Host, old: Host | None, tokens: Host, share: Host) -> float:
-        """The part of some rows of one sentence."""
         new = now.astype(np.float64)
         value = METRICS[self.name].value(new, _float64(old, new), tokens)
         return float((value[share > 0] * share[share > 0]).sum())

@@ -41,7 +41,6 @@ def in_passes(
 
 
 def _most(trace: Trace, rows: int) -> int:
-    """How many experiments share a pass."""
     if trace.batch != 1:
         return 1
     return max(1, rows // max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1))

@@ -54,7 +54,6 @@ class Table:
 
 
 def _stacks(program: Program) -> tuple[str, ...]:
-    """The stacks that have layers, in order."""
     outputs = layer_outputs(program)
     places = (program.steps[program.places[name]].name for name in outputs)
     return tuple(dict.fromkeys(name.partition(".")[0] for name in places))
@@ -99,7 +98,6 @@ def _heads(program: Program, of: str) -> Table:
 
 
 def _contexts(program: Program) -> list[Attention]:
-    """The attentions whose heads have an output of their own."""
     return [each for each in attentions(program) if _context(each) in program.by_name]
 
 

@@ -120,7 +120,6 @@ def _nearest(rows: Host) -> tuple[float, int, int]:
 
 
 def _nearest_sums(rows: Host) -> tuple[float, tuple[int, int], tuple[int, int]]:
-    """The smallest distance of the sums of two pairs of positions."""
     pairs = list(combinations_with_replacement(range(len(rows)), 2))
     distance, first, second = _nearest(np.array([rows[a] + rows[b] for a, b in pairs]))
     return distance, pairs[first], pairs[second]

@@ -17,7 +17,7 @@ from tui_transformer.analysis.effects import LOGITS
 from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.sampling import LARGEST_TEMPERATURE

@@ -104,7 +104,6 @@ class _Made:
 
 
 def _values(trace: Trace, name: str, item: int) -> Host:
-    """All cells of a step, weight or input, in float64."""
     source = trace.source(name, item)
     return source.read(whole(source.shape))
 

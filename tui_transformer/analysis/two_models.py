@@ -142,7 +142,6 @@ def _logits(first: Trace, second: Trace) -> LogitsError | None:
 
 
 def _shares(logits: Host) -> Host:
-    """The probabilities of one row."""
     spread = np.exp(logits.astype(np.float64) - logits.max())
     shares: Host = spread / spread.sum()
     return shares

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,14 +17,20 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import show
 from tui_transformer.cli.session import loaded, open_session
 from tui_transformer.diagnosis import Compared, Diagnosis, Input, diagnose
+from tui_transformer.diagnosis.diagnose import NothingMatchedError
 from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.diagnosis.matching import Planned
 from tui_transformer.diagnosis.naming import read_map
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.names import listed
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
+
+DIFFERENT, NOT_ALL = 1, 3
+"""Exit codes: a step is wrong; what was compared is right, and something with numbers was not compared."""
 
 VERDICTS = {
     "agrees": "",
@@ -39,25 +47,84 @@ def how_to(subject: str) -> str:
     return (files("tui_transformer.diagnosis") / "how" / name).read_text(encoding="utf-8")
 
 
-def run_diagnosis(request: Request, path: Path) -> bool:
-    """Write what was found; whether a step is wrong.
+@dataclass(frozen=True)
+class Part:
+    """One sentence of a dump, compared.
+
+    Attributes:
+        title: Which of several; "" where it is the only one.
+        diagnosis: What was found.
+        notes: What was taken for granted of its tokens.
+    """
+
+    title: str
+    diagnosis: Diagnosis
+    notes: tuple[str, ...]
+
+    def said(self, words: Iterable[str]) -> list[str]:
+        """Words about this sentence."""
+        return [f"{self.title}: {each}" if self.title else each for each in words]
+
+
+def run_diagnosis(request: Request, path: Path) -> int:
+    """Write what was found; the exit code: 0, or 1 where a step is wrong, or 3 where some numbers were not compared.
 
     Raises:
         InputError: The dump or the model cannot be read, or no array is a step.
     """
     dump = open_dump(path)
-    own = None if request.map is None else read_map(request.map)
-    model, given, notes = _input(request, dump)
-    try:
-        diagnosis = diagnose(dump, model, given, names=request.names, own=own, tolerance=request.tolerance, report=show)
-    finally:
-        show(None)
+    parts = list(_parts(request, (dump, *dump.further)))
     if request.format == "json":
-        whole = diagnosis.to_json() | {"assumed": [*notes, *diagnosis.assumed]}
-        emit([json.dumps(whole, ensure_ascii=False, indent=2) + "\n"])
+        emit([json.dumps(_as_json(parts, request), ensure_ascii=False, indent=2) + "\n"])
     else:
-        emit(_report(diagnosis, notes))
-    return diagnosis.first is not None
+        emit(_report(parts, request))
+    if any(part.diagnosis.first is not None for part in parts):
+        return DIFFERENT
+    return 0 if all(part.diagnosis.same for part in parts) else NOT_ALL
+
+
+def _parts(request: Request, sentences: Sequence[Dump]) -> Iterator[Part]:
+    """Every sentence of a dump beside the model."""
+    own = None if request.map is None else read_map(request.map)
+    rows = (request.ids or "").split(";")
+    for i, dump in enumerate(sentences):
+        flags = request
+        if len(sentences) > 1 and request.ids is not None:
+            flags = dataclasses.replace(request, ids=rows[i] if len(rows) == len(sentences) else None)
+        if i and dump.ids is None and flags.ids is None:
+            raise InputError(
+                f"{dump.path}: has {len(sentences)} sentences, and no token IDs of sentence {i + 1}: "
+                'give those of all with --ids "1,2,3;4,5,6"'
+            )
+        model, given, notes = _input(flags, dump)
+        try:
+            diagnosis = diagnose(
+                dump, model, given, names=request.names, own=own, tolerance=request.tolerance, report=show
+            )
+        except NothingMatchedError as error:
+            if request.matched:
+                emit(_plan(error.plan))
+            raise
+        finally:
+            show(None)
+        yield Part(f"sentence {i + 1}" if len(sentences) > 1 else "", diagnosis, notes)
+
+
+def _as_json(parts: Sequence[Part], request: Request) -> dict[str, object]:
+    """The findings of all sentences; the first wrong step is that of the first sentence that has one."""
+    first = next((part for part in parts if part.diagnosis.first is not None), parts[0])
+    missing = (name for part in parts for name in part.diagnosis.missing)
+    whole = first.diagnosis.to_json() | {
+        "compared": sum(len(part.diagnosis.steps) for part in parts),
+        "unmatched": [name for part in parts for name in part.said(part.diagnosis.unmatched)],
+        "missing": list(dict.fromkeys(missing)),
+        "assumed": [name for part in parts for name in part.said((*part.notes, *part.diagnosis.assumed))],
+    }
+    if first.title and first.diagnosis.first is not None:
+        whole["sentence"] = parts.index(first) + 1
+    if request.matched:
+        whole["matched"] = [each.to_json(part.title) for part in parts for each in part.diagnosis.plan]
+    return whole
 
 
 def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ...]]:
@@ -74,7 +141,6 @@ def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ..
 
 
 def _given(trace: Trace) -> Input:
-    """The input that a trace was computed for."""
     givens = trace.givens
     decoder, segments = (givens.get(name) for name in ("decoder.input.ids", "input.segments"))
     return Input(givens["input.ids"], decoder, segments, givens.get("input.visible"))
@@ -83,16 +149,39 @@ def _given(trace: Trace) -> Input:
 # The report
 
 
-def _report(diagnosis: Diagnosis, notes: Sequence[str]) -> Iterator[str]:
-    yield from aligned([HEADINGS, *(_row(each, diagnosis) for each in diagnosis.steps)])
-    for title, names in (("not compared, of the dump", diagnosis.unmatched), ("not in the dump", diagnosis.missing)):
-        if names:
-            yield f"{title}: {visible(listed(names))}\n"
-    for assumption in (*notes, *diagnosis.assumed):
-        yield f"assumed: {visible(assumption)}\n"
-    yield _verdict(diagnosis) + "\n"
+def _report(parts: Sequence[Part], request: Request) -> Iterator[str]:
+    for part in parts:
+        diagnosis = part.diagnosis
+        if part.title:
+            yield f"{part.title}:\n"
+        if request.matched:
+            yield from _plan(diagnosis.plan)
+        yield from aligned([HEADINGS, *(_row(each, diagnosis) for each in diagnosis.steps)])
+        left: dict[str, list[str]] = {}
+        for each in diagnosis.plan:
+            left.setdefault(each.reason, []).append(each.theirs)
+        for reason, names in left.items():
+            yield f"not compared ({visible(reason)}): {visible(', '.join(names))}\n" if reason else ""
+        if diagnosis.missing:
+            yield f"not in the dump: {visible(listed(diagnosis.missing))}\n"
+        for assumption in (*part.notes, *diagnosis.assumed):
+            yield f"assumed: {visible(assumption)}\n"
+    yield _verdict(parts) + "\n"
 
 
+def _plan(plan: Sequence[Planned]) -> Iterator[str]:
+    yield from aligned([PLAN, *map(_planned, plan)])
+    yield "\n"
+
+
+def _planned(each: Planned) -> tuple[str, ...]:
+    shape = "" if each.shape is None else shape_text(each.shape) or "1"
+    if each.reason:
+        return visible(each.theirs), shape, each.step or "–", visible(f"not compared: {each.reason}")
+    return visible(each.theirs), shape, each.step or "–", visible(each.how)
+
+
+PLAN = ("in the dump", "shape", "is", "taken for granted")
 HEADINGS = ("step", "in the dump", "shape", "largest", "relative", "RMS", "cosine", "KL", "")
 
 
@@ -105,15 +194,30 @@ def _row(each: Compared, diagnosis: Diagnosis) -> tuple[str, ...]:
     return each.step, theirs, shape, *sizes, f"{difference.cosine:.6f}", divergence, VERDICTS[each.verdict]
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
-    first = diagnosis.first
-    if first is None:
-        return f"same: {len(diagnosis.steps)} arrays agree as far as rounding goes"
+def _verdict(parts: Sequence[Part]) -> str:
+    wrong = next((part for part in parts if part.diagnosis.first is not None), None)
+    if wrong is None or wrong.diagnosis.first is None:
+        return _same(parts)
+    first = wrong.diagnosis.first
     place = f"[{', '.join(map(str, first.index))}]" if first.index else ""
     values = ""
     if not np.isnan(first.values).all():
         theirs, ours = (f"{value:.6g}" for value in first.values)
         values = f"{visible(first.theirs)}{place} is {theirs}, and should be {ours}.\n"
-    count = sum(each.verdict in ("follows", "wrong", "differs") for each in diagnosis.steps)
+    count = sum(each.verdict in ("follows", "wrong", "differs") for each in wrong.diagnosis.steps)
     rest = f" {count} more differ after it." if count else ""
-    return f"{values}{visible(first.says)}{rest}"
+    (says,) = wrong.said([first.says])
+    return f"{values}{visible(says)}{rest}"
+
+
+def _same(parts: Sequence[Part]) -> str:
+    """What was compared is right; what was not compared is counted."""
+    count = sum(len(part.diagnosis.steps) for part in parts)
+    rest = sum(len(part.diagnosis.unmatched) for part in parts)
+    compared = "the step that was compared is" if count == 1 else f"the {count} steps that were compared are"
+    said = f"{compared} the same, as far as rounding goes"
+    if not rest:
+        return f"same: {said}"
+    return (
+        f"not all compared: {said}; {rest} more with numbers {'was' if rest == 1 else 'were'} not compared (see above)"
+    )

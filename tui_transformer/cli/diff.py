@@ -16,7 +16,7 @@ import typer
 from tui_transformer.analysis.two_models import loss_of
 from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.diff import Request
-from tui_transformer.cli.diagnosis import how_to, run_diagnosis
+from tui_transformer.cli.diagnosis import DIFFERENT, NOT_ALL, how_to, run_diagnosis
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import Inputs, open_session, reading_of
@@ -31,7 +31,8 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model import Model
-from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.model.framing import batch_of
+from tui_transformer.model.loading import built_in_name
 from tui_transformer.model.local_models import find_model
 from tui_transformer.report.comparison import TOLERANCE
 from tui_transformer.report.differences import Difference, compare_blocks
@@ -40,7 +41,6 @@ from tui_transformer.report.numbers import precise
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 
-DIFFERENT = 1
 RUN = 1 << 20
 """Cells that are compared at a time."""
 
@@ -81,7 +81,7 @@ class Computed:
 
 
 def run(request: Request) -> None:
-    """Compare a dump with a model, or two traces, and exit with 1 where a step differs.
+    """Compare a dump with a model, or two traces; exit with 1 where a step differs, 3 where not all was compared.
 
     Raises:
         InputError: A file cannot be read, or no step is in both.
@@ -99,11 +99,13 @@ def run(request: Request) -> None:
     if request.open:
         _open(request, places, dumps)
     if len(dumps) == 1:
-        differs = run_diagnosis(_of_model(request, places, dumps[0]), Path(dumps[0]))
+        code = run_diagnosis(_of_model(request, places, dumps[0]), Path(dumps[0]))
+    elif request.matched:
+        raise UsageError("--matched says what a dump was taken for: name one dump and a model")
     else:
-        differs = _traces(request, TOLERANCE if tolerance is None else tolerance)
-    if differs:
-        raise typer.Exit(DIFFERENT)
+        code = _traces(request, TOLERANCE if tolerance is None else tolerance)
+    if code:
+        raise typer.Exit(code)
 
 
 def _open(request: Request, places: Sequence[str], dumps: Sequence[str]) -> NoReturn:
@@ -124,7 +126,6 @@ def _open(request: Request, places: Sequence[str], dumps: Sequence[str]) -> NoRe
 
 
 def _row(ids: Host | None) -> tuple[int, ...] | None:
-    """The token IDs of one sentence."""
     if ids is not None and len(ids) > 1:
         raise InputError(f"the dump is of {len(ids)} sentences: the explorer shows one")
     return None if ids is None else tuple(ids[0].tolist())
@@ -136,8 +137,8 @@ def _of_model(request: Request, places: Sequence[str], dump: str) -> Request:
     return request if model is None else dataclasses.replace(request, model=model)
 
 
-def _traces(request: Request, tolerance: float) -> bool:
-    """Compare two traces step by step; whether a step differs."""
+def _traces(request: Request, tolerance: float) -> int:
+    """Compare two traces step by step; the exit code."""
     a, b = _sides(request, request.first or "", request.second)
     differences = list(_differences(a, b, tolerance))
     loss = loss_of(a.trace, b.trace) if isinstance(a, Computed) and isinstance(b, Computed) else None
@@ -147,7 +148,13 @@ def _traces(request: Request, tolerance: float) -> bool:
     else:
         lost = told(loss, a.model) if loss is not None and isinstance(a, Computed) else ()
         emit(_report(differences, a, b, tolerance, lost))
-    return any(difference.beyond for difference in differences)
+    if any(difference.beyond for difference in differences):
+        return DIFFERENT
+    return NOT_ALL if _left(a, b) or _left(b, a) else 0
+
+
+def _left(side: Side, other: Side) -> list[str]:
+    return _rest(side, other) if isinstance(side, TraceFile) else []
 
 
 def _as_json(differences: Sequence[Difference], a: Side, b: Side) -> dict[str, object]:
@@ -193,10 +200,17 @@ def _other(flags: Flags, where: str, one: Computed) -> Computed:
     if flags.text is None or one.trace.batch != 1 or flags.text_pair is not None:
         return _computed(flags, Inputs())
     ids = tuple(int(each) for each in np.ravel(one.trace["tokens"]))
-    other = flags.options().load()
-    if other.tokenizer is not None and (own := other.encode(flags.sentence or "", cut=flags.cut).ids) != ids:
-        raise InputError(f"{where} cuts the sentence into {len(own)} other tokens than the first model's {len(ids)}")
-    return _computed(dataclasses.replace(flags, text=None, ids=",".join(map(str, ids))), Inputs())
+    options = flags.options()
+    other = options.load()
+    if other.tokenizer is not None:
+        (own,) = batch_of(
+            other, [other.encode(flags.sentence or "", cut=flags.cut)], options.framing, cut=flags.cut
+        ).ids
+        if own != ids:
+            told = f"{where} cuts the sentence into {len(own)} other tokens"
+            raise InputError(f"{told} than the first model's {len(ids)}")
+    plain = dataclasses.replace(flags, text=None, ids=",".join(map(str, ids)), bracket=False, pad_to=None)
+    return _computed(plain, Inputs())
 
 
 def _computed(flags: Flags, held: Inputs) -> Computed:
@@ -215,7 +229,7 @@ def _is_model(where: str) -> bool:
         return not is_dump_folder(path)
     if there and is_gguf(path):
         return True
-    return where in BUILT_IN or (not there and not path.suffix and find_model(where) is not None)
+    return built_in_name(where) is not None or (not there and not path.suffix and find_model(where) is not None)
 
 
 def _side(flags: Flags, where: str, held: Inputs) -> Side:
@@ -273,7 +287,7 @@ def _report(
         if names:
             yield f"{title}: {visible(listed(names))}\n"
     yield from lost
-    yield _verdict(differences, tolerance) + "\n"
+    yield _verdict(differences, tolerance, len(_left(a, b)) + len(_left(b, a))) + "\n"
 
 
 def _rest(side: Side, other: Side) -> list[str]:
@@ -289,10 +303,11 @@ def _line(difference: Difference) -> tuple[str, str, str, str, str]:
     return name, shape, f"{difference.largest:.2e}", f"{difference.relative:.2e}", verdict
 
 
-def _verdict(differences: Sequence[Difference], tolerance: float) -> str:
+def _verdict(differences: Sequence[Difference], tolerance: float, rest: int) -> str:
     first = next((difference for difference in differences if difference.beyond), None)
     if first is None:
-        return f"same: {len(differences)} steps agree within {tolerance:g}"
+        said = f"the {len(differences)} steps that were compared agree within {tolerance:g}"
+        return f"not all compared: {said}; {rest} more are only in one" if rest else f"same: {said}"
     count = sum(difference.beyond for difference in differences)
     differ = f"{count} of {len(differences)} steps differ by more than {tolerance:g}"
     return f"first difference: {visible(_where(first))}; {differ}"

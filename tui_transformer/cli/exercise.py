@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -12,18 +14,22 @@ from typing import NoReturn
 import typer
 
 from tui_transformer.cli.exercise_options import Begun, Checked, Named, Place
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import emit, note
+from tui_transformer.course.cgroup import limits_said
 from tui_transformer.course.exercise import Exercise
 from tui_transformer.course.folder import Course, open_course
 from tui_transformer.course.progress import Progress, progress_path, read_progress, write_progress
 from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import is_file, is_folder
+from tui_transformer.files import is_folder
 from tui_transformer.report.table import aligned
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
 WRONG = 1
+RIGHTS = "an answer runs with all your rights: check only what you would run"
+HELD = "limits hold for all its processes together"
+WIDTH = 100
 SHOWN = 20
 """Lines of what an answer printed that are shown."""
 
@@ -44,15 +50,24 @@ def show_list(place: Place) -> None:
 def show_next(place: Place) -> None:
     """The first exercise that is not done, and how to begin."""
     course = _course(place)
-    done = _progress(course).done
-    left = next((each for each in course.exercises if each.name not in done), None)
+    left = course.left(_progress(course).done)
     if left is None:
-        emit([f"all {len(course.exercises)} exercises are done\n"])
+        emit(_ending(course))
         return
     number = course.exercises.index(left) + 1
     task = " ".join(left.task.split("\n\n")[0].split())
     emit([f"{number}  {left.name}: {visible(left.title)}\n{visible(task)}\n"])
     emit([f"begin with: tui-transformer exercise start {left.name}\n"])
+
+
+def _ending(course: Course) -> Iterator[str]:
+    yield f"all {len(course.exercises)} exercises are done\n"
+    yield from _wrapped(course.end)
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    for paragraph in filter(None, text.split("\n")):
+        yield from ("\n", *(f"{line}\n" for line in textwrap.wrap(visible(paragraph), WIDTH, break_on_hyphens=False)))
 
 
 def begin(request: Begun) -> None:
@@ -64,6 +79,7 @@ def begin(request: Begun) -> None:
     (start_files if request.files else start)(exercise, path)
     check = f"--command ./a.out, given {path}" if request.files else str(path)
     emit([f"wrote {visible(str(path))}\ncheck it: tui-transformer exercise check {exercise.name} {visible(check)}\n"])
+    note(f"{RIGHTS}; {limits_said() or HELD}")
 
 
 def show_hint(request: Named) -> None:
@@ -86,8 +102,7 @@ def explore(request: Named) -> NoReturn:
     check_terminal()
     from tui_transformer.course.sources import step_of
     from tui_transformer.explorer.run import run
-    from tui_transformer.model.options import ModelOptions
-    from tui_transformer.model.reading import Reading
+    from tui_transformer.model.options import ModelOptions, Reading
 
     code = run(
         ModelOptions(model=exercise.model), Reading(exercise.text), stop=lambda program: step_of(exercise, program)
@@ -116,7 +131,10 @@ def run_check(checked: Checked) -> None:
         raise UsageError("--all checks the files of a folder: leave out --command and the file")
     if not checked.every and checked.name is None:
         raise UsageError("name an exercise: `tui-transformer exercise check NAME`, or --all")
-    if not (_all if checked.every else _one)(checked):
+    right = (_all if checked.every else _one)(checked)
+    if said := limits_said():
+        note(said)
+    if not right:
         raise typer.Exit(WRONG)
 
 
@@ -148,13 +166,26 @@ def _one(checked: Checked) -> bool:
         return finding.passed
     emit(_printed(finding.printed))
     emit([f"{visible(finding.place)}\n" if finding.place else "", f"{visible(finding.says)}\n"])
-    more = (
-        "next: tui-transformer exercise next"
-        if finding.passed
-        else f"a hint: tui-transformer exercise hint {exercise.name}"
-    )
-    emit([f"{more}\n"])
+    if finding.passed:
+        emit(_done(course, exercise))
+    else:
+        command = "tui-transformer exercise"
+        emit([f"a hint: {command} hint {exercise.name}; the right numbers: {command} open {exercise.name}\n"])
     return finding.passed
+
+
+def _done(course: Course, exercise: Exercise) -> Iterator[str]:
+    """What was learned, and what comes next."""
+    done = _progress(course).done
+    yield from _wrapped(exercise.learned)
+    left = course.left(done, exercise.name)
+    yield "\n"
+    if left is None:
+        yield from _ending(course)
+        return
+    count = sum(each.name in done for each in course.exercises)
+    yield f"{count} of {len(course.exercises)} done. Next comes {left.name}: {visible(left.title)}\n"
+    yield f"begin with: tui-transformer exercise start {left.name}\n"
 
 
 def _all(checked: Checked) -> bool:
@@ -164,12 +195,15 @@ def _all(checked: Checked) -> bool:
     folder = Path(checked.name or ".")
     if not is_folder(folder):
         raise InputError(f"{shown_path(folder)}: no such folder: name the one with the answers")
-    findings = [
-        check(each, folder / each.file, _limits(checked))
-        if is_file(folder / each.file)
-        else Finding(each.name, passed=False, says=f"{each.file} is not there")
-        for each in _course(checked).exercises
-    ]
+    findings = []
+    for each in _course(checked).exercises:
+        if os.path.lexists(folder / each.file):
+            try:
+                findings.append(check(each, folder / each.file, _limits(checked)))
+            except InputError as error:
+                findings.append(Finding(each.name, passed=False, says=str(error)))
+        else:
+            findings.append(Finding(each.name, passed=False, says=f"{each.file} is not there"))
     if checked.json:
         emit([json.dumps([each.to_json() for each in findings], ensure_ascii=False, indent=2) + "\n"])
     else:

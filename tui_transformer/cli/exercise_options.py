@@ -52,7 +52,11 @@ class Checked(Place):
     ] = None
     command: Annotated[
         str | None,
-        typer.Option("--command", metavar="COMMAND", help="A program instead: it is given a folder of text files."),
+        typer.Option(
+            "--command",
+            metavar="COMMAND",
+            help="A program instead, run where you are: it is given a folder of text files.",
+        ),
     ] = None
     every: Annotated[bool, typer.Option("--all", help="Every answer of a folder; nothing is recorded.")] = False
     json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False

@@ -107,21 +107,18 @@ def _answer_text(experiment: Experiment) -> Iterator[str]:
 
 
 def _single(before: Answer, after: Answer, where: str) -> Iterator[tuple[str, ...]]:
-    """The most likely tokens below each other."""
     yield f"answer at {where}", "before", "", "after", ""
     for number, (old, new) in enumerate(zip_longest(before.guesses, after.guesses), 1):
         yield str(number), *_said(old), *_said(new)
 
 
 def _several(pairs: Sequence[tuple[Answer, Answer]]) -> Iterator[tuple[str, ...]]:
-    """The most likely token of every position."""
     yield "position", "token", "before", "", "after", ""
     for before, after in pairs:
         yield str(before.position), before.word, *_said(before.guesses[0]), *_said(after.guesses[0])
 
 
 def _said(guess: Guess) -> tuple[str, str]:
-    """The word and its share."""
     return guess.word, in_percent(guess.share, ".2%")
 
 

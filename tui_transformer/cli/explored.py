@@ -20,7 +20,9 @@ class Explored(Edited):
     """How the explorer is opened, and what it explores."""
 
     no_color: Annotated[bool, typer.Option("--no-color", help="Glyphs instead of colours.")] = False
-    theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None
+    theme: Annotated[
+        str | None, typer.Option("--theme", metavar="NAME", help="Colours: dark, light, or one of Textual.")
+    ] = None
     tour: Annotated[
         str | None,
         typer.Option("--tour", metavar="FILE|NAME", help="Begin with a tour of the program, or with your own lecture."),
@@ -35,6 +37,14 @@ class Explored(Edited):
             "--plain", help="No screen: a key or a command a line, each answered by a sentence; also in a pipe."
         ),
     ] = False
+
+    def led_through(self) -> str | None:
+        """The model that the tour is of."""
+        if self.tour is None:
+            return None
+        from tui_transformer.explorer.state.tours import model_of
+
+        return model_of(self.tour)
 
 
 def surveyed(request: Explored) -> Results | None:

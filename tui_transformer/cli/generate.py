@@ -25,9 +25,9 @@ from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.streaming import TextStream
 from tui_transformer.generation.writing import State, Writer
 from tui_transformer.model import Model
-from tui_transformer.model.loading import BUILT_IN
+from tui_transformer.model.loading import built_in_name
 from tui_transformer.text.encoding import Encoding
-from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.known_words import sample_sentence
 
 INTERRUPTED = 128 + 2
 DRAWING = ("temperature", "top_k", "top_p")
@@ -43,7 +43,7 @@ def run(request: Request) -> None:
         raise UsageError(f"{request.framed[0]}: a prompt is read as it is: leave it out")
     seed = request.seed if request.sample_seed is None else request.sample_seed
     request = dataclasses.replace(request, model=request.model or usual(request))
-    read = request.model not in BUILT_IN
+    read = built_in_name(request.model or "") is None
     model = loaded((dataclasses.replace(request, seed=None) if read else request).options())
     defaults = defaults_of(model)
     draws = request.sample_seed is not None or (read and seed is not None)
@@ -207,7 +207,6 @@ class AsText:
     """The text alone."""
 
     def __init__(self, model: Model, prompt: Ids, *, with_prompt: bool) -> None:
-        """The text of the prompt goes first where it is wanted."""
         self._stream, self._with_prompt = TextStream(model, prompt), with_prompt
         self._ends_line = False
 
@@ -234,7 +233,6 @@ class AsJson:
     """A JSON object on a line for every token."""
 
     def __init__(self, model: Model, prompt: Ids, *, with_prompt: bool) -> None:
-        """The tokens of the prompt go first where they are wanted."""
         self._model, self._prompt = model, prompt if with_prompt else ()
 
     def begin(self) -> str:
@@ -254,7 +252,6 @@ class AsJson:
         return ""
 
     def _line(self, position: int, token: int, **more: object) -> str:
-        """ASCII alone, so that a terminal shows it harmlessly."""
         return json.dumps({"position": position, "id": token, "piece": self._model.target_word(token), **more}) + "\n"
 
 

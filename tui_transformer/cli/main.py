@@ -1,17 +1,18 @@
 """The command `tui-transformer`: the explorer, the headless commands, and one exit code for every end.
 
-0 fine; 1 the work failed; 2 wrong usage, or no terminal for the explorer; 128 + n for a signal.
+0 fine; 1 the work failed; 2 wrong usage, or no terminal for the explorer; 3 not all was compared (`diff`); 128 + n for
+a signal.
 """
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
 import signal
 import sys
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
@@ -30,8 +31,11 @@ app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=
 
 NAME = "tui-transformer"
 FAILED, WRONG_USAGE = 1, 2
-ENDING = ("SIGTERM", "SIGHUP")
+ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT")
 """Signals that end a command in order: what is half-written is removed."""
+
+STREAMS = (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
+NOT_WRITTEN = {getattr(errno, name, None) for name in ("EBADF", "EDQUOT", "EFBIG", "EIO", "ENOSPC", "EPIPE")}
 
 
 def main() -> NoReturn:
@@ -41,6 +45,7 @@ def main() -> NoReturn:
     code = 0
     try:
         code = app(prog_name=NAME, standalone_mode=False)
+        sys.stdout.flush()
     except ClickException as error:
         _fail_by_arguments(error)
     except UsageError as error:
@@ -49,7 +54,7 @@ def main() -> NoReturn:
         _fail(str(error), FAILED)
     except OSError as error:
         if error.filename is None:
-            _fail_by_mistake(error)
+            _fail_by_output(error)
         _fail(f"{os.fsdecode(error.filename)}: {error.strerror}: check the path and its permissions", FAILED)
     except MemoryError:
         _fail("not enough memory: use fewer tokens or smaller sizes", FAILED)
@@ -59,12 +64,20 @@ def main() -> NoReturn:
 
 
 def _use_utf8() -> None:
-    """Output is UTF-8 whatever the locale; what cannot be encoded is escaped, and a closed stream takes everything."""
-    for name in ("stdout", "stderr"):
+    """Output is UTF-8 whatever the locale; what cannot be encoded is escaped.
+
+    Where a stream is closed, no file that is opened takes its place: there is nothing to read, messages are lost, and
+    data cannot be written.
+    """
+    for number, (name, flag, mode) in enumerate(STREAMS):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the end
-        elif isinstance(stream, io.TextIOWrapper):
+            nowhere = os.open(os.devnull, flag)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
+        elif name != "stdin" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
@@ -95,6 +108,18 @@ def _fail_by_arguments(error: ClickException) -> NoReturn:
     for line in said.getvalue().splitlines():
         typer.echo(visible(line), err=True)
     sys.exit(error.exit_code)
+
+
+def _fail_by_output(error: OSError) -> NoReturn:
+    """A failure to write that names no file is one of standard output."""
+    from tui_transformer.cli.output import BROKEN_PIPE, discard_output, not_written
+
+    if error.errno not in NOT_WRITTEN:
+        _fail_by_mistake(error)
+    discard_output()
+    if isinstance(error, BrokenPipeError):
+        sys.exit(BROKEN_PIPE)
+    _fail(not_written(error), FAILED)
 
 
 def _fail_by_mistake(error: Exception) -> NoReturn:
@@ -145,7 +170,6 @@ def explore(
 
 
 def _refuse_misplaced(request: Explored, command: str) -> None:
-    """Options before a command would be lost."""
     if request.given():
         option = request.given()[0]
         raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")

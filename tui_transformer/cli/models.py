@@ -48,6 +48,6 @@ def _about(listed: LocalModel) -> str:
 
 
 def _described(listed: LocalModel) -> str:
-    family, config = read_config(listed.folder)
+    config = read_config(listed.folder)
     does = f"{recipe(listed.name).does} · " if listed.source == "trained" else ""
-    return f"{does}{family.model_type}: {config.summary}"
+    return f"{does}{config.model_type}: {config.summary}"

@@ -19,8 +19,7 @@ from tui_transformer.cli.requests import SEVERAL
 from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
-    from tui_transformer.model.options import ModelOptions
-    from tui_transformer.model.reading import Reading
+    from tui_transformer.model.options import ModelOptions, Reading
 
 SIZES = (
     "layers",
@@ -103,7 +102,13 @@ class Flags:
         ),
         SEVERAL,
     ] = None
-    cut: Annotated[bool, _option("--cut", help="Cut a sentence that is too long instead of refusing it.")] = False
+    cut: Annotated[
+        bool,
+        _option(
+            "--cut",
+            help="Cut a sentence that is too long for the model or for --pad-to; what begins and ends it is kept.",
+        ),
+    ] = False
     vocab: Annotated[
         str | None,
         _option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
@@ -155,7 +160,21 @@ class Flags:
         bool | None, _option("--tie-output/--no-tie-output", help="The embedding table is the output matrix.")
     ] = None
     causal: Annotated[bool | None, _option("--causal/--no-causal", help="A query may not look at later keys.")] = None
-    max_length: Annotated[int | None, _option("--max-length", help="Tokens that the model reads at most.")] = None
+    max_length: Annotated[
+        int | None,
+        _option(
+            "--max-length",
+            help="Tokens that the model reads at most; of a model of sentence vectors too, as far as it has positions.",
+        ),
+    ] = None
+    unknown: Annotated[
+        Literal["token", "zero", "error"],
+        _option(
+            "--unknown",
+            help="What a word is that the vocabulary does not have: [UNK], or what the model has for it; the vector 0; "
+            "or a mistake.",
+        ),
+    ] = "token"
     device: Annotated[Literal["auto", "cpu", "gpu"], _option("--device", help="Where to compute.")] = "auto"
     dtype: Annotated[Literal["float32", "float64"], _option("--dtype", help="Precision.")] = "float32"
     budget: Annotated[str, _option("--budget", metavar="512MiB", help="Memory for values that are kept.")] = "512MiB"
@@ -203,7 +222,7 @@ class Flags:
         Raises:
             UsageError: Something that was given cannot be, or does not go with the rest.
         """
-        from tui_transformer.model.reading import Reading
+        from tui_transformer.model.options import Reading
 
         if self.text_pair is not None:
             return Reading(self.sentence, pair=self.text_pair, **self._mask_and_decoder())
@@ -243,6 +262,10 @@ class Flags:
         """
         return None if self.mask is None else parse_mask(self.mask)
 
+    def led_through(self) -> str | None:
+        """The model of the tour that is asked for, if one is: it is meant where none is named."""
+        return None
+
     def options(self) -> ModelOptions:
         """The same for the explorer and for loading the model.
 
@@ -257,9 +280,9 @@ class Flags:
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
         budget = parse_budget(self.budget)
         random = any(getattr(self, name) is not None for name in OF_RANDOM_WEIGHTS)
-        model = self.model or (OF_SIZES if random else self.usual)
+        model = self.model or self.led_through() or (OF_SIZES if random else self.usual)
         framing = Framing(self.bracket, self.pad_to)
-        own = (framing, self.embedding, self.vectors)
+        own = (framing, self.embedding, self.vectors, self.unknown)
         return ModelOptions(model, self.vocab, self.device, self.dtype, self.seed, sizes, budget, self.cut, *own)
 
     def given(self) -> tuple[str, ...]:

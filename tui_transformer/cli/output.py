@@ -32,14 +32,19 @@ def emit(pieces: Iterable[str]) -> None:
             sys.stdout.write(piece)
         sys.stdout.flush()
     except BrokenPipeError as error:
-        _discard_output()
+        discard_output()
         raise typer.Exit(BROKEN_PIPE) from error
     except OSError as error:
-        _discard_output()
-        raise InputError(f"standard output: cannot be written: {error.strerror}") from error
+        discard_output()
+        raise InputError(not_written(error)) from error
 
 
-def _discard_output() -> None:
+def not_written(error: OSError) -> str:
+    """Why standard output takes nothing."""
+    return f"standard output: cannot be written: {error.strerror}"
+
+
+def discard_output() -> None:
     """Nothing more is written at exit, where a second failure could not be caught."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tui_transformer.cli import experiment
 from tui_transformer.cli.answers import parse_positions
@@ -16,9 +17,9 @@ from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.names import find
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.state.opened import session_of
 from tui_transformer.explorer.state.session import Session
-
-DECODER_IDS = "decoder.input.ids"
+from tui_transformer.model.options import Reading
 
 
 def run(request: Request) -> None:
@@ -53,15 +54,14 @@ def run(request: Request) -> None:
 
 
 def _other(session: Session, request: Request) -> Trace:
-    """The trace of the other sentence, with the same edits; a decoder beside an encoder has written the same."""
-    givens, budget = session.trace.givens, session.trace.budget
-    decoder_ids = givens[DECODER_IDS].tolist() if DECODER_IDS in givens else None
-    model, ids = session.model, None if request.from_ids is None else parse_ids(request.from_ids, "--from-ids")
-    if request.from_text is not None and model.vocabulary is not None:
-        read(model, model.encode(request.from_text, cut=request.cut), "the other sentence")
-    text, mask = request.from_text, request.token_mask()
-    other = model.trace(text, ids=ids, mask=mask, decoder_ids=decoder_ids, budget=budget, cut=request.cut)
-    return other.edited(edits_of(request, model, other.program))
+    """The trace of the other sentence, framed alike, with the same edits; a decoder has written the same."""
+    ids = None if request.from_ids is None else parse_ids(request.from_ids, "--from-ids")
+    reading = Reading(request.from_text, ids, mask=request.token_mask(), decoder_ids=session.decoder_ids)
+    reading = replace(reading, decoder_text=session.decoder_text or None)
+    other = session_of(session.model, reading, request.options())
+    if request.from_text is not None:
+        read(other.model, other.encoding, "the other sentence", other.framed.length(0))
+    return other.base.edited(edits_of(request, other.model, other.base.program))
 
 
 def _patches(trace: Trace, other: Trace, name: str, request: Request) -> Iterator[Patch]:

@@ -116,7 +116,8 @@ def _write_files(request: Request, folder: Path) -> None:
     chosen = None if request.dimensions is None else parse_ids(request.dimensions, "--dimensions")
     for part in ("sin", "cos") if request.part == "all" else (request.part,):
         columns = columns_of(request.d_model, part, chosen)
-        export(_view(table, columns, part), folder / f"{part}.txt")
+        for ending in ("txt", "dat"):
+            export(_view(table, columns, part), folder / f"{part}.{ending}")
         deliver([chart_svg.render(_waves(table, columns))], folder / f"{part}.svg")
 
 

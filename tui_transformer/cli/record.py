@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 
 from tui_transformer.cli.commands.record import Request
@@ -11,11 +10,10 @@ from tui_transformer.cli.terminal_size import parse_terminal_size
 from tui_transformer.cli.themes import check_theme
 from tui_transformer.explorer.state.opened import session_of
 from tui_transformer.explorer.state.tour_stop import suitable
-from tui_transformer.trained import HERE
 
 
 def run(request: Request) -> None:
-    """Record what is asked for; a tour of the program that is named after a model is of that one.
+    """Record what is asked for.
 
     Raises:
         InputError: The tour does not suit the model, or a picture cannot be written.
@@ -23,8 +21,6 @@ def run(request: Request) -> None:
     size = parse_terminal_size(request.size)
     if request.theme is not None:
         check_theme(request.theme)
-    if request.model is None and not request.options().sizes and (HERE / request.tour / "config.json").is_file():
-        request = dataclasses.replace(request, model=request.tour)
     options = request.options()
     session = session_of(options.load(), request.reading(), options)
     told = suitable(session, request.tour)

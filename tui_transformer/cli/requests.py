@@ -50,7 +50,6 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def _several(annotation: Any) -> Any:
-    """The same option, which may be given several times."""
     return Annotated[list[str] | None, get_args(annotation)[1]]
 
 

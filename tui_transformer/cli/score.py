@@ -12,8 +12,7 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
-from tui_transformer.engine.gradient import LOGITS
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.session import Session

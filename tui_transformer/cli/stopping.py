@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 ESCAPE = b"\x1b"
 
 

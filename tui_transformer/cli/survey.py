@@ -35,7 +35,7 @@ from tui_transformer.survey.texts import STDIN, check_files
 from tui_transformer.survey.work import Work
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
-from tui_transformer.text.unknown import named
+from tui_transformer.text.known_words import named
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
 LAYERS = re.compile(r"\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?\s*")
@@ -95,7 +95,6 @@ def _everywhere(model: str) -> str:
 
 
 def _anywhere(vocab: str) -> str:
-    """The same of a vocabulary, whose built-in names come before files."""
     path = expanded(vocab)
     return str(path.resolve()) if vocab not in built_in_vocabularies() and is_there(path) else vocab
 
@@ -185,7 +184,6 @@ class Line:
     """One line on standard error that says how far it is."""
 
     def __init__(self, total: int | None) -> None:
-        """There are so many bytes, or nobody knows."""
         self._total, self._started, self._told = total, time.monotonic(), 0.0
 
     def tell(self, now: Progress) -> None:

@@ -9,8 +9,8 @@ def check_theme(theme: str) -> None:
     """Raise UsageError where no theme is called so."""
     from textual.theme import BUILTIN_THEMES
 
-    from tui_transformer.explorer.shell.themes import THEMES
+    from tui_transformer.explorer.shell.themes import SHORT, theme_names
 
-    names = [*(own.name for own in THEMES), *BUILTIN_THEMES]
-    if theme not in names:
+    names = theme_names(BUILTIN_THEMES)
+    if theme not in (*names, *SHORT.values()):
         raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(names)}")

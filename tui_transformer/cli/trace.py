@@ -16,11 +16,11 @@ from tui_transformer.cli.output import note
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session, trace_of_all
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.export import write_arrays
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.keep import readable
 from tui_transformer.engine.names import missing
-from tui_transformer.engine.saving import write_arrays
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session
@@ -97,7 +97,6 @@ def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
 
 
 def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
-    """Beside the tokens, which of them are real, where some are padding."""
     visible = trace.givens.get(VISIBLE)
     if TOKENS in names and visible is not None and not visible.all():
         yield PADDING, visible if len(visible) > 1 else visible[0]

@@ -12,12 +12,11 @@ from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file
 from tui_transformer.text.cuts import cut_by, joined
-from tui_transformer.text.decoding import decoded
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
-from tui_transformer.text.encoding import Token
+from tui_transformer.text.encoding import Token, decoded
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
-from tui_transformer.text.words import unreachable
+from tui_transformer.text.word_tokenizers import unreachable
 
 KINDS = {
     "words": "whole words",
@@ -133,7 +132,6 @@ def tokens(where: str, text: str, form: str, *, special: bool) -> None:
 
 
 def _added(token: Token) -> bool:
-    """Whether a token is no part of the text."""
     return token.special and token.start == token.end
 
 
@@ -184,7 +182,6 @@ def compare(names: Sequence[str], text: str) -> None:
 
 
 def _named(given: str) -> list[str]:
-    """The names between commas, where they are not the name of one file."""
     return [given] if is_file(Path(given)) else given.split(",")
 
 

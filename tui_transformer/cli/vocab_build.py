@@ -15,11 +15,10 @@ from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import UsageError
 from tui_transformer.files import is_file, write_whole
 from tui_transformer.text.build import BUILDERS, Built, words_of
-from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.display import fit, visible
-from tui_transformer.text.specials import SPECIALS, Specials
+from tui_transformer.text.files import read_lines
 from tui_transformer.text.vocabulary import Vocabulary
-from tui_transformer.text.word_rule import WordRule
+from tui_transformer.text.vocabulary_rules import SPECIALS, Specials, WordRule
 
 ENDINGS = {"bpe": ".json"}
 WHAT = {"word": "words", "character": "characters", "bpe": "characters"}
@@ -64,12 +63,10 @@ def _rule(request: BuildRequest) -> WordRule:
 
 
 def _harmless(text: str) -> Iterator[str]:
-    """The file as a terminal may see it."""
     yield from (f"{visible(line)}\n" for line in text.removesuffix("\n").split("\n"))
 
 
 def _announced(lines: Iterator[str], kind: str) -> Iterator[str]:
-    """The lines, and after them a word on what takes long."""
     yield from lines
     show("merging the most frequent pairs" if kind == "bpe" else "sorting")
 

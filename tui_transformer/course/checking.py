@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tui_transformer.course.exercise import Exercise
+from tui_transformer.course.explaining import Explained
 from tui_transformer.course.running import Limits, run_command, run_python
-from tui_transformer.course.sources import Answer, Facts
+from tui_transformer.course.sources import Facts
 from tui_transformer.course.text_files import printed_answers
-from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
-from tui_transformer.diagnosis.diagnose import judge
-from tui_transformer.diagnosis.diagnosis import First
+from tui_transformer.diagnosis.comparison import Difference
 from tui_transformer.diagnosis.dumps.dump import Values
-from tui_transformer.diagnosis.dumps.precision import FLOAT64, stored_precision
-from tui_transformer.diagnosis.matching import Entry
+from tui_transformer.diagnosis.dumps.precision import stored_precision
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.errors import InputError
-from tui_transformer.files import check_regular, is_file
+from tui_transformer.text.display import visible
 
 USUAL = Limits()
 
@@ -47,7 +45,7 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         """As `exercise check --json` writes it."""
-        return {"exercise": self.exercise, "passed": self.passed, "cause": self.cause, "says": self.says}
+        return {"exercise": self.exercise, "passed": self.passed, "cause": self.cause, "says": visible(self.says)}
 
 
 def check(exercise: Exercise, file: Path, limits: Limits = USUAL, function: str | None = None) -> Finding:
@@ -62,16 +60,21 @@ def check(exercise: Exercise, file: Path, limits: Limits = USUAL, function: str 
     Raises:
         InputError: The file cannot be read, or the exercise is damaged.
     """
-    check_regular(file)
     facts, name = Facts(exercise), function or exercise.function
     ran = run_python(file, [name], facts.inputs, list(facts.answers), limits)
     why, printed = ran.why(name), ran.printed + ran.errors
     if why is not None:
-        return Finding(exercise.name, passed=False, says=f"{file.name}: {why}", printed=printed)
+        known = None if ran.failed.get("") or ran.causes.get(name) else Explained(facts, {}, limits).failing(why)
+        cause = known.cause if known else ran.causes.get(name)
+        says = f"{file.name}: {known.says if known else why}"
+        return Finding(exercise.name, passed=False, says=says, cause=cause, printed=printed)
     arrays = zip(facts.answers, ran.arrays[name], strict=True)
-    return _judged(
-        facts, {name: Values(array, stored_precision(array.dtype)) for name, array in arrays}, printed, limits
-    )
+    return judged(facts, returned(arrays), printed, limits)
+
+
+def returned(arrays: Iterable[tuple[str, Host]]) -> dict[str, Values]:
+    """Arrays that a function returned, with the precision that they are in."""
+    return {name: Values(array, stored_precision(array.dtype)) for name, array in arrays}
 
 
 def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = USUAL) -> Finding:
@@ -85,108 +88,34 @@ def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = U
         answers = printed_answers(ran.printed, facts.answers)
     except InputError as error:
         return Finding(exercise.name, passed=False, says=f"{command[0]}: {error}", printed=ran.printed + ran.errors)
-    return _judged(facts, answers, ran.errors, limits)
+    return judged(facts, answers, ran.errors, limits)
 
 
-def _judged(facts: Facts, theirs: Mapping[str, Values], printed: str, limits: Limits) -> Finding:
-    name = facts.exercise.name
-    for answer, values in theirs.items():
-        wrong = _unusable(answer, values, facts.answers[answer])
-        if wrong:
-            return Finding(name, passed=False, says=wrong, printed=printed)
-    differences = {each: _difference(values, facts.answers[each]) for each, values in theirs.items()}
-    first = next((each for each, difference in differences.items() if difference.beyond), None)
-    if first is None:
+def judged(facts: Facts, theirs: Mapping[str, Values], printed: str, limits: Limits) -> Finding:
+    """Answers beside the right ones, and the mistake where they are wrong.
+
+    Args:
+        facts: What is right.
+        theirs: The answers by name, all of them.
+        printed: What the learner's code printed.
+        limits: Of the exercise's own mistakes, which are run to compare with.
+    """
+    name, explained = facts.exercise.name, Explained(facts, theirs, limits)
+    why = explained.misshapen() or explained.not_numbers()
+    if why is not None:
+        return Finding(name, passed=False, says=why.says, cause=why.cause, printed=printed)
+    differences = {each: explained.difference(each) for each in theirs}
+    wrong = next((each for each, difference in differences.items() if difference.beyond), None)
+    why = explained.stand_in() or (explained.too_near() if wrong is None else explained.differing(wrong))
+    if why is None:
         relative = max(difference.relative for difference in differences.values())
         agrees = "exactly" if relative == 0 else f"to {relative:.0e}"
         return Finding(name, passed=True, says=f"{', '.join(theirs)}: right, agrees {agrees}", printed=printed)
-    cause, says = _explained(facts, theirs, first, differences[first], limits)
-    return Finding(name, False, says, cause, _place(first, differences[first]), printed)  # noqa: FBT003
-
-
-def _unusable(name: str, values: Values, right: Answer) -> str:
-    """The reason why numbers cannot be compared; "" where they can be."""
-    shape, wanted = values.array.shape, right.value.shape
-    if shape != wanted:
-        axes = f" ({' × '.join(right.axes)})" if right.axes else ""
-        return f"{name} has the shape {_shape(shape)}: it should be {_shape(wanted)}{axes}"
-    missing = np.isnan(values.array)
-    if missing.any():
-        place = ", ".join(map(str, np.argwhere(missing)[0]))
-        count = int(missing.sum())
-        where = f"[{place}]" if place else ""
-        return (
-            f"{name}{where} is not a number (NaN){f', {count} cells are' if count > 1 else ''}: look for 0 ÷ 0 or ∞ − ∞"
-        )
-    return ""
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return " × ".join(map(str, shape)) or "one number"
-
-
-def _difference(values: Values, right: Answer) -> Difference:
-    theirs = np.asarray(values.array, np.float64)
-    limit = tolerance_of(values.precision, theirs, right.granted)
-    return compare(theirs, right.value, None, limit, shares=False)
+    place = "" if wrong is None or facts.is_ids(wrong) else _place(wrong, differences[wrong])
+    return Finding(name, passed=False, says=why.says, cause=why.cause, place=place, printed=printed)
 
 
 def _place(name: str, difference: Difference) -> str:
-    theirs, ours = (f"{value:.6g}" for value in difference.values)
+    theirs, ours = (spoken(value, 6) for value in difference.values)
     index = f"[{', '.join(map(str, difference.index))}]" if difference.index else ""
     return f"{name}{index} is {theirs}, and should be {ours}"
-
-
-def _explained(
-    facts: Facts, theirs: Mapping[str, Values], name: str, difference: Difference, limits: Limits
-) -> tuple[str | None, str]:
-    """The cause and a sentence: by a diagnosis where the answers are steps, else by the exercise's own mistakes."""
-    first = _diagnosed(facts, theirs)
-    if first is not None and first.cause is not None:
-        return first.cause, first.says
-    known = _known(facts, theirs, limits)
-    if known is not None:
-        return known
-    if first is not None:
-        return None, first.says
-    return None, f"{name} differs (relative {difference.relative:.2g}). No known mistake explains it."
-
-
-def _diagnosed(facts: Facts, theirs: Mapping[str, Values]) -> First | None:
-    """The first wrong step; None where the answers are no steps."""
-    steps = {name: facts.step(facts.exercise.answers[name]) for name in theirs}
-    if None in steps.values():
-        return None
-    entries = [
-        Entry(step, name, np.asarray(given.value)[None], None, FLOAT64)
-        for name, given in facts.inputs.items()
-        if (step := facts.step(facts.exercise.inputs[name])) and not facts.right.program.by_name[step].op.integer
-    ]
-    entries += [
-        Entry(step, name, np.asarray(theirs[name].array, np.float64)[None], None, theirs[name].precision)
-        for name, step in steps.items()
-        if step
-    ]
-    return judge(sorted(entries, key=lambda entry: facts.right.program.places[entry.step]), facts.right)[1]
-
-
-def _known(facts: Facts, theirs: Mapping[str, Values], limits: Limits) -> tuple[str, str] | None:
-    """The mistake of the exercise whose answer is the learner's."""
-    exercise = facts.exercise
-    if not exercise.mistakes or not is_file(exercise.wrong):
-        return None
-    ran = run_python(exercise.wrong, list(exercise.mistakes), facts.inputs, list(theirs), limits)
-    for function, mistake in exercise.mistakes.items():
-        if function not in ran.arrays or not mistake.says:
-            continue
-        pairs = zip(theirs.items(), ran.arrays[function], strict=True)
-        if all(_same(values, array, facts.answers[name].granted) for (name, values), array in pairs):
-            return mistake.cause, mistake.says
-    return None
-
-
-def _same(values: Values, other: Any, granted: float) -> bool:
-    theirs = np.asarray(values.array, np.float64)
-    if theirs.shape != other.shape:
-        return False
-    return not compare(theirs, other, None, tolerance_of(values.precision, theirs, granted), shares=False).beyond

@@ -50,6 +50,7 @@ class Exercise:
         answers: What it returns, in order.
         predicts: "next" where each position predicts the token after it, for losses and gradients.
         hints: Three, each saying more.
+        learned: What one knows who has done it; "" where nothing is said.
         mistakes: Functions of `mistakes.py`, and the causes that are to be named.
     """
 
@@ -64,6 +65,7 @@ class Exercise:
     answers: Mapping[str, Source]
     predicts: str
     hints: tuple[str, ...]
+    learned: str
     mistakes: Mapping[str, Mistake]
 
     @property
@@ -104,6 +106,7 @@ def read_exercise(folder: Path, language: str = ENGLISH) -> Exercise:
         answers=_table(said, "answers", path),
         predicts=str(said.get("predicts", "")),
         hints=_hints(said, path),
+        learned=paragraphs(said, "learned", path),
         mistakes={name: _mistake(each, name, path) for name, each in _table(said, "mistakes", path, {}).items()},
     )
 
@@ -111,7 +114,7 @@ def read_exercise(folder: Path, language: str = ENGLISH) -> Exercise:
 def _words(path: Path, english: Mapping[str, Any]) -> dict[str, Any]:
     """The parts that a translation may have: texts, and the messages of mistakes."""
     raw = read_toml(path, LARGEST)
-    words: dict[str, Any] = {key: raw[key] for key in ("title", "task", "hints") if key in raw}
+    words: dict[str, Any] = {key: raw[key] for key in ("title", "task", "hints", "learned") if key in raw}
     says, mistakes = raw.get("mistakes", {}), english.get("mistakes", {})
     if not isinstance(says, dict) or not isinstance(mistakes, dict):
         return words
@@ -133,6 +136,18 @@ def _text(raw: Mapping[str, Any], key: str, path: Path) -> str:
     if key == "function" and not value.isidentifier():
         raise InputError(f"{shown_path(path)}: {visible(value)} cannot be the name of a function")
     return value.strip()
+
+
+def paragraphs(raw: Mapping[str, Any], key: str, path: Path) -> str:
+    """A text that may be left out, a line each paragraph.
+
+    Raises:
+        InputError: It is no text.
+    """
+    value = raw.get(key, "")
+    if not isinstance(value, str):
+        raise InputError(f"{shown_path(path)}: {key} is a text in quotes")
+    return "\n".join(" ".join(each.split()) for each in value.strip().split("\n\n"))
 
 
 def _table(raw: Mapping[str, Any], key: str, path: Path, default: Mapping[str, Any] | None = None) -> Mapping[str, Any]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_transformer.course.exercise import ABOUT, ENGLISH, Exercise, read_exercise
+from tui_transformer.course.exercise import ABOUT, ENGLISH, LARGEST, Exercise, paragraphs, read_exercise
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import is_file
+from tui_transformer.files import is_file, read_toml
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
+ABOUT_COURSE = "course.toml"
 OWN = Path(__file__).parent / "exercises"
 
 
@@ -22,10 +24,18 @@ class Course:
     Attributes:
         name: Under which progress is kept: "" of the own course, else the path of a teacher's.
         exercises: In order.
+        end: What is said when all are done; "" where nothing is.
     """
 
     name: str
     exercises: tuple[Exercise, ...]
+    end: str = ""
+
+    def left(self, done: Collection[str], after: str = "") -> Exercise | None:
+        """The next exercise that is not done, after one of a name where there is one; None where all are done."""
+        names = [each.name for each in self.exercises]
+        begin = names.index(after) + 1 if after in names else 0
+        return next((each for each in self.exercises[begin:] + self.exercises[:begin] if each.name not in done), None)
 
     def find(self, name: str) -> Exercise:
         """The exercise of a name, or of a number from 1.
@@ -62,4 +72,11 @@ def open_course(folder: Path | None = None, language: str = ENGLISH) -> Course:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{shown_path(place)}: two exercises are called {visible(name)}: rename one folder")
-    return Course("" if folder is None else str(folder.resolve()), exercises)
+    return Course("" if folder is None else str(folder.resolve()), exercises, _end(place, language))
+
+
+def _end(place: Path, language: str) -> str:
+    """The last words of a course, from `course.toml`; those of a translation from `course.LANGUAGE.toml`."""
+    files = (place / f"course.{language}.toml", place / ABOUT_COURSE)
+    file = next((each for each in files if is_file(each)), None)
+    return "" if file is None else paragraphs(read_toml(file, LARGEST), "end", file)

@@ -1,33 +1,59 @@
-"""A learner's function or program, run in a process of its own with limits of time, memory and disk."""
+"""A learner's function or program, run in processes of its own within limits that it cannot raise.
+
+It has all rights of the user: what is held back is what goes wrong by mistake or out of mischief, not an attack on the
+user's own files.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import math
 import os
+import secrets
 import signal
+import site
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from tui_transformer.course.cgroup import Scope, scope
+from tui_transformer.course.processes import Family, adopting, every
+from tui_transformer.course.scratch import Scratch, scratch
 from tui_transformer.course.sources import Given
 from tui_transformer.course.text_files import write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_json
+from tui_transformer.files import json_object, read_regular
+from tui_transformer.gate import check_may_run
 
 CHILD = Path(__file__).with_name("child.py")
+LARGEST_FILE = 1 << 20
+"""Bytes of an answer's file."""
 LARGEST_RESULT = 1 << 20
-MOST_PRINTED = 1 << 24
-"""Bytes of what a program prints that are read."""
+MOST_PRINTED = 1 << 22
+"""Bytes that a program may print, on each of its two streams."""
+MOST_CELLS = 1 << 24
+"""Of an array that is returned."""
+MOST_TASKS = 512
+"""Processes and threads in a cgroup."""
+PAUSE = 0.02
+SHARE = 5
+"""The part of the time that is spent looking at an answer is at most 1 ÷ (1 + this)."""
 
+KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
+        "DYLD_FALLBACK_LIBRARY_PATH", "JAVA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "PATHEXT")  # fmt: skip
+"""Of the user's environment: what programs and their libraries are found by, and the language."""
+MARK = "TUI_TRANSFORMER_ANSWER"
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
 """Threads take memory each, and exercises are small."""
 
@@ -38,13 +64,17 @@ class Limits:
 
     Attributes:
         seconds: From the clock.
-        memory: Bytes.
-        disk: Bytes of a file that it writes.
+        memory: Bytes, of a process and of all together.
+        disk: Bytes of its folder, and of a file anywhere.
+        written: Bytes that it may write in all, to any file or pipe.
+        processes: Processes at a time.
     """
 
     seconds: float = 10.0
     memory: int = 2 << 30
     disk: int = 1 << 26
+    written: int = 1 << 28
+    processes: int = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +84,7 @@ class Ran:
     Attributes:
         arrays: By function, the answers in order.
         failed: By function, why there is none; under "" why nothing was run.
+        causes: By function, the public name of the mistake that made it fail, where that is known.
         printed: What was printed.
         errors: What was printed to standard error.
     """
@@ -62,6 +93,7 @@ class Ran:
     failed: Mapping[str, str]
     printed: str
     errors: str = ""
+    causes: Mapping[str, str] = field(default_factory=dict)
 
     def why(self, function: str) -> str | None:
         """Why a function has no answer; None where it has one."""
@@ -72,32 +104,38 @@ class Ran:
 def run_python(
     file: Path, functions: Sequence[str], inputs: Mapping[str, Given], answers: Sequence[str], limits: Limits
 ) -> Ran:
-    """Functions of a file, each given the inputs by name."""
-    with _folder() as folder:
-        np.savez(folder / "input.npz", **dict(_flat(inputs)))
-        job = {"file": str(file.resolve()), "functions": list(functions), "answers": list(answers)}
-        failed = _ended(folder, job, limits)
-        arrays = {} if failed else _arrays(folder, functions, len(answers))
-        return Ran(arrays, failed or _result(folder), _text(folder / "printed"), _text(folder / "errors"))
+    """Functions of a file, each given the inputs by name.
+
+    Raises:
+        InputError: The file is none that can be read, or a visitor asks.
+    """
+    check_may_run(str(file))
+    try:
+        source = read_regular(file, LARGEST_FILE)
+    except FileNotFoundError as error:
+        raise InputError(f"{file}: no such file") from error
+    with scratch() as folder:
+        (folder.path / "source.py").write_bytes(source)
+        np.savez(folder.path / "input.npz", **dict(_flat(inputs)))
+        job = {"file": str(file.absolute()), "functions": list(functions), "answers": list(answers)}
+        ran = _ran(folder, job, limits)
+        if ran.failed.get(""):
+            return ran
+        return _with_arrays(ran, folder, functions, len(answers), limits)
 
 
 def run_command(command: Sequence[str], inputs: Mapping[str, Given], limits: Limits) -> Ran:
-    """A program that is given a folder of text files, the path of which is its last argument."""
-    with _folder() as folder:
-        place = folder / "inputs"
+    """A program that is given a folder of text files, the path of which is its last argument.
+
+    Raises:
+        InputError: A visitor asks.
+    """
+    check_may_run(command[0])
+    with scratch() as folder:
+        place = folder.path / "inputs"
         place.mkdir()
         write_inputs(place, inputs)
-        failed = _ended(folder, {"command": [*command, str(place)]}, limits)
-        return Ran({}, failed or _result(folder), _text(folder / "printed"), _text(folder / "errors"))
-
-
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    try:
-        with tempfile.TemporaryDirectory(prefix="tui-transformer-", ignore_cleanup_errors=True) as name:
-            yield Path(name)
-    except OSError as error:
-        raise InputError(f"{tempfile.gettempdir()}: cannot be written: {error.strerror}") from error
+        return _ran(folder, {"command": [*command, str(place)]}, limits)
 
 
 def _flat(inputs: Mapping[str, Given]) -> Iterator[tuple[str, Any]]:
@@ -109,39 +147,100 @@ def _flat(inputs: Mapping[str, Given]) -> Iterator[tuple[str, Any]]:
             yield name, np.asarray(given.value)
 
 
-def _ended(folder: Path, job: Mapping[str, Any], limits: Limits) -> dict[str, str]:
-    """Run a job to its end; why it came to none."""
-    most = {"memory": limits.memory, "seconds": int(limits.seconds) + 1, "disk": limits.disk}
-    (folder / "job.json").write_text(json.dumps({**job, **most}), encoding="utf-8")
-    with (folder / "printed").open("wb") as printed, (folder / "errors").open("wb") as errors:
-        process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
-            [sys.executable, "-P", "-X", "utf8", str(CHILD), str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=errors,
-            start_new_session=True,
-            env={**os.environ, **ONE_THREAD},
-        )
-        try:
-            code = process.wait(limits.seconds)
-        except subprocess.TimeoutExpired:
-            return {"": f"does not end within {limits.seconds:g} s: is there an endless loop?"}
-        finally:
-            _end(process)
-    if (folder / "result.json").exists():
-        return {}
-    if code == 0 and "command" in job:
-        return {}
-    return {"": _said(code)}
+def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
+    """Run a job to its end, and read what it says; its arrays are read by those who know them."""
+    most = {"memory": limits.memory, "disk": limits.disk, "seconds": int(limits.seconds * (os.cpu_count() or 1)) + 1}
+    (folder.path / "job.json").write_text(json.dumps({**job, **most}), encoding="utf-8")
+    # files without a name, which nobody can put something else in the place of
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
+        with adopting():
+            why, code = _watched(folder, job, (printed, errors), limits)
+        why = why or _too_much(folder, (printed, errors), limits)
+        said = None
+        if not why:
+            try:
+                said = _result(folder)
+            except InputError as error:
+                why = f"leaves no result that can be read: {error}"
+        if said is None and not why and not (code == 0 and "command" in job):
+            why = _said(code)
+        failed = {"": why} if why else {name: each["says"] for name, each in (said or {}).items()}
+        causes = {name: each["cause"] for name, each in (said or {}).items() if each.get("cause")}
+        return Ran({}, failed, _text(printed), _text(errors), causes)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _watched(
+    folder: Scratch, job: Mapping[str, Any], streams: tuple[IO[bytes], IO[bytes]], limits: Limits
+) -> tuple[str, int]:
+    """Run a job and look at it as long as it runs: why it had to be ended, and the exit code."""
+    mark = secrets.token_hex(16)
+    environment = _environment(folder, mark)
+    group = scope(limits.memory, MOST_TASKS, limits.seconds, environment)
+    before = every()
+    process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
+        [*group.words, sys.executable, "-P", "-X", "utf8", str(CHILD), str(folder.path)],
+        stdin=subprocess.DEVNULL,
+        stdout=streams[0],
+        stderr=streams[1],
+        cwd=None if "command" in job else folder.home,
+        start_new_session=True,
+        env=None if group.words else environment,
+    )
+    family = Family(process.pid, before, f"{MARK}={mark}")
+    began = time.monotonic()
+    try:
+        pause = PAUSE
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return "", process.wait(pause)
+            looked = time.monotonic()
+            if looked - began > limits.seconds:
+                return f"does not end within {limits.seconds:g} s: is there an endless loop?", 0
+            why = _beyond(family, limits) or _too_much(folder, streams, limits)
+            if why:
+                return why, 0
+            pause = max(PAUSE, SHARE * (time.monotonic() - looked))
+    finally:
+        _end(process, family, group)
+
+
+def _end(process: subprocess.Popen[bytes], family: Family, group: Scope) -> None:
     """End a process and all that it started."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGSTOP)  # none of them starts others meanwhile
+        family.end()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
+    group.end()
     process.wait()
+
+
+def _environment(folder: Scratch, mark: str) -> dict[str, str]:
+    """A small environment: what programs are found by, and a home of its own."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    home = {name: str(folder.home) for name in ("HOME", "TMPDIR", "TEMP", "TMP")}
+    # NumPy may be among the packages of this user alone, which are looked for below HOME
+    return {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase(), MARK: mark}
+
+
+def _beyond(family: Family, limits: Limits) -> str:
+    """What the processes of an answer take too much of."""
+    living = family.living()
+    if len(living) > limits.processes:
+        return f"starts more than the {limits.processes} processes that it may"
+    if family.memory(living, limits.memory) > limits.memory:
+        return "takes more memory than it may, with the processes that it started"
+    if family.written(living) > limits.written:
+        return f"writes more than the {limits.written >> 20} MiB that it may in all"
+    return ""
+
+
+def _too_much(folder: Scratch, streams: Sequence[IO[bytes]], limits: Limits) -> str:
+    if any(os.fstat(each.fileno()).st_size > MOST_PRINTED for each in streams):
+        return f"prints more than the {MOST_PRINTED >> 20} MiB that it may"
+    return folder.beyond(limits.disk)
 
 
 def _said(code: int) -> str:
@@ -153,32 +252,47 @@ def _said(code: int) -> str:
         return "takes more time than it may: is there an endless loop?"
     if number == getattr(signal, "SIGXFSZ", None):
         return "writes more than it may"
-    return f"was ended by signal {number} ({signal.strsignal(number) or 'unknown'})"
+    more = ": did it take more memory than it may?" if number == getattr(signal, "SIGKILL", None) else ""
+    return f"was ended by signal {number} ({signal.strsignal(number) or 'unknown'}){more}"
 
 
-def _result(folder: Path) -> dict[str, str]:
-    """Why functions failed, as the process wrote it."""
-    path = folder / "result.json"
-    raw = read_json(path, LARGEST_RESULT) if path.exists() else {}
-    return {name: text for name, text in raw.items() if isinstance(text, str)}
-
-
-def _arrays(folder: Path, functions: Sequence[str], count: int) -> dict[str, tuple[Host, ...]]:
-    path = folder / "answer.npz"
-    if not path.exists() or not path.stat().st_size:
-        return {}
-    try:
-        file = open_trace(path)
-    except InputError:  # no function gave one, or the learner's code wrote it itself
-        return {}
-    names = {name: [f"{name}/{i}" for i in range(count)] for name in functions}
+def _result(folder: Scratch) -> dict[str, dict[str, str]] | None:
+    """Why functions failed, as the process wrote it; None where it wrote nothing."""
+    data = folder.read("result.json", LARGEST_RESULT)
+    if data is None:
+        return None
+    raw = json_object(data, "result.json")
     return {
-        name: tuple(file.read(each) for each in keys)
-        for name, keys in names.items()
-        if all(each in file.entries for each in keys)
+        name: {key: text for key, text in each.items() if isinstance(text, str)}
+        for name, each in raw.items()
+        if isinstance(each, dict) and isinstance(each.get("says"), str)
     }
 
 
-def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(MOST_PRINTED).decode("utf-8", errors="replace")
+def _with_arrays(ran: Ran, folder: Scratch, functions: Sequence[str], count: int, limits: Limits) -> Ran:
+    """The arrays of functions, read from a copy that no process of the answer knows of."""
+    arrays: dict[str, tuple[Host, ...]] = {}
+    failed = dict(ran.failed)
+    try:
+        data = folder.read("answer.npz", limits.disk)
+    except InputError as error:
+        return replace(ran, failed={"": f"leaves no answer that can be read: {error}"})
+    with tempfile.TemporaryDirectory(prefix="tui-transformer-") as own, contextlib.suppress(InputError):
+        copy = Path(own) / "answer.npz"
+        copy.write_bytes(data or b"")
+        file = open_trace(copy)  # refused where no function gave one, or the learner's code wrote it itself
+        for name in functions:
+            keys = [f"{name}/{i}" for i in range(count)]
+            if not all(each in file.entries for each in keys):
+                continue
+            large = next((shape for each in keys if math.prod(shape := file.shape(each)) > MOST_CELLS), None)
+            if large is None:
+                arrays[name] = tuple(file.read(each) for each in keys)
+            else:
+                failed[name] = f"returns {' × '.join(map(str, large))} cells: far more than are asked for"
+    return replace(ran, arrays=arrays, failed=failed)
+
+
+def _text(stream: IO[bytes]) -> str:
+    stream.seek(0, io.SEEK_SET)
+    return stream.read(MOST_PRINTED).decode("utf-8", errors="replace")

@@ -6,7 +6,7 @@ table with one of the keys of `KINDS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,8 +19,7 @@ from tui_transformer.diagnosis.evaluation import largest_difference
 from tui_transformer.diagnosis.right import LEAST, SPREAD, Input, Right, right_values
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.gradient import Gradients, gradients
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -32,6 +31,7 @@ Value = Host | float | int | str | list[str] | dict[str, Host]
 """An array, a number, a text, words, or weights by name."""
 
 NEXT = "next"
+IDS, RAISED = "ids", "raised"
 TOKENS = "tokens"
 """The step of the token IDs."""
 ROWS: Mapping[str, slice] = {"last": slice(-1, None), "earlier": slice(None, -1)}
@@ -88,6 +88,11 @@ class Facts:
         return [token.id for token in self.model.encode(self.exercise.text).tokens]
 
     @property
+    def words(self) -> Sequence[str]:
+        """The vocabulary of the model, by ID; none where it has none."""
+        return self.model.vocabulary.words if self.model.vocabulary is not None else ()
+
+    @property
     def targets(self) -> list[int]:
         """The token that each position predicts; −1 at the last where it predicts the next token."""
         if self.exercise.predicts != NEXT:
@@ -120,8 +125,14 @@ class Facts:
         return KINDS[kind](self, source, trace)
 
     def step(self, source: Source) -> str | None:
-        """The step that a source names; None where it is something else."""
-        return source if isinstance(source, str) and source in self.right.program.by_name else None
+        """The step that a source names, raised or not; None where it is something else."""
+        name = source.get(RAISED) if isinstance(source, dict) else source
+        return name if isinstance(name, str) and name in self.right.program.by_name else None
+
+    def is_ids(self, name: str) -> bool:
+        """Whether an answer is token IDs."""
+        source = self.exercise.answers[name]
+        return isinstance(source, dict) and IDS in source
 
     def wrong(self, says: str) -> InputError:
         """A mistake of the teacher."""
@@ -161,7 +172,8 @@ def step_of(exercise: Exercise, program: Program) -> str | None:
 def _names(source: Source) -> list[Any]:
     """The names that a source may hold: itself, or those in its table."""
     if isinstance(source, dict):
-        return [TOKENS if "ids" in source or "text" in source else source.get("of", source.get("gradient"))]
+        of = next((source[key] for key in ("of", RAISED, "gradient") if key in source), None)
+        return [TOKENS if IDS in source or "text" in source else of]
     return [source]
 
 
@@ -184,6 +196,16 @@ def _rows(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
     if rows is None or not isinstance(whole.value, np.ndarray) or whole.value.ndim < 2:
         raise facts.wrong(f"rows is one of {', '.join(ROWS)}, of a step with rows")
     return Given(whole.value[..., rows, :], whole.axes)
+
+
+def _raised(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+    """A step with a number added to every second row, which the softmax of a row does not see: `{raised, by}`."""
+    whole, by = facts.given(source[RAISED], trace), source.get("by")
+    if not isinstance(by, int | float) or not isinstance(whole.value, np.ndarray) or whole.value.ndim < 2:
+        raise facts.wrong(f"{RAISED} is a step with rows, and by the number that is added to every second one")
+    value = whole.value.copy()
+    value[..., 1::2, :] += by
+    return Given(value, whole.axes)
 
 
 def _setting(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
@@ -238,10 +260,11 @@ def _words(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
 
 KINDS: Mapping[str, Callable[[Facts, Mapping[str, Any], Trace], Given]] = {
     "of": _rows,
+    RAISED: _raised,
     "setting": _setting,
     "gradient": _gradient,
     "loss": _loss,
-    "ids": _ids,
+    IDS: _ids,
     "text": _text,
     "words": _words,
 }

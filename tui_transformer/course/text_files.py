@@ -9,7 +9,7 @@ import numpy as np
 
 from tui_transformer.course.sources import Answer, Given, Value
 from tui_transformer.diagnosis.dumps.dump import Tensor, Values
-from tui_transformer.diagnosis.dumps.log import log_of
+from tui_transformer.diagnosis.dumps.log import Line, log_of
 from tui_transformer.diagnosis.naming.name import spelled
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
@@ -51,7 +51,7 @@ def printed_answers(text: str, answers: Mapping[str, Answer]) -> dict[str, Value
     Raises:
         InputError: One is not there.
     """
-    tensors = log_of(Path("the output"), text).tensors
+    tensors = log_of(Path("the output"), map(Line, text.splitlines())).tensors
     if len(answers) == 1 and len(tensors) == 1:
         return {name: _shaped(tensor, answers[name]) for name, tensor in zip(answers, tensors.values(), strict=True)}
     named = {spelled(name): tensor for name, tensor in tensors.items()}
@@ -72,6 +72,8 @@ def _shaped(tensor: Tensor, answer: Answer) -> Values:
     """Rows that were printed without blank lines between matrices, in the shape of the answer."""
     values = tensor.values
     shape = answer.value.shape
+    if len(shape) < 2 and values.array.ndim == 2 and 1 in values.array.shape and values.array.size > 1:
+        return values._replace(array=values.array.reshape(-1))  # a row or a column is a list
     flat = len(shape) < 2 or values.array.shape[-1:] == shape[-1:]
     same = flat and values.array.size == answer.value.size
     return values._replace(array=values.array.reshape(shape)) if same else values

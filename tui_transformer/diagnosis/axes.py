@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -98,7 +99,7 @@ def _whole(values: Values, axes: Axes, batch: int, *, fastest_first: bool) -> It
     for order, how, assumed in fitting:
         moved = _moved(values.array, sizes, order, how)
         known = None if values.known is None else _moved(values.known, sizes, order, how)
-        yield Layout(moved, known, assumed, natural=how != "transposed")
+        yield Layout(moved, known, assumed, natural=how not in ("transposed", "columns"))
     if not fitting and len(axes) == 2 and values.array.size == batch * axes[-1].size and sizes[1] > 1:
         array = np.full(sizes, np.nan)
         known = np.zeros(sizes, dtype=np.bool_)
@@ -127,6 +128,9 @@ def _fitting(
 ) -> Iterator[tuple[tuple[int, ...], str, str]]:
     """Orders of the axes that give the shape, how the numbers lie, and what that assumes."""
     seen = set()
+    if len(shape) == 1 and math.prod(sizes) == shape[0] and len(_squeezed(sizes)) > 1:
+        yield from _of_row(axes, sizes)
+        return
     for order in _orders(axes):
         ordered = tuple(sizes[i] for i in order)
         for merged in _merged(ordered, axes):
@@ -145,8 +149,21 @@ def _fitting(
                     yield order, how, _assumption(order, how, axes, sizes, fastest_first=fastest_first)
 
 
+def _of_row(axes: Axes, sizes: Shape) -> Iterator[tuple[tuple[int, ...], str, str]]:
+    """Orders of the axes of an array whose numbers lie in one row: those of C, then columns below each other."""
+    names = ["sentences", *(LETTERS.get(axis.name, axis.name) for axis in axes)]
+    seen = set()
+    for how in ("as it is", "columns"):
+        for order in _orders(axes):
+            turned = order if how == "as it is" else (*order[:-2], order[-1], order[-2])
+            key = _key(turned, sizes, "")
+            if key not in seen:
+                seen.add(key)
+                words = " × ".join(names[i] for i in turned if sizes[i] != 1)
+                yield turned, how, f"its numbers, which have no shape, are {words}"
+
+
 def _key(order: tuple[int, ...], sizes: Shape, how: str) -> tuple[tuple[int, ...], str]:
-    """Orders that differ in axes of one alone are the same."""
     return tuple(i for i in order if sizes[i] != 1), how
 
 
@@ -155,6 +172,7 @@ def _merged(ordered: Shape, axes: Axes) -> Iterator[Shape]:
     yield ordered
     if len(ordered) == 4:
         yield (*ordered[:2], ordered[2] * ordered[3])
+        yield (ordered[0], ordered[1] * ordered[2], ordered[3])
     if len(ordered) > 2:
         yield (ordered[0] * ordered[1], *ordered[2:])
     if len(axes) == 2 and axes[-1].name == "heads · width":

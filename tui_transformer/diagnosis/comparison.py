@@ -12,7 +12,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 
 HIDDEN = -5000.0
-"""Where −∞ stands in a right program, a number below this one stands for it: e^−5000 is 0 in every precision."""
+"""Where −∞ stands in a right program, a number up to this one stands for it: e^−5000 is 0 in every precision."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,19 @@ def compare(theirs: Host, ours: Host, counted: Host | None, tolerance: Host | fl
 
 
 def gaps(theirs: Host, ours: Host) -> Host:
-    """|theirs − ours|; 0 where both hide a score, ∞ where one alone is infinite or NaN."""
-    hidden = np.isneginf(ours)
+    """|theirs − ours|; 0 where both hide a score or are NaN, ∞ where one alone is infinite or NaN."""
     with np.errstate(invalid="ignore"):
         gap = np.abs(theirs - ours)
-        same = (hidden & (theirs <= HIDDEN)) | (theirs == ours)
+        same = stands_for_infinity(theirs, ours) | (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
     gap = np.where(same, 0.0, gap)
     measured: Host = np.where(np.isnan(gap), np.inf, gap)
     return measured
+
+
+def stands_for_infinity(theirs: Host, ours: Host) -> Host:
+    """True where a score that is hidden by −∞ is −∞ or a number that gives the same softmax."""
+    hidden: Host = np.isneginf(ours) & (theirs <= HIDDEN)
+    return hidden
 
 
 def tolerance_of(precision: Precision, theirs: Host, noise: float) -> Host:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from tui_transformer.diagnosis.causes.rounding import ROUNDED
 from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
 from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict
-from tui_transformer.diagnosis.dumps.dump import IDS, LABELS, NOT_STEPS, SEGMENTS, Dump
-from tui_transformer.diagnosis.dumps.npz_reader import MASKS
+from tui_transformer.diagnosis.dumps.dump import Dump, role_of
 from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
-from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local
-from tui_transformer.diagnosis.matching import Entry, Matched, counted_cells, match
+from tui_transformer.diagnosis.factors import sizes_of
+from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local, segment_of
+from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.name import spelled
 from tui_transformer.diagnosis.right import Input, Right, right_values
@@ -29,6 +31,14 @@ NEAREST = 5
 FEWER = 3
 MOST_LATER = 4
 """Names that are listed, and guesses that are given, where nothing is called as expected."""
+
+
+class NothingMatchedError(InputError):
+    """No array of a dump is a step; `plan`: what was tried."""
+
+    def __init__(self, message: str, plan: Sequence[Planned]) -> None:
+        super().__init__(message)
+        self.plan = plan
 
 
 def diagnose(
@@ -59,7 +69,7 @@ def diagnose(
     report("names")
     matched = match(dump, names_for(model, right.program, names, own), right)
     if not matched.entries:
-        raise InputError(_nothing(dump, matched, right.program))
+        raise NothingMatchedError(_nothing(dump, matched, right.program), matched.plan)
     compared, first = judge(matched.entries, right, tolerance, report)
     if first is None:
         first = next((_misfit(each) for each in matched.misfits if spelled(each[1]).endswith(spelled(each[0]))), None)
@@ -67,7 +77,9 @@ def diagnose(
     missing = tuple(step.name for step in right.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
     partial = frozenset(entry.step for entry in matched.entries if entry.known is not None)
-    return Diagnosis(compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs, partial)
+    return Diagnosis(
+        compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs, partial, matched.plan
+    )
 
 
 def judge(
@@ -75,12 +87,28 @@ def judge(
 ) -> tuple[tuple[Compared, ...], First | None]:
     """Every entry beside the right values, and the first that is wrong.
 
+    Where all numbers have few bits, these are granted: what else is wrong is looked for behind them.
+
     Args:
         entries: In the order of the program, each under a name of its own.
         right: The right values.
         tolerance: As of `diagnose`.
         report: Told what is done next; may raise to end it.
     """
+    compared, first = _judged(entries, right, tolerance, report)
+    precision = ROUNDED.get(first.cause or "") if first else None
+    if precision is None:
+        return compared, first
+    granted = [replace(entry, precision=precision) for entry in entries]
+    compared_so, behind = _judged(granted, right, tolerance, report)
+    if behind is None or behind.cause is None or behind.cause in ROUNDED:
+        return compared, first
+    return compared_so, replace(behind, says=f"{behind.says} (Its numbers are rounded to {precision.name}.)")
+
+
+def _judged(
+    entries: Sequence[Entry], right: Right, tolerance: float | None, report: Report
+) -> tuple[tuple[Compared, ...], First | None]:
     differences = {entry.theirs: _difference(entry, right, tolerance) for entry in entries}
     first, verdicts = _isolated(entries, differences, right, report)
     compared = tuple(
@@ -99,23 +127,23 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
     ids = dump.ids if given is None or given.ids is None else given.ids
     if ids is None and model.config.vocab_size:
         raise InputError(
-            f"{dump.path}: holds no token IDs ({', '.join(IDS[:2])}): give the sentence with --text, or --ids"
+            f"{dump.path}: holds no token IDs (input_ids, tokens): give the sentence with --text, or --ids"
         )
     decoder = None
     if model.has_decoder:
         decoder = dump.decoder_ids if given is None or given.decoder_ids is None else given.decoder_ids
     segments = None if given is None else given.segments
     if segments is None and "input.segments" in model.program(1).givens:
-        segments = dump.whole_numbers(*SEGMENTS)
-    mask = dump.whole_numbers(*MASKS) if given is None or given.mask is None else given.mask
-    labels = next((name for name in LABELS if name in dump.tensors), "")
+        segments = dump.whole_numbers("segments")
+    mask = dump.whole_numbers("mask") if given is None or given.mask is None else given.mask
+    labels = dump.whole_numbers("labels")
     return Input(
         ids if model.config.vocab_size else None,
         decoder,
         segments,
         None if mask is None else mask.astype(np.bool_),
-        dump.whole_numbers(labels) if labels and "loss" in dump.tensors else None,
-        int(labels == "labels" and _predicts_next(model)),
+        (dump.whole_numbers("targets") if labels is None else labels) if "loss" in dump.tensors else None,
+        int(labels is not None and _predicts_next(model)),
     )
 
 
@@ -176,14 +204,16 @@ def _first(
     report: Report,
 ) -> First:
     entry = where.entry
-    sources = [each for each in entries if each.step in where.segment.sources]
-    agree = all(not differences[each.theirs].beyond for each in sources)
-    relative = max((differences[each.theirs].relative for each in sources), default=None)
+    nearest = segment_of(entry, entries, right).sources
+    sources = [each for each in entries if each.step in nearest]
+    before = sources or [each for each in entries if entry.step in right.program.downstream([each.step]) - {each.step}]
+    agree = all(not differences[each.theirs].beyond for each in before)
+    relative = max((differences[each.theirs].relative for each in before), default=None)
     cause = cause_of(where, later, report)
     difference = differences[entry.theirs]
     known = bool(sources) or len(where.segment.steps) <= 2
     words = inputs_said(relative, known=known) if agree else "its inputs differ too, but do not explain it"
-    guess = "" if cause else hint(entry, right.value(entry.step), where.counted)
+    guess = "" if cause else hint(entry, right.value(entry.step), where.counted, sizes_of(right.program))
     index = difference.index if right.batch > 1 else difference.index[1:]
     return First(
         entry.step,
@@ -200,7 +230,6 @@ def _first(
 
 
 def _misfit(misfit: tuple[str, str, str]) -> First:
-    """An array whose shape is wrong."""
     step, theirs, reason = misfit
     says = f"{step} has another shape: {theirs} is {reason}: was it computed for the same tokens and sizes?"
     return First(step, theirs, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
@@ -230,7 +259,7 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
     if matched.misfits:
         step, name, reason = matched.misfits[0]
         return f"{dump.path}: {visible(name)} would be {step}, but {reason}: give the token IDs that it is of"
-    theirs = [name for name in dump.tensors if name not in NOT_STEPS]
+    theirs = [name for name, tensor in dump.tensors.items() if not role_of(tensor)]
     ours = [name for name in program.names if not program.step(name).op.integer]
     guesses = []
     for name in theirs[:SHOWN]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tui_transformer.diagnosis.comparison import Difference
+from tui_transformer.diagnosis.matching import Planned
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.trace import Trace
@@ -70,13 +71,14 @@ class Diagnosis:
 
     Attributes:
         steps: What was compared, in the order of the program.
-        unmatched: Names of the dump that are no step, or do not fit one.
+        unmatched: What of the dump has numbers and was not compared, each with the reason.
         missing: Steps that the dump does not hold.
         assumed: Everything that was taken for granted, a sentence each.
         first: The first step that is wrong; None where all agree.
         trace: The right values, in float64.
         theirs: The values of the dump by step, in the step's shape, with a batch axis.
         partial: Steps of which the dump holds some cells alone; the others are 0 in `theirs`.
+        plan: What every array of the dump was taken for.
     """
 
     steps: tuple[Compared, ...]
@@ -87,6 +89,7 @@ class Diagnosis:
     trace: Trace
     theirs: Mapping[str, Host] = field(repr=False)
     partial: frozenset[str] = frozenset()
+    plan: tuple[Planned, ...] = ()
 
     @property
     def following(self) -> frozenset[str]:
@@ -95,6 +98,11 @@ class Diagnosis:
             return frozenset()
         name = self.trace.program.aliases.get(self.first.step, self.first.step)
         return self.trace.program.downstream([name]) - {name}
+
+    @property
+    def same(self) -> bool:
+        """Every number of the dump was compared, and is right."""
+        return self.first is None and not self.unmatched
 
     def to_json(self) -> dict[str, Any]:
         """As `diff --format json` writes it."""

@@ -27,7 +27,6 @@ class Change:
     weights: Mapping[str, Callable[[Host], Host]] = field(default_factory=dict)
 
     def __or__(self, other: Change) -> Change:
-        """Both changes."""
         return Change({**self.steps, **other.steps}, {**self.weights, **other.weights})
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes import CAUSES, Cause
 from tui_transformer.diagnosis.causes.cause import kind
 from tui_transformer.diagnosis.causes.dropout import NAME, dropped
-from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
+from tui_transformer.diagnosis.causes.rounding import rounded
+from tui_transformer.diagnosis.comparison import Difference, compare, stands_for_infinity, tolerance_of
 from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
 from tui_transformer.diagnosis.evaluation import Change, Segment
 from tui_transformer.diagnosis.matching import Entry, counted_cells
@@ -54,33 +56,48 @@ class Local:
         return self.difference(None).beyond
 
     def difference(self, change: Change | None) -> Difference:
-        """Difference of the dump from the output of a changed program on the dump's inputs."""
+        """Difference of the dump from the output of a changed program on the dump's inputs.
+
+        Where a mistake makes larger numbers, their roundings are larger too.
+        """
         ours = self.segment.value(change)
         if ours.shape != self.entry.array.shape:
             return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        return compare(self.entry.array, ours, self.counted, self.tolerance, shares=False)
+        tolerance = self.tolerance * max(1.0, _largest(ours) / (self._size or np.inf))
+        return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
+
+    @cached_property
+    def _size(self) -> float:
+        return _largest(self.segment.value())
 
 
 def local(entry: Entry, entries: Sequence[Entry], right: Right) -> Local:
     """A step beside what the right program makes of the nearest steps before it that the dump holds whole."""
+    segment = segment_of(entry, entries, right)
+    unit = max(FLOAT32_UNIT, entry.precision.unit)
+    noise = max(SPREAD * segment.noise(unit), LEAST * unit * _largest(segment.value()))
+    counted = counted_cells(right.counted(entry.step), entry.known)
+    return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
+
+
+def _largest(values: Host) -> float:
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max()) if finite.size else 0.0
+
+
+def segment_of(entry: Entry, entries: Sequence[Entry], right: Right) -> Segment:
+    """What lies between a step and the nearest steps before it that the dump holds whole."""
     given = {
         each.step: (_finite(each.array, right.value(each.step)), each.precision)
         for each in entries
         if each.step != entry.step and each.known is None
     }
-    segment = Segment(right.exact, entry.step, given)
-    unit = max(FLOAT32_UNIT, entry.precision.unit)
-    finite = np.abs(segment.value()[np.isfinite(segment.value())])
-    least = LEAST * unit * float(finite.max()) if finite.size else 0.0
-    noise = max(SPREAD * segment.noise(unit), least)
-    counted = counted_cells(right.counted(entry.step), entry.known)
-    return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
+    return Segment(right.exact, entry.step, given)
 
 
 def _finite(theirs: Host, ours: Host) -> Host:
-    """Scores whose hidden cells are −∞, whatever number stands for it."""
-    hidden = np.isneginf(ours)
-    scores: Host = np.where(hidden & (theirs < -5000.0), -np.inf, theirs) if hidden.any() else theirs
+    hidden = stands_for_infinity(theirs, ours)
+    scores: Host = np.where(hidden, -np.inf, theirs) if hidden.any() else theirs
     return scores
 
 
@@ -91,8 +108,11 @@ def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda 
     """
     fitting = _fitting(where, report)
     if not fitting:
-        says = dropped(where.segment, where.entry.array, where.counted)
-        return None if says is None else Cause(NAME, Change(), says)
+        theirs = where.entry.array
+        says = dropped(where.segment, theirs, where.counted)
+        if says is not None:
+            return Cause(NAME, Change(), says)
+        return rounded(where.segment, theirs, where.entry.precision, where.counted)
     if len(fitting) == 1:
         return fitting[0]
     names = {cause.name for cause in fitting}

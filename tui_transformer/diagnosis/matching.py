@@ -2,151 +2,339 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from tui_transformer.diagnosis.axes import Layout, fits_nothing, layouts
 from tui_transformer.diagnosis.causes.cause import last
 from tui_transformer.diagnosis.comparison import compare, tolerance_of
-from tui_transformer.diagnosis.dumps.dump import NOT_STEPS, Dump, Tensor, Values
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor
+from tui_transformer.diagnosis.dumps.headings import Heading
 from tui_transformer.diagnosis.dumps.precision import Precision
+from tui_transformer.diagnosis.entry import Entry, Planned, counted_cells, entry_of, joined, part_of
+from tui_transformer.diagnosis.given import given_of, weight_of
 from tui_transformer.diagnosis.naming import Names, Target
+from tui_transformer.diagnosis.naming.name import stacks
 from tui_transformer.diagnosis.right import Right
-from tui_transformer.engine.backend import Host
+from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias
+from tui_transformer.engine.program import Program
 
-GRADIENT = "gradient/"
+MOST_ALIKE = 4
+"""Matrices under one heading, for every head of every layer."""
+
+MOST_PARTS = 3
+"""Parts of a layer that have a step of the same name: norms, sums."""
+
 HUGE = 1e9
 """Scores as large as this stand for −∞."""
 
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """An array of a dump in the shape of a step.
-
-    Attributes:
-        step: The step.
-        theirs: Its name in the dump.
-        array: Batch × the axes of the step.
-        known: True where a number is there; None where all are.
-        precision: Of the numbers.
-        assumed: What was taken for granted of its axes and its name.
-    """
-
-    step: str
-    theirs: str
-    array: Host
-    known: Host | None
-    precision: Precision
-    assumed: tuple[str, ...] = ()
+MOST_TIMES = 8
+"""An array may be wider than its step, as what is fused is, but not by more."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """Entries in the order of the program, and why others are none."""
+    """Entries in the order of the program, and what every array of the dump was taken for, in its order."""
 
     entries: tuple[Entry, ...]
-    unmatched: tuple[str, ...]
+    plan: tuple[Planned, ...]
     misfits: tuple[tuple[str, str, str], ...] = ()
     """A step, the name in the dump, and both shapes, where they do not fit."""
+    agreeing: int = 0
+    """Arrays whose values are right."""
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """What has numbers that are not compared, each with the reason."""
+        return tuple(f"{each.theirs}: {each.reason}" for each in self.plan if each.reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Resolved:
+    """What one array was taken for: its entries, or why there are none."""
+
+    tensor: Tensor
+    entries: tuple[Entry, ...] = ()
+    step: str = ""
+    how: str = ""
+    reason: str = ""
+    misfits: tuple[tuple[str, str, str], ...] = ()
+    agrees: bool = False
+
+    @property
+    def planned(self) -> Planned:
+        """As it is said."""
+        how = [self.how] if self.how else []
+        how += [words.removeprefix(f"{self.tensor.name}: ") for each in self.entries for words in each.assumed]
+        step = ", ".join(each.step for each in self.entries) or self.step
+        return Planned(self.tensor.name, self.tensor.shape, step, "; ".join(how), self.reason)
+
+
+Taken = set[tuple[str, int | None]]
+"""Steps that arrays before are, and the heads of them."""
 
 
 def match(dump: Dump, names: Names, right: Right) -> Matched:
-    """Every array of a dump that is a step."""
-    entries: list[Entry] = []
-    unmatched, misfits = [], []
-    layout_of: Counter[tuple[str, str]] = Counter()
-    for tensor in _single(_numbered(dump, names, right), names):
-        if tensor.name in NOT_STEPS or tensor.name.startswith(GRADIENT):
-            continue
-        targets = [each for each in names.find(tensor.name) if each.unless not in dump.tensors]
-        if not targets:
-            unmatched.append(tensor.name)
-            continue
-        for target in targets:
-            entry = _entry(tensor, target, right, layout_of)
-            if entry is not None:
-                entries.append(entry)
-                continue
-            shape = right.program.by_name[target.steps[0]].axes
-            reason = fits_nothing(tensor.shape, shape)
-            unmatched.append(f"{tensor.name}: {reason}")
-            misfits.append((target.steps[0], tensor.name, reason))
-    ordered = sorted(_joined(entries), key=lambda entry: right.program.places[entry.step])
-    return Matched(tuple(ordered), tuple(unmatched), tuple(misfits))
+    """Every array of a dump that is a step; layers and heads counted from 0, or from 1 where they show that."""
+    layers, heads = _sizes(right.program)
+    said = [names.numbers(tensor.name, tensor.heading) for tensor in dump.tensors.values()]
+    firsts = product(_firsts({layer for layer, _ in said}, layers), _firsts({head for _, head in said}, heads))
+    ways = [Matching(dump, names.counted_from(*first), right).matched() for first in firsts]
+    return max(ways, key=lambda each: each.agreeing)
 
 
-def _single(tensors: Iterable[Tensor], names: Names) -> Iterator[Tensor]:
-    """The arrays, those that hold a layer each along their first axis taken apart."""
-    for tensor in tensors:
+def _sizes(program: Program) -> tuple[int, int]:
+    heads = (step.axes[0].size for step in program.steps if step.axes and step.axes[0].name == "head")
+    return max((stack.layers for stack in stacks(program)), default=0), max(heads, default=0)
+
+
+def _firsts(numbers: set[int | None], count: int) -> tuple[int, ...]:
+    """The number of the first layer or head, as the numbers of a dump show it; both where they leave it open."""
+    there = {number for number in numbers if number is not None}
+    if not there or 0 in there:
+        return (0,)
+    return (1,) if max(there) >= count else (0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """The arrays of a dump beside the steps of a program."""
+
+    dump: Dump
+    names: Names
+    right: Right
+    taken: Taken = field(default_factory=set)
+    usual: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often the axes of a kind of step were so."""
+
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """How many layers and heads there are."""
+        return _sizes(self.right.program)
+
+    @cached_property
+    def most(self) -> int:
+        """Numbers of an array that may be anything of the model."""
+        program = self.right.program
+        steps = (math.prod(shape_of(step.axes)) * self.right.batch for step in program.steps)
+        return MOST_TIMES * max(*steps, *(math.prod(program.shape(name)) for name in program.weights), 1)
+
+    def matched(self) -> Matched:
+        """What every array is."""
+        resolved = [each for group in self._groups() for each in self._resolved(group)]
+        entries = sorted(
+            joined(entry for each in resolved for entry in each.entries),
+            key=lambda entry: self.right.program.places[entry.step],
+        )
+        place = {name: i for i, name in enumerate(self.dump.tensors)}
+        resolved.sort(key=lambda each: place.get(each.tensor.name, len(place)))
+        refused = [Planned(name, None, reason=reason) for name, reason in self.dump.refused.items()]
+        misfits = tuple(misfit for each in resolved for misfit in each.misfits)
+        plan = (*(each.planned for each in resolved), *refused)
+        return Matched(tuple(entries), plan, misfits, sum(each.agrees for each in resolved))
+
+    def _groups(self) -> Iterator[list[Tensor]]:
+        """The arrays; those that came again and again under one heading together."""
+        groups: dict[Heading, list[Tensor]] = {}
+        for tensor in self.dump.tensors.values():
+            if tensor.heading is None:
+                yield from ([part] for part in self._single(tensor))
+            else:
+                groups.setdefault(tensor.heading.key, []).append(tensor)
+        for group in groups.values():
+            yield from ([[part] for part in self._single(group[0])] if len(group) == 1 else [group])
+
+    def _single(self, tensor: Tensor) -> Iterator[Tensor]:
+        """The array, or where it holds a layer each along its first axis, these."""
         parts = tensor.shape[0] if tensor.shape else 0
-        if len(tensor.shape) > 2 and parts > 1 and not names.find(tensor.name) and _a_layer_each(tensor, names):
-            yield from (_part(tensor, i) for i in range(parts))
+        many = len(tensor.shape) > 2 and parts > 1 and not any(map(self.names.find, tensor.readings))
+        if many and self._a_layer_each(tensor):
+            yield from (part_of(tensor, i) for i in range(parts))
         else:
             yield tensor
 
+    def _a_layer_each(self, tensor: Tensor) -> bool:
+        parts = [self.names.find(f"{tensor.name}.{i}") for i in range(tensor.shape[0])]
+        return all(parts) and len({targets[0].steps for targets in parts}) == len(parts)
 
-def _a_layer_each(tensor: Tensor, names: Names) -> bool:
-    """Whether every part along the first axis is a step of its own."""
-    parts = [names.find(f"{tensor.name}.{i}") for i in range(tensor.shape[0])]
-    return all(parts) and len({targets[0].steps for targets in parts}) == len(parts)
+    def _resolved(self, group: Sequence[Tensor]) -> list[Resolved]:
+        """What the arrays under one heading are: of the ways in which they can be meant, the one that fits best."""
+        layers, heads = self.sizes
+        heading = group[0].heading
+        if heading is None or len(group) == 1:
+            return [self._one(group[0], group[0].readings, self.taken)]
+        if len(group) > MOST_ALIKE * max(1, layers) * max(1, heads):
+            return [
+                Resolved(each, reason=f"comes {len(group):,} times: which step each is, cannot be told")
+                for each in group
+            ]
+        ways = []
+        for way in self._ways(heading, len(group), layers, max(1, heads)):
+            taken = set(self.taken)
+            found = [self._one(each, way(i), taken) for i, each in enumerate(group)]
+            ways.append((sum(each.agrees for each in found), sum(not each.reason for each in found), found, taken))
+        *_, found, taken = max(ways, key=lambda each: each[:2])
+        self.taken.update(taken)
+        return found
 
+    def _ways(self, heading: Heading, count: int, layers: int, heads: int) -> Iterator[Callable[[int], list[str]]]:
+        """Names of the i-th matrix under a heading that comes so many times: of heads, layers and parts in turn."""
+        layers = 1 if heading.layer else layers
+        first_layer, first_head = self.names.first
 
-def _numbered(dump: Dump, names: Names, right: Right) -> Iterator[Tensor]:
-    """The arrays; where one heading comes again and again, with the layer and the head that it is of."""
-    bases = Counter(base for name in dump.tensors if (base := _repeated(name)[0]))
-    for tensor in dump.tensors.values():
-        base, number = _repeated(tensor.name)
-        if not base and tensor.name in bases:
-            base, number = tensor.name, 1
-        targets = names.find(base) if base else ()
-        if not targets:
-            yield tensor
-            continue
-        axes = right.program.by_name[targets[0].steps[0]].axes
-        heads = axes[0].size if len(axes) == 3 else 1
-        each = heads > 1 and sum(size != 1 for size in tensor.shape) < 3 and (bases[base] + 1) % heads == 0
-        layer, head = divmod(number - 1, heads if each else 1)
-        name = f"layer {layer} {base} head {head}" if each else f"layer {layer} {base}"
-        yield replace(tensor, name=name)
+        def named(layer: int, head: int | None, text: str) -> list[str]:
+            at = str(layer + first_layer)
+            return replace(heading, text=text).readings(at, "" if head is None else str(head + first_head))
 
+        if not heading.head and count % heads == 0 and count // heads <= layers:
+            yield lambda i: named(i // heads, i % heads, heading.text)
+        if not heading.layer and count <= layers:
+            yield lambda i: named(i, None, heading.text)
+        if layers and count % layers == 0 and 1 < count // layers <= MOST_PARTS:
+            parts = count // layers
+            yield lambda i: named(i // parts, None, f"{heading.text} {i % parts + 1}")
+        yield lambda _: heading.readings()
 
-def _repeated(name: str) -> tuple[str, int]:
-    """A heading and how often it came: "Scores (2)"; "" where it came once."""
-    counted = re.fullmatch(r"(.*\S) \((\d+)\)", name)
-    return (counted[1], int(counted[2])) if counted else ("", 0)
+    def _one(self, tensor: Tensor, readings: Sequence[str], taken: Taken) -> Resolved:
+        """What an array is that goes by these names; one that can be nothing of the model is not read."""
+        is_read = math.prod(tensor.shape) <= self.most
+        if is_read and (given := given_of(tensor, self.right)):
+            return Resolved(tensor, step=given.step, how=given.how, reason=given.reason)
+        candidates: list[Candidate] = []
+        misfits = []
+        readings = [tensor.name] if tensor.name in self.names.own else readings
+        for i, reading in enumerate(readings):
+            targets = [
+                each
+                for each in self.names.find(reading, spoken=tensor.heading is not None)
+                if each.unless not in self.dump.tensors
+            ]
+            if len(targets) > 1:
+                return self._fused(tensor, targets, taken)
+            for target in targets:
+                fitting = list(self._candidates(tensor, target, i))
+                candidates += fitting
+                axes = self.right.program.by_name[target.steps[0]].axes
+                misfits += [] if fitting else [(target.steps[0], tensor.name, fits_nothing(tensor.shape, axes))]
+        if tensor.shapeless and not candidates:
+            return self._by_count(tensor, misfits, taken)
+        return self._chosen(tensor, candidates, misfits, readings, taken)
 
+    def _chosen(
+        self,
+        tensor: Tensor,
+        candidates: Sequence[Candidate],
+        misfits: Sequence[tuple[str, str, str]],
+        readings: Sequence[str],
+        taken: Taken,
+    ) -> Resolved:
+        best = self._best(candidates, taken)
+        if math.prod(tensor.shape) <= self.most and (best is None or not best.agrees):
+            steps = [step for reading in readings for each in self.names.find(reading) for step in each.steps]
+            if weight := weight_of(tensor, steps, self.right):
+                return Resolved(tensor, step=weight, how="a weight of the model", agrees=True)
+        if best is None:
+            reason = self._out_of_range(tensor) or (misfits[0][2] if misfits else "no step of this name")
+            return Resolved(tensor, reason=reason, misfits=tuple(misfits[:1]))
+        if best.key in taken and not best.agrees and tensor.heading is not None and tensor.heading.number > 1:
+            return Resolved(tensor, reason=f"ambiguous: {best.step} has come before")
+        return self._made([best], tensor, taken)
 
-def _part(tensor: Tensor, i: int) -> Tensor:
-    def read() -> Values:
+    def _made(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
+        taken.update(each.key for each in chosen)
+        entries = [
+            entry_of(tensor, each.target, each.step, each.layout, tensor.values.precision, self.right)
+            for each in chosen
+        ]
+        return Resolved(tensor, tuple(entries), agrees=all(each.agrees for each in chosen))
+
+    def _fused(self, tensor: Tensor, targets: Sequence[Target], taken: Taken) -> Resolved:
+        """An array that holds several steps side by side."""
+        chosen, misfits = [], []
+        for target in targets:
+            best = self._best(list(self._candidates(tensor, target, 0)), taken)
+            if best is not None:
+                chosen.append(best)
+                continue
+            axes = self.right.program.by_name[target.steps[0]].axes
+            misfits.append((target.steps[0], tensor.name, fits_nothing(tensor.shape, axes)))
+        made = self._made(chosen, tensor, taken)
+        return replace(made, reason=misfits[0][2], misfits=tuple(misfits)) if misfits else made
+
+    def _best(self, candidates: Sequence[Candidate], taken: Taken) -> Candidate | None:
+        """The array as the step that it is: of several that it may be, the first whose values are there."""
+        agreeing = [each for each in candidates if each.agrees]
+        if agreeing:
+            best = min(agreeing, key=lambda each: each.key in taken)
+            self.usual[self._kind(best)] += 1
+            return best
+        natural = [each for each in candidates if each.layout.natural]
+        return min(natural, key=lambda each: (each.key in taken, each.reading, *self._unusual(each)), default=None)
+
+    def _unusual(self, each: Candidate) -> tuple[bool, int, float]:
+        """How far a way is from what the name says, from how others are read, and from the right values."""
+        ours = self.right.value(each.step)
+        both = np.isfinite(ours) & np.isfinite(each.layout.array)
+        far = float(np.abs(np.where(both, each.layout.array, 0.0) - np.where(both, ours, 0.0)).sum())
+        return each.step != each.target.steps[0], -self.usual[self._kind(each)], far
+
+    def _kind(self, each: Candidate) -> tuple[str, str]:
+        axes = self.right.program.by_name[each.step].axes
+        return " × ".join(axis.name for axis in axes), each.layout.assumed
+
+    def _candidates(self, tensor: Tensor, target: Target, reading: int) -> Iterator[Candidate]:
+        """The steps and axes that an array can be; none after the first whose values are there."""
+        sizes = [math.prod(shape_of(self.right.program.by_name[step].axes)) for step in target.steps]
+        if math.prod(tensor.shape) > MOST_TIMES * self.right.batch * max(sizes):
+            return  # and it is not read: a small file may hold very many
         values = tensor.values
-        return values._replace(array=values.array[i], known=None if values.known is None else values.known[i])
+        for step in target.steps:
+            axes = self.right.program.by_name[step].axes
+            fitting = tuple(layouts(values, axes, self.right.batch, target, fastest_first=tensor.fastest_first))
+            for layout in (*fitting, *_moved(step, fitting, self.right)):
+                agrees = _agrees(step, layout, values.precision, self.right)
+                yield Candidate(target, step, layout, agrees, reading)
+                if agrees:
+                    return
 
-    return Tensor(f"{tensor.name}[{i}]", tensor.shape[1:], read)
+    def _by_count(self, tensor: Tensor, misfits: Sequence[tuple[str, str, str]], taken: Taken) -> Resolved:
+        """A file without a shape: the one step that has so many numbers."""
+        sizes = {step.name: step.axes for step in self.right.program.steps if not step.op.integer}
+        cells, batch = tensor.shape[0], self.right.batch
+        fitting = [name for name, axes in sizes.items() if math.prod(shape_of(axes)) * batch == cells]
+        if len(fitting) == 1 and not misfits:
+            target = Target((fitting[0],), note=f"no other step has {cells:,} numbers")
+            best = self._best(list(self._candidates(tensor, target, 0)), taken)
+            if best is not None:
+                return self._made([best], tensor, taken)
+        step = misfits[0][0] if misfits else next(iter(fitting), "")
+        shape = list(shape_of(sizes[step])) if step else [7, 16]
+        reason = f"{len(fitting)} steps have" if fitting else "no step has"
+        reason = f"{step}, as it is called, has {math.prod(shape):,}" if misfits else f"{reason} so many"
+        said = (
+            f"{cells:,} numbers: {reason}: name the file after its step, and say its shape in shapes.json beside it: "
+            f'{{"{tensor.name}": {shape}}}'
+        )
+        return Resolved(tensor, reason=said, misfits=tuple(misfits[:1]))
 
-
-def _entry(tensor: Tensor, target: Target, right: Right, seen: Counter[tuple[str, str]]) -> Entry | None:
-    """The array as the step that it is: of several that it may be, the first whose values are there."""
-    values = tensor.values
-    candidates: list[tuple[str, Layout]] = []
-    for step in target.steps:
-        axes = right.program.by_name[step].axes
-        fitting = tuple(layouts(values, axes, right.batch, target, fastest_first=tensor.fastest_first))
-        for layout in (*fitting, *_moved(step, fitting, right)):
-            if _agrees(step, layout, values.precision, right):
-                seen[last(step), layout.assumed] += 1
-                return _made(tensor, target, step, layout, values.precision, right)
-            candidates.append((step, layout))
-    natural = [(step, layout) for step, layout in candidates if layout.natural]
-    first = target.steps[0]
-    usual = sorted(natural, key=lambda each: (each[0] != first, -seen[last(each[0]), each[1].assumed]))
-    if not usual:
-        return None
-    return _made(tensor, target, *usual[0], values.precision, right)
+    def _out_of_range(self, tensor: Tensor) -> str:
+        """A layer or a head that the model has not; "" where it has them."""
+        layers, heads = self.sizes
+        layer, head = self.names.numbers(tensor.name, tensor.heading)
+        for kind, number, first, count in (
+            ("layer", layer, self.names.first[0], layers),
+            ("head", head, self.names.first[1], heads),
+        ):
+            if number is not None and not first <= number < first + count:
+                return f"{kind} {number}: the model has {count} {kind}s, and they are counted from {first}"
+        return ""
 
 
 def _moved(step: str, fitting: Iterable[Layout], right: Right) -> Iterator[Layout]:
@@ -163,58 +351,26 @@ def _moved(step: str, fitting: Iterable[Layout], right: Right) -> Iterator[Layou
         yield replace(layout, array=layout.array - np.where(np.isfinite(by), by, 0.0), assumed=says)
 
 
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A step that an array may be, with its axes in an order; `reading`: which of its names says so."""
+
+    target: Target
+    step: str
+    layout: Layout
+    agrees: bool
+    reading: int
+
+    @property
+    def key(self) -> tuple[str, int | None]:
+        """The step, and the head of it."""
+        return self.step, self.target.head if self.layout.known is not None else None
+
+
 def _agrees(step: str, layout: Layout, precision: Precision, right: Right) -> bool:
     tolerance = tolerance_of(precision, layout.array, right.granted(step, precision))
     counted = counted_cells(right.counted(step), layout.known)
     return not compare(layout.array, right.value(step), counted, tolerance, shares=False).beyond
 
 
-def counted_cells(*masks: Host | None) -> Host | None:
-    """Cells that count in all of these."""
-    given = [mask for mask in masks if mask is not None]
-    return np.logical_and.reduce(given) if given else None
-
-
-def _made(tensor: Tensor, target: Target, step: str, layout: Layout, precision: Precision, right: Right) -> Entry:
-    said = [f"{tensor.name}: {layout.assumed}"] if layout.assumed else []
-    if step != target.steps[0]:
-        said.append(f"{tensor.name} is {step}, not {last(target.steps[0])}")
-    if target.note:
-        said.append(f"{tensor.name}: {target.note}")
-    array = layout.array.astype(np.float64, copy=False)
-    said += _infinite(tensor.name, array, layout.known, right.value(step))
-    return Entry(step, tensor.name, array, layout.known, precision, tuple(said))
-
-
-def _infinite(name: str, theirs: Host, known: Host | None, ours: Host) -> list[str]:
-    """The value that stands for −∞."""
-    hidden = np.isneginf(ours) & np.isfinite(theirs)
-    hidden = hidden if known is None else hidden & known
-    if not hidden.any():
-        return []
-    values = theirs[hidden]
-    return [f"{name}: {float(np.median(values)):.3g} stands for −∞"] if float(values.max()) < -1e3 else []
-
-
-def _joined(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Entries that hold one head each, as one entry a step; of several whole ones, all."""
-    parts: dict[str, list[Entry]] = {}
-    for entry in entries:
-        if entry.known is None:
-            yield entry
-        else:
-            parts.setdefault(entry.step, []).append(entry)
-    for group in parts.values():
-        yield from _together(group)
-
-
-def _together(group: Sequence[Entry]) -> Iterator[Entry]:
-    entry = group[0]
-    for other in group[1:]:
-        if entry.known is None or other.known is None or bool((entry.known & other.known).any()):
-            yield other
-            continue
-        array = np.where(other.known, other.array, entry.array)
-        known = entry.known | other.known
-        entry = replace(entry, array=array, known=known, assumed=(*entry.assumed, *other.assumed))
-    yield replace(entry, known=None) if entry.known is not None and bool(entry.known.all()) else entry
+__all__ = ["Entry", "Matched", "Planned", "counted_cells", "match"]

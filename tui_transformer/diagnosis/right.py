@@ -13,7 +13,7 @@ from tui_transformer.diagnosis.causes.loss import LABELS, LOSS, CrossEntropy
 from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT, Precision
 from tui_transformer.diagnosis.evaluation import largest_difference
 from tui_transformer.engine.backend import Host, choose_backend
-from tui_transformer.engine.ops import Softmax
+from tui_transformer.engine.ops import Mask, Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
@@ -22,6 +22,9 @@ from tui_transformer.model import Model
 VISIBLE = "input.visible"
 SPREAD = 16.0
 """Another order of the same sums is as far as this many times the noise of one order, at most."""
+
+HIDING = (Mask, Softmax, SoftmaxWithSink)
+"""Operations whose results show whether keys are hidden."""
 
 LEAST = 4.0
 """Roundings of a value itself that are always granted."""
@@ -94,16 +97,21 @@ class Right:
         return isinstance(self.program.by_name[step].op, Softmax)
 
     def counted(self, step: str) -> Host | None:
-        """True where a step is compared: not at padding. None where there is none."""
+        """True where a step is compared: not at padding. None where there is none.
+
+        Keys that are padding do not count before the mask; from it on they do, since it is there to hide them.
+        """
         real = None
         axes = self.program.by_name[step].axes
         for place, axis in enumerate(axes):
             visible = self._visible.get(axis.sequence) if axis.sequence else None
-            if visible is None or (axis.name == "key" and self.shares(step)):
+            if visible is None or (axis.name == "key" and isinstance(self.program.by_name[step].op, HIDING)):
                 continue
             shape = [1] * (len(axes) + 1)
             shape[0], shape[place + 1] = visible.shape
             part = np.broadcast_to(visible.reshape(shape), (self.batch, *(each.size for each in axes)))
+            if axis.name == "key":
+                part = part | np.isneginf(self.value(step))  # a score that must be hidden is compared
             real = part if real is None else real & part
         return real
 
@@ -138,7 +146,6 @@ def right_values(model: Model, given: Input) -> Right:
 
 
 def _mask(given: Input) -> Host | None:
-    """The mask, where it is of these tokens and shows one in every row."""
     mask, ids = given.mask, given.ids
     fits = mask is not None and ids is not None and mask.shape == ids.shape and bool(mask.any(axis=1).all())
     return mask if fits else None

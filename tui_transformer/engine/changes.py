@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tui_transformer.engine.axis import Places, Region, Shape, as_range, overlap, shape_text
+from tui_transformer.engine.axis import Places, Region, Shape, as_range, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.changeable import array_of_numbers
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError
 
 OPEN = 1 << 30
@@ -47,8 +46,12 @@ class _Part:
         rows: Positions, from 0; of a weight, its rows. `range(5, OPEN)` is all from 5 on.
         columns: The last axis.
         region: The cells, filled in by `placed`.
+
+    Class attributes:
+        how: How the cells were made.
     """
 
+    how: ClassVar[str]
     name: str
     values: npt.ArrayLike
     heads: Places = None
@@ -63,11 +66,6 @@ class _Part:
     def parts(self) -> Parts:
         """Heads, rows and columns as ranges; None for all."""
         return Parts(*(as_range(kind, getattr(self, kind)) for kind in Parts._fields))
-
-    @property
-    def how(self) -> str:
-        """How the cells were made."""
-        raise NotImplementedError
 
     def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
         """Checked: the step or weight has these cells, and the values fit them."""
@@ -85,11 +83,16 @@ class _Part:
         for kind, part in named.items():
             if part is not None and kind not in here:
                 raise InputError(f"{name} has no {kind}s: leave them out")
-        parts = [_closed(named[kind], size) for kind, size in zip(here, shape, strict=True)]
-        for kind, part, size in zip(here, parts, shape, strict=True):
-            if part is not None and not (0 <= part.start < part.stop <= size and part.step == 1):
+        region = []
+        for kind, size in zip(here, shape, strict=True):
+            asked = named[kind]
+            part = range(size) if asked is None else asked
+            if part.stop >= OPEN:
+                part = range(part.start, size)
+            if asked is not None and not (0 <= part.start < part.stop <= size and part.step == 1):
                 raise InputError(f"{name} has no {kind}s {part.start} to {part.stop - 1}: use 0 to {size - 1}")
-        return tuple(range(size) if part is None else part for part, size in zip(parts, shape, strict=True))
+            region.append(part)
+        return tuple(region)
 
     def _check_values(self, name: str, shape: Shape) -> None:
         values = np.asarray(self.values)
@@ -122,10 +125,8 @@ class _Part:
         """The values of the cells that are in a region."""
         if np.ndim(self.values) == 0:
             return backend.floats(self.values)
-        whole = np.broadcast_to(np.asarray(self.values), tuple(map(len, self.region)))
-        part = overlap(self.region, region)
-        cells = tuple(slice(a.start - b.start, a.stop - b.start) for a, b in zip(part, self.region, strict=True))
-        return backend.floats(np.ascontiguousarray(whole[cells]))
+        whole: Array = np.broadcast_to(np.asarray(self.values), tuple(map(len, self.region)))
+        return backend.floats(np.ascontiguousarray(whole[inside(region, self.region)]))
 
     def after(self, past: int, length: int) -> Self | None:
         """The same for a pass of the last `length` rows, with `past` before them; None where it changes none of them.
@@ -149,18 +150,10 @@ class _Part:
         return replace(self, rows=shifted, values=values)
 
 
-def _closed(part: range | None, size: int) -> range | None:
-    """A range that is open at the end, as long as the axis."""
-    return range(part.start, size) if part is not None and part.stop >= OPEN else part
-
-
 class Set(_Part):
     """Cells set to a number or to values."""
 
-    @property
-    def how(self) -> str:
-        """How the cells were made."""
-        return "set"
+    how = "set"
 
     def _new(self, old: Array, values: Array) -> Array:  # noqa: ARG002 - what was there does not matter
         return values
@@ -173,10 +166,7 @@ class Set(_Part):
 class Add(_Part):
     """A number or values added: `Add("1.output", 4 * vector)` steers."""
 
-    @property
-    def how(self) -> str:
-        """How the cells were made."""
-        return "added to"
+    how = "added to"
 
     def _new(self, old: Array, values: Array) -> Array:
         return old + values
@@ -188,10 +178,7 @@ class Add(_Part):
 class Scale(_Part):
     """Cells multiplied by a number or values."""
 
-    @property
-    def how(self) -> str:
-        """How the cells were made."""
-        return "scaled"
+    how = "scaled"
 
     def _new(self, old: Array, values: Array) -> Array:
         return old * values
@@ -214,10 +201,7 @@ class Apply(_Part):
     values: npt.ArrayLike = 0.0
     function: Callable[[Host], Host] = field(kw_only=True, repr=False)
 
-    @property
-    def how(self) -> str:
-        """How the cells were made."""
-        return "made by a function"
+    how = "made by a function"
 
     def widen(self, region: Region) -> Region:
         """All its cells, so that it sees the same however the step is computed."""
@@ -279,7 +263,6 @@ def is_of_any_text(program: Program, change: Change) -> bool:
 
 
 def _rows(change: _Part) -> int:
-    """How many rows its values have."""
     return int(np.shape(change.values)[-2]) if np.ndim(change.values) > 1 else 1
 
 

@@ -69,7 +69,14 @@ class Computation:
     def parts(self) -> Parts:
         """How large steps are made in parts."""
         here = weakref.proxy(self)  # no circle: memory is there again as soon as nobody holds the trace
-        return Parts(self.program, self.backend, self.batch, self.edits, lambda name: here._holds(name), self.block)
+        return Parts(
+            self.program,
+            self.backend,
+            self.batch,
+            self.edits,
+            lambda name: here._keeps(name) or here._there(name),
+            self.block,
+        )
 
     # What is there
 
@@ -89,7 +96,6 @@ class Computation:
         return None if held is None else self._repeated(held)
 
     def _begins(self, step: Step) -> bool:
-        """Whether a step is edited, and no other edit reaches it."""
         return any(edit.name == step.name for edit in self.edits) and self._changed.isdisjoint(step.inputs)
 
     def store(self, name: str) -> dict[str, Array]:
@@ -97,21 +103,14 @@ class Computation:
         return self._owner(name).held
 
     def _keeps(self, name: str) -> bool:
-        """Whether a step is kept once it was computed."""
         return name in self._owner(name).plan.names
 
     def _there(self, name: str) -> bool:
-        """Whether no step has to run for a value."""
         if name not in self._changed and name in self.shared:
             return True
         return name in self.store(name) or name in self.program.weights or name in self.program.givens
 
-    def _holds(self, name: str) -> bool:
-        """Whether a value is there whole, or will be once it was computed."""
-        return self._keeps(name) or self._there(name)
-
     def _apart(self, name: str) -> bool:
-        """Whether a name is of a weight that no edit reaches and of which a part can be read alone."""
         weights = self.program.weights
         return name in weights and name not in self._changed and self.weights.apart(name, self.program.shape(name))
 
@@ -214,7 +213,6 @@ class Computation:
         return [self.program.steps[place] for place in sorted(places[name] for name in needed)]
 
     def _reads(self, step: Step) -> Sequence[str]:
-        """Steps that have to be there before a step can run."""
         if self._unedited(step) is not None:
             return ()
         return self.parts.sources(step) if self.parts.in_blocks(step) else step.inputs

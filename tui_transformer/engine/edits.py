@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tui_transformer.engine.axis import Places, Region, Shape, as_range, cells, overlap, shape_text, slices, whole
+from tui_transformer.engine.axis import (
+    Places,
+    Region,
+    Shape,
+    as_range,
+    cells,
+    overlap,
+    shape_text,
+    slices,
+    whole,
+    within,
+)
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.changeable import array_of_numbers, check_id, check_index, checked_region, step_of_numbers
 from tui_transformer.engine.explanation import Index
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import (
+    Program,
+    array_of_numbers,
+    check_id,
+    check_index,
+    checked_region,
+    step_of_numbers,
+)
 from tui_transformer.errors import InputError
 
 VISIBLE = "input.visible"
@@ -69,10 +86,23 @@ class Change(Protocol):
         """Make the gradient by the changed cells of a region that by the cells before, in place."""
 
 
+class Setting:
+    """What sets cells to something that does not depend on them."""
+
+    def widen(self, region: Region) -> Region:
+        """Nothing more."""
+        return region
+
+    def pass_back(self: Change, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs none
+        """Nothing passes through what was set."""
+        gradient[inside(self.region, region)] = 0.0
+
+
 @dataclass(frozen=True)
-class Edit:
+class Edit(Setting):
     """One cell of a step or weight set to a value."""
 
+    how: ClassVar[str] = "set by hand"
     name: str
     index: Index
     value: float
@@ -81,11 +111,6 @@ class Edit:
     def region(self) -> Region:
         """The cell."""
         return tuple(range(i, i + 1) for i in self.index)
-
-    @property
-    def how(self) -> str:
-        """One cell, by hand."""
-        return "set by hand"
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the cell is there, and can hold the value."""
@@ -99,21 +124,13 @@ class Edit:
             check_id(program, edit.name, edit.value)
         return edit
 
-    def widen(self, region: Region) -> Region:
-        """Nothing more."""
-        return region
-
     def apply(self, backend: Backend, array: Array, region: Region) -> None:  # noqa: ARG002 - the device takes a number
         """Set the cell."""
         array[inside(self.region, region)] = self.value
 
-    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
-        """Nothing passes through what was set."""
-        gradient[inside(self.region, region)] = 0.0
-
 
 @dataclass(frozen=True)
-class Ablate:
+class Ablate(Setting):
     """A region of a step set to 0, or every column of it to its mean over the positions (padding left out).
 
     The mean is that of the values before the change, of the same head and column, and a constant to gradients.
@@ -146,10 +163,6 @@ class Ablate:
         place = inside(self.region, region)
         array[place] = 0.0 if self.counted is None else self._mean(backend, array, region, self.counted)
 
-    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
-        """Nothing passes through what was set."""
-        gradient[inside(self.region, region)] = 0.0
-
     def _mean(self, backend: Backend, array: Array, region: Region, counted: Host) -> Array:
         """Batch (× heads) × 1 × columns: Σ over the counted rows ÷ their number."""
         lines = array[inside(_all_rows(self.region, counted), region)]
@@ -159,7 +172,7 @@ class Ablate:
 
 
 @dataclass(frozen=True)
-class Patch:
+class Patch(Setting):
     """A region of a step with values from elsewhere.
 
     `read` gives the values of a part of the region, behind a batch axis as long as the trace's or of 1.
@@ -184,7 +197,7 @@ class Patch:
         """
         given = np.asarray(values)
         if region is not None and given.shape == tuple(map(len, region)):
-            return cls(name, region, lambda part: given[None][slices(tuple(_moved(part, region)))])
+            return cls(name, region, lambda part: given[None][within(part, region)])
         asked = whole(given.shape) if region is None else region
         return cls(name, asked, lambda part: given[None][slices(part)], given.shape)
 
@@ -196,8 +209,11 @@ class Patch:
             InputError: No such step, rows or heads in one of the two, or shapes that do not fit.
         """
         step = step_of_numbers(trace.program, name)
-        shapes = step.shape, other.program.shape(step.name)
-        _check_shapes(step.name, *shapes)
+        shapes = here, there = step.shape, other.program.shape(step.name)
+        if here[-1] != there[-1]:
+            raise InputError(
+                f"{step.name} is {shape_text(here)} here and {shape_text(there)} there: the last axis differs"
+            )
         if other.batch not in (1, trace.batch):
             raise InputError(f"{other.batch} sentences cannot patch {trace.batch}: use one, or as many")
         region = _chosen(step.name, shapes, rows, heads)
@@ -212,19 +228,11 @@ class Patch:
             raise InputError(f"{name} is {shape_text(shape)}: values of {there} fit neither it nor the region")
         return replace(self, name=checked_region(program, self.name, self.region))
 
-    def widen(self, region: Region) -> Region:
-        """Nothing more."""
-        return region
-
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
         """Put the values in."""
         part = overlap(self.region, region)
         values = self.read(part)
         array[inside(part, region)] = backend.floats(values[0] if array.ndim == len(region) else values)
-
-    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
-        """Nothing passes through what was set."""
-        gradient[inside(self.region, region)] = 0.0
 
 
 @dataclass(frozen=True)
@@ -267,16 +275,6 @@ class OfSentence:
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         """As the change, in the sentence."""
         self.change.pass_back(backend, gradient[self.item : self.item + 1], region)
-
-
-def _moved(part: Region, region: Region) -> Iterator[range]:
-    """A part of a region, counted from the region's first cell."""
-    return (range(a.start - b.start, a.stop - b.start) for a, b in zip(part, region, strict=True))
-
-
-def _check_shapes(name: str, here: Shape, there: Shape) -> None:
-    if here[-1] != there[-1]:
-        raise InputError(f"{name} is {shape_text(here)} here and {shape_text(there)} there: the last axis differs")
 
 
 def _chosen(name: str, shapes: tuple[Shape, Shape], rows: Places, heads: Places) -> Region:

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.engine.axis import whole
-from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.by_program import by_program
+from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.loss import NOT_COUNTED as NOT_COUNTED
-from tui_transformer.engine.loss import Loss, cross_entropy
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
 LOGITS = "output.logits"
+NOT_COUNTED = -1
+"""As a target: the position is left out of the loss."""
 
 Visit = Callable[[str, Array], None]
 """Called with the name of a step or weight and its gradient on the device, which is not to be changed."""
@@ -187,11 +186,16 @@ def _walk(
         values: These values; each is let go once nothing reads it any more.
         visit: Called with every gradient.
     """
+    learned = _learned(trace.program)
     for step in steps:
         if step.name in waiting:
             gradient = waiting.pop(step.name)
             visit(step.name, gradient)
-            _pass_on(trace, _toward_inputs(trace, step, gradient, values), waiting)
+            for source, part in _toward_inputs(trace, step, gradient, values):
+                if source in waiting:  # it came by another way too
+                    waiting[source] = trace.backend.xp.add(waiting[source], part, out=trace.backend.like(part))
+                elif source in learned:
+                    waiting[source] = part
         left.subtract(name for name in _reads(trace, step) if name in left)
         for name in _reads(trace, step):
             if name in left and not left[name]:
@@ -214,12 +218,10 @@ def _learned(program: Program) -> frozenset[str]:
 
 
 def _reads(trace: Trace, step: Step) -> tuple[str, ...]:
-    """The names of the values that the backward pass of a step reads."""
     return (*step.inputs, step.name) if _by_hand(trace, step) else _undone_from(step)
 
 
 def _undone_from(step: Step) -> tuple[str, ...]:
-    """The same where no cell was set by hand."""
     everything = (*step.inputs, step.name)
     places = step.op.undone_from
     return everything if places is None else tuple(everything[place] for place in places)
@@ -227,16 +229,6 @@ def _undone_from(step: Step) -> tuple[str, ...]:
 
 def _by_hand(trace: Trace, step: Step) -> list[Change]:
     return [edit for edit in trace.edits if edit.name == step.name]
-
-
-def _pass_on(trace: Trace, parts: Iterator[tuple[str, Array]], waiting: dict[str, Array]) -> None:
-    """Add gradients to those that have come by other ways."""
-    learned, backend = _learned(trace.program), trace.backend
-    for source, part in parts:
-        if source in waiting:
-            waiting[source] = backend.xp.add(waiting[source], part, out=backend.like(part))
-        elif source in learned:
-            waiting[source] = part
 
 
 def _toward_inputs(
@@ -276,3 +268,71 @@ def _checked(targets: Sequence[Any] | Host, shape: tuple[int, ...]) -> Host:
     if (rows == NOT_COUNTED).all():
         raise InputError("every target is −1: at least one has to be counted")
     return rows
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How far predictions are from their targets.
+
+    Attributes:
+        mean: Cross-entropy over the counted positions, in nats; with label smoothing, against the smoothed targets.
+        right: Counted positions whose largest logit is that of the target.
+        counted: How many positions are counted.
+        whole: Sequences that are right at every counted position: what greedy writing would give word for word.
+    """
+
+    mean: float
+    right: int
+    counted: int
+    whole: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        """The share of counted positions that are right."""
+        return self.right / self.counted
+
+
+def counted(targets: Host) -> int:
+    """How many positions are counted."""
+    return int((targets != NOT_COUNTED).sum())
+
+
+def cross_entropy(
+    backend: Backend, logits: Array, targets: Host, smoothing: float = 0.0, total: int | None = None
+) -> tuple[Loss, Array]:
+    """−Σ q log softmax(logits), and its gradient (softmax − q) ÷ count (Szegedy et al. 2016, §7).
+
+    q is 1 − ε at the target, and ε ÷ v everywhere besides.
+
+    Args:
+        backend: Where the logits are.
+        logits: Batch × n × v.
+        targets: Batch × n token IDs, −1 where a position is left out.
+        smoothing: ε.
+        total: What sums are divided by, where the positions are part of more; by default the counted ones.
+    """
+    xp, words = backend.xp, logits.shape[-1]
+    flat = logits.reshape(-1, words)
+    ids, rows = backend.integers(targets).reshape(-1), xp.arange(targets.size, dtype=np.int64)
+    kept = ids != NOT_COUNTED
+    place = (rows, xp.where(kept, ids, 0))
+    share = kept / float(counted(targets) if total is None else total)  # of every position in the mean
+    right = (flat.argmax(axis=-1) == ids) & kept
+    whole = (right | ~kept).reshape(targets.shape).all(axis=-1) & kept.reshape(targets.shape).any(axis=-1)
+
+    shifted = xp.subtract(flat, flat.max(axis=-1, keepdims=True), out=backend.like(flat))
+    picked = shifted[place] * (1.0 - smoothing)
+    if smoothing:
+        picked += shifted.mean(axis=-1) * smoothing
+    gradient = xp.exp(shifted, out=shifted)
+    sums = gradient.sum(axis=-1, keepdims=True)
+    losses = xp.where(kept, xp.log(sums[:, 0]) - picked, 0.0)
+
+    share = backend.floats(share)[:, None]
+    gradient *= share / sums
+    if smoothing:
+        gradient -= share * (smoothing / words)
+    gradient[place] -= share[:, 0] * (1.0 - smoothing)
+    mean = float((losses * share[:, 0]).sum())
+    loss = Loss(mean, int(float(right.sum())), counted(targets), int(float(whole.sum())))
+    return loss, gradient.reshape(logits.shape)

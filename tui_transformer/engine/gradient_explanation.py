@@ -8,12 +8,10 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, slices, whole
 from tui_transformer.engine.backend import Backend, Host
-from tui_transformer.engine.changeable import check_index
 from tui_transformer.engine.edits import Change, changes_of
-from tui_transformer.engine.equation import equation_of
-from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working
+from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working, equation_of
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.program import Step, check_index
 from tui_transformer.engine.spoken import bracketed, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError

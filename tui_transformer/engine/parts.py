@@ -45,7 +45,6 @@ class Parts:
 
     @cached_property
     def _over_a_block(self) -> frozenset[str]:
-        """The steps that are large unless they are kept."""
         steps = (step for step in self.program.steps if step.windowed)
         return frozenset(step.name for step in steps if math.prod(step.shape) * self.batch > self.block)
 
@@ -114,7 +113,6 @@ class Parts:
         return changed(self.edits, step.name, self.backend, result, wide)[within(region, wide)]
 
     def _part(self, name: str, region: Region, values: Values) -> Array:
-        """A region of a value that is there, or of a dropped step."""
         if name not in values:
             return self.make_piece(self.program.step(name), region, values)
         return values[name][place(self.program, name, region)]

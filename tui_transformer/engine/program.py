@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, wraps
+from typing import Concatenate, Literal, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
-from tui_transformer.engine.axis import Axes, Axis, Shape, shape_of
+from tui_transformer.engine.axis import Axes, Axis, Region, Shape, shape_of, shape_text
+from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.names import ending, one
 from tui_transformer.engine.ops import Op
+from tui_transformer.errors import InputError, UsageError
 
 Grain = Literal["operation", "sublayer", "layer"]
 Role = Literal["", "norm", "residual"]
@@ -181,11 +184,11 @@ class Program:
 
     def step_cells(self, steps: Iterable[Step] | None = None) -> int:
         """How many numbers the given steps (by default all) hold for one sentence."""
-        return sum(self._cells(step) for step in (self.steps if steps is None else steps))
-
-    def _cells(self, step: Step) -> int:
-        cells = math.prod(step.shape)
-        return round(cells * step.op.density(*map(self.axes, step.inputs))) if step.op.sparse else cells
+        count = 0
+        for step in self.steps if steps is None else steps:
+            cells = math.prod(step.shape)
+            count += round(cells * step.op.density(*map(self.axes, step.inputs))) if step.op.sparse else cells
+        return count
 
 
 @dataclass(eq=False)
@@ -263,3 +266,77 @@ def starts(program: Program, grain: Grain) -> Iterator[int]:
         if group != previous:
             yield place
         previous = group
+
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def by_program(
+    function: Callable[Concatenate[Program, Given], Result],
+) -> Callable[Concatenate[Program, Given], Result]:
+    """A function of a program, and of what can be a key, that keeps its results; they must not refer to the program.
+
+    A cache of a fixed number of results would keep the programs of sentences that nobody looks at any more.
+    """
+    kept: WeakKeyDictionary[Program, dict[object, Result]] = WeakKeyDictionary()
+
+    @wraps(function)
+    def known(program: Program, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        results = kept.setdefault(program, {})
+        key = given, tuple(named.items())
+        if key not in results:
+            results[key] = function(program, *given, **named)
+        return results[key]
+
+    return known
+
+
+def check_index(program: Program, name: str, index: Index) -> None:
+    """Refuse a cell that a step, weight or input does not have."""
+    shape = program.shape(name)
+    if not isinstance(index, Sequence):
+        raise UsageError(f"a cell of {name} has an index for every axis, as {tuple(0 for _ in shape)}")
+    if len(index) != len(shape) or not all(0 <= i < size for i, size in zip(index, shape, strict=True)):
+        raise InputError(f"{name} has no cell [{', '.join(map(str, index))}]: it is {shape_text(shape)}")
+
+
+def array_of_numbers(program: Program, name: str) -> tuple[str, Shape]:
+    """The own name and the shape of a step of numbers or of a weight.
+
+    Raises:
+        InputError: There is none, or it holds whole numbers.
+    """
+    own = program.named(name)
+    if own in program.givens:
+        raise InputError(f"{own} is an input: change a step or a weight")
+    return (own, program.shape(own)) if own in program.weights else (own, step_of_numbers(program, own).shape)
+
+
+def checked_region(program: Program, name: str, region: Region) -> str:
+    """The own name of a step of numbers, or of a weight, that has this region."""
+    own, shape = array_of_numbers(program, name)
+    if not isinstance(region, Sequence) or not all(isinstance(part, range) for part in region):
+        raise UsageError(f"a region of {own} is a range for every axis; Set({name!r}, 0.0, rows=3) names one alone")
+    fits = len(region) == len(shape) and all(
+        0 <= part.start < part.stop <= size and part.step == 1 for part, size in zip(region, shape, strict=True)
+    )
+    if not fits:
+        parts = ", ".join(f"{part.start}–{part.stop - 1}" for part in region)
+        raise InputError(f"{own} has no region [{parts}]: it is {shape_text(shape)}")
+    return own
+
+
+def check_id(program: Program, name: str, value: float) -> None:
+    """Refuse a value that a step of IDs cannot have: what reads it has no such row."""
+    limit = min(program.shape(reader.inputs[1])[0] for reader in program.readers(name))
+    if not (0 <= value < limit and float(value).is_integer()):
+        raise InputError(f"{name} holds whole numbers from 0 to {limit - 1}, not {value:g}")
+
+
+def step_of_numbers(program: Program, name: str) -> Step:
+    """The step of this name; one that holds whole numbers is refused."""
+    step = program.step(name)
+    if step.op.integer:
+        raise InputError(f"{step.name} holds whole numbers: change the sentence instead")
+    return step

@@ -11,7 +11,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.edits import Ablate, Change
 from tui_transformer.engine.ops import Context, Linear, OfExpert
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 
 EXAMPLES = "head:encoder.0.self_attention:3, layer:encoder.2, position:4 or neuron:encoder.0.feed_forward:17"
@@ -104,7 +104,9 @@ class Kind:
         if not places:
             raise InputError(f"the model has no {self.name}s that can be ablated")
         if place not in places:
-            raise InputError(f"there is no {self.what} {place[:80]!r}: {_listed(list(filter(None, places)))}")
+            names = list(filter(None, places))
+            more = f" … {names[-1]}" if len(names) > SHOWN else ""
+            raise InputError(f"there is no {self.what} {place[:80]!r}: use {', '.join(names[:SHOWN])}{more}")
         return places[place]
 
     def count(self, program: Program, step: str) -> int:
@@ -163,11 +165,6 @@ def _to_mean(change: Ablate, means: Mapping[str, Host]) -> Set:
     return Set(change.name, values, heads, rows, columns)
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" … {names[-1]}" if len(names) > SHOWN else ""
-    return f"use {', '.join(names[:SHOWN])}{more}"
-
-
 # Where the kinds are
 
 
@@ -196,13 +193,9 @@ def _streams(program: Program) -> Mapping[str, Sequence[str]]:
 
 def _neurons(program: Program) -> Mapping[str, Sequence[str]]:
     """Feed-forward sublayer → the activation (gated, where it is) that its second matrix reads."""
-    return {step.sublayer: (step.inputs[0],) for step in program.steps if _reads_neurons(program, step)}
-
-
-def _reads_neurons(program: Program, step: Step) -> bool:
-    """Whether a step is the product with the second matrix of a feed-forward layer."""
-    op = step.op.op if isinstance(step.op, OfExpert) else step.op
-    return isinstance(op, Linear) and program.axes(step.inputs[0])[-1].name == NEURONS
+    ops = ((step, step.op.op if isinstance(step.op, OfExpert) else step.op) for step in program.steps)
+    products = (step for step, op in ops if isinstance(op, Linear))
+    return {step.sublayer: (step.inputs[0],) for step in products if program.axes(step.inputs[0])[-1].name == NEURONS}
 
 
 KINDS: Mapping[str, Kind] = {

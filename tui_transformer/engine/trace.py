@@ -12,16 +12,13 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.changeable import check_index
 from tui_transformer.engine.computation import Computation, Watch
 from tui_transformer.engine.edits import Change, OfSentence, covers
-from tui_transformer.engine.equation import equation_of
-from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working
+from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
+from tui_transformer.engine.export import html_of, write_arrays
 from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan
-from tui_transformer.engine.notebook import html_of
 from tui_transformer.engine.parts import BLOCK_CELLS
-from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.saving import write_arrays
+from tui_transformer.engine.program import Program, Step, check_index
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 
@@ -109,7 +106,6 @@ class Trace(Mapping[str, Host]):
     # Reading
 
     def __getitem__(self, name: str) -> Host:
-        """A whole step or weight on the host, read-only."""
         if not isinstance(name, str):
             raise UsageError("one name of a step is meant here: trace.to_dict([…]) gives several")
         return self.hand_out(name, self.array(name))
@@ -151,14 +147,11 @@ class Trace(Mapping[str, Host]):
         return html_of(self)
 
     def __repr__(self) -> str:
-        held, full = (f"{size / 2**20:,.1f} MiB" for size in (self.held_bytes, self._bytes))
+        size = self.program.step_cells() * self.backend.dtype.itemsize * self.batch
+        held, full = (f"{each / 2**20:,.1f} MiB" for each in (self.held_bytes, size))
         edits = f", {len(self.edits)} edits" if self.edits else ""
         title = self.title or "a program"
         return f"<Trace of {title}: {self._tokens()}{edits}; {len(self)} steps, {held} of {full} held>"
-
-    @property
-    def _bytes(self) -> int:
-        return self.program.step_cells() * self.backend.dtype.itemsize * self.batch
 
     def _tokens(self) -> str:
         """The first tokens of the first sentence, and how many sentences there are."""
@@ -295,7 +288,6 @@ class Trace(Mapping[str, Host]):
         return replace(self._with(changes, repeated, budget), batched=True, _held={})
 
     def _with(self, edits: Iterable[Change], givens: Mapping[str, Host], budget: int | None) -> Trace:
-        """A trace of these inputs with these edits after those that it has."""
         origin = self.base or self
         placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in edits))
         budget = origin.budget if budget is None else budget
@@ -328,7 +320,6 @@ class Trace(Mapping[str, Host]):
 
 
 def _listed(names: Iterable[str]) -> Iterable[str]:
-    """The names, unless they are one text."""
     if isinstance(names, str):
         raise UsageError(f"names are a list: [{names!r}]")
     return names

@@ -6,10 +6,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import Any, ClassVar, cast
 
 from rich.color import ColorSystem
@@ -30,18 +31,20 @@ from textual.widgets import Input, TextArea
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.lines import refused_anywhere
+from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen
-from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.collecting import Collecting
 from tui_transformer.explorer.shell.failures import Failures
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.shell.in_turn import Behind, InTurn
+from tui_transformer.explorer.shell.keymap import without
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.shell.saying import Messages, Notice, called, saying_what_fails
-from tui_transformer.explorer.shell.themes import THEMES
+from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
 from tui_transformer.explorer.shell.timers import certain
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
@@ -49,8 +52,9 @@ from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.widgets.careful import marked_in
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.text.guarded import end_guarded
 
-ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 
 
 class ExplorerApp(App[None]):
@@ -113,10 +117,11 @@ class ExplorerApp(App[None]):
         self._view = view or ViewState(whole=None if preferences.whole and at is None else False)
         for theme in THEMES:
             self.register_theme(theme)
-        wanted = (preferences.theme, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
+        preferred = SHORT.get(preferences.theme or "", preferences.theme)
+        wanted = (preferred, os.environ.get("TEXTUAL_THEME"), THEMES[0].name)
         self.theme = next(name for name in wanted if name in self.available_themes)
-        if preferences.theme is not None and preferences.theme != self.theme:
-            problem = f"no theme is called {preferences.theme!r}: {', '.join(sorted(self.available_themes))} are there"
+        if preferred not in (None, self.theme):
+            problem = f"no theme is called {preferred!r}: {', '.join(theme_names(self.available_themes))} are there"
             self._preferences = replace(preferences, problems=(*preferences.problems, problem))
         self.animation_level = "none"
 
@@ -178,12 +183,10 @@ class ExplorerApp(App[None]):
 
     @property
     def _cursor_stays(self) -> bool:
-        """Whether the terminal's cursor stands where it was put last."""
         return self.screen.outer_size.clamp_offset(self.cursor_position) == self._previous_cursor_position
 
     @property
     def _writes(self) -> bool:
-        """Whether what is displayed goes to a terminal now."""
         there = self._running and not self._closed and not self.is_headless and self._driver is not None
         return there and not self._batch_count
 
@@ -232,6 +235,7 @@ class ExplorerApp(App[None]):
         loop = asyncio.get_running_loop()
         for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, self.exit, None, 128 + number)
+            signal.signal(number, _wait_no_longer)  # asyncio is told besides, and comes to it soon then
         loop.set_default_executor(ThreadPoolExecutor(1, "background"))  # asyncio's own makes a thread for each work
         self.set_keymap(dict(self.keymap))
         main = MainScreen(self._session, self.worker, self.background, self._view, self._at)
@@ -244,11 +248,15 @@ class ExplorerApp(App[None]):
             self.notify(self._says, markup=False)
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
-        self.app_resume_signal.subscribe(self, self._write_all)
+        self.app_resume_signal.subscribe(self, lambda _: self.draw_again())
         self.call_after_refresh(self.collecting.begin)
 
-    def _write_all(self, _: App[None]) -> None:
-        """Write all of the screen again: the shell wrote to the terminal."""
+    def say(self, message: str) -> None:
+        """Show a message of whoever serves."""
+        self.notify(message, markup=False)
+
+    def draw_again(self) -> None:
+        """Write all of the screen: the shell wrote to the terminal, or a page shows nothing yet."""
         self.frame.forget()
         self.refresh(layout=True)
 
@@ -265,10 +273,11 @@ class ExplorerApp(App[None]):
             job.end()
             self.failure = self.failure or job.lost
         self.worker.stop()
+        end_guarded()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the screen, and what every Textual program has."""
-        yield from commands_of(screen, self.get_key_display, self.keymap)
+        yield from commands_of(screen, self.get_key_display, self.keymap, _left_out(screen))
         if isinstance(screen, MainScreen):
             yield from screen.commands()
         for command in super().get_system_commands(screen):
@@ -315,7 +324,7 @@ class ExplorerApp(App[None]):
 
         screen = self.screen
         if isinstance(screen, ExplorerScreen):
-            screen.open(HelpScreen(screen.help_page, "Help"))
+            screen.open(HelpScreen(without(screen.help_page, _left_out(screen)), "Help"))
 
     def action_messages(self) -> None:
         """Show what was said."""
@@ -367,6 +376,15 @@ class ExplorerApp(App[None]):
         """End; what is said is `failure`."""
         self._return_code = 1
         self._close_messages_no_wait()
+
+
+def _wait_no_longer(_number: int, _frame: FrameType | None) -> None:
+    end_guarded(for_good=True)
+
+
+def _left_out(screen: Screen[Any]) -> Collection[str]:
+    """The actions of the main screen that are of no use at any step of what is explored."""
+    return refused_anywhere(screen.parts.explored.session) if isinstance(screen, MainScreen) else ()
 
 
 def _current_widgets(screen: ExplorerScreen[Any]) -> Iterator[Widget]:

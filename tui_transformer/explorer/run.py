@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_transformer.engine.pool import share_one_heap
@@ -17,15 +19,19 @@ from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tour_stop import suitable
+from tui_transformer.files import home_of, is_file
+from tui_transformer.gate import confine
 from tui_transformer.guide.lecture import Lecture
-from tui_transformer.model.options import ModelOptions
-from tui_transformer.model.reading import Reading
+from tui_transformer.model.options import ModelOptions, Reading
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.survey.results import Results
 
 __all__ = ["open_session", "run"]
+
+_NAMES = re.compile(r"[^\s'\"()*=:]+")
+"""What may be the name of a file in an edit."""
 
 
 class Start(NamedTuple):
@@ -71,7 +77,7 @@ def run(
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
     session = _edited(open_session(options, **vars(reading or Reading())), edits)
-    first, says = stop(session.trace.program), visible(session.model.unread_said or "")
+    first, says = stop(session.trace.program), visible("; ".join(session.model.remarks))
     at = None if first is None else Position(first)
     if dump is not None:
         dumped = of_dump(session, dump)
@@ -108,6 +114,14 @@ def _without_screen(start: Start) -> int:
     return run_plain(start.session, start.at, start.tour)
 
 
+def _given(start: Start) -> Iterator[Path]:
+    """What is served, which its visitors may read: the model, its words, the tour and its arrays."""
+    model, words = start.session.model, start.session.model.vocabulary
+    yield from filter(None, (model.folder, words and words.path, start.tour and start.tour.path))
+    for text in (text for stop in (start.tour.stops if start.tour else ()) for text in stop.edits):
+        yield from filter(is_file, map(Path, _NAMES.findall(text)))
+
+
 def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
     for name in () if in_browser else ("COLUMNS", "LINES"):  # a browser says its size so
@@ -117,6 +131,8 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
     from tui_transformer.explorer.tools.opening import open_survey
 
+    if in_browser:
+        confine(_given(start), [home_of(os.environ.get("CUPY_CACHE_DIR") or "~/.cupy/kernel_cache")])
     preferences = read_preferences(preferences_path())
     opens = None if survey is None else partial(open_survey, survey)
     chosen = replace(preferences, theme=theme or preferences.theme)

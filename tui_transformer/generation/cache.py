@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.ops import Context, Mask, Scores
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.ops import Context, Mask, Op, Scores
+from tui_transformer.engine.program import Program, by_program
 from tui_transformer.errors import InputError
 
 KEY, VALUE = "key_kept", "value_kept"
@@ -47,6 +47,16 @@ def is_cross(name: str) -> bool:
     return ".cross_attention." in name
 
 
+@by_program
+def writes(program: Program) -> bool:
+    """Whether a model can write on: an attention of it is causal, and it has logits for the next token."""
+    return bool(_causal(program)) and LOGITS in program.by_name
+
+
+def _causal(program: Program) -> set[str]:
+    return {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
+
+
 def kept_steps(program: Program) -> dict[str, str]:
     """Arrays that have to be kept for the next token → the step or input that it is in.
 
@@ -55,12 +65,12 @@ def kept_steps(program: Program) -> dict[str, str]:
     Raises:
         InputError: No attention of the program is causal, so it cannot write on, or it has no logits.
     """
-    causal = {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
-    if not causal or LOGITS not in program.by_name:
+    if not writes(program):
         raise InputError("this model does not write: only a decoder, with logits for the next token, does")
-    kept = {}
+    kept, causal = {}, _causal(program)
+    kinds: dict[type[Op], str] = {Scores: KEY, Context: VALUE}
     for step in program.steps:
-        kind = {Scores: KEY, Context: VALUE}.get(type(step.op))
+        kind = kinds.get(type(step.op))
         if kind is not None and (step.sublayer in causal or is_cross(step.name)):
             kept[f"{step.sublayer}.{kind}"] = step.inputs[1]
     return kept

@@ -92,7 +92,6 @@ def _files(folder: Path) -> tuple[Path, Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _end(model: Model) -> Ids:
-    """The token that ends a text, as the vocabulary has it."""
     end = None if model.target_vocabulary is None else model.target_vocabulary.end_id
     return () if end is None else (end,)
 
@@ -133,7 +132,6 @@ def _check_forced(path: Path, rules: Rules, vocabulary: int) -> None:
 
 
 def _note(path: Path, raw: Mapping[str, Any]) -> str:
-    """Settings of the file that are not followed."""
     ignored = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
     said = ", ".join(f"{key} {shown(value)}" for key, value in ignored.items())
     return f"{path.name} asks for {said}, which is not done here: the text can be another one" if ignored else ""

@@ -31,6 +31,5 @@ def last_logits(trace: Trace, before: Watch | None = None) -> tuple[Array, Mappi
 
 
 def _edited(trace: Trace, step: Step, last: Array) -> Array:
-    """The last row of a step with the edits that there are of it."""
     rows, columns = step.shape
     return changed(trace.edits, step.name, trace.backend, last, (range(rows - 1, rows), range(columns)))

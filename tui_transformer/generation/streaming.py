@@ -50,7 +50,6 @@ class TextStream:
         return self._more()
 
     def _more(self) -> str:
-        """Text of the tokens that have not been read yet."""
         before = self._text(self._context, self._read).rstrip(INCOMPLETE)
         return self._text(self._context, len(self._ids))[len(before) :]
 

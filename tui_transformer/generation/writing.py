@@ -13,11 +13,11 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.changeable import array_of_numbers
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
@@ -207,7 +207,6 @@ class Writer:
         return self._state(ids, len(ids), before)
 
     def _start(self) -> Ids:
-        """First tokens of a decoder beside an encoder."""
         given = self.rules.decoder_start_token_id
         start = self.model.config.start_id if given is None else given
         return (start or 0,) if self.model.has_decoder else ()
@@ -316,7 +315,6 @@ class Writer:
         return row
 
     def _one(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
-        """Of one token after those that are kept."""
         _, givens = self.model.inputs_after(cache.length, *self._inputs(ids), mask=self.mask)
         return self._step.run(givens, cache.arrays, self._rooms, before)
 
@@ -326,7 +324,6 @@ class Writer:
         return last_logits(self._edited(trace, cache.length), before)
 
     def _edited(self, trace: Trace, past: int) -> Trace:
-        """A pass with the edits."""
         return trace.edited(of_pass(self.edits, trace.program, past))
 
     @cached_property

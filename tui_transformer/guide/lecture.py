@@ -36,6 +36,7 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_there, read_toml, write_whole
 from tui_transformer.guide.texts import Stop, tour, tour_question, tours
+from tui_transformer.model.local_models import named_alike
 from tui_transformer.text.files import shown_path
 
 ABOUT, EVERY_STOP = "about", "every-stop"
@@ -63,8 +64,8 @@ def lecture(where: str) -> Lecture:
     Raises:
         InputError: There is neither, or the file is none.
     """
-    if where in tours():
-        return Lecture(where, tour_question(where), tour(where))
+    if (name := named_alike(where, tours())) is not None:
+        return Lecture(name, tour_question(name), tour(name))
     path = Path(where)
     if not path.suffix and not is_there(path):
         raise InputError(f"no tour is named {where[:60]!r}: use {', '.join(tours())}, or a file such as lecture.toml")
@@ -115,12 +116,10 @@ def _stop(place: str, name: str, own: object, shared: Mapping[str, object]) -> S
 
 
 def _text(value: object) -> str | None:
-    """A text in one line."""
     return " ".join(value.split()) if isinstance(value, str) and len(value) <= LONGEST else None
 
 
 def _words(value: object) -> str | None:
-    """A text that is not empty."""
     return _text(value) or None
 
 

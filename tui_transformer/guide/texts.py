@@ -217,7 +217,6 @@ def _flat(table: Mapping[str, Any], name: str = "") -> dict[str, dict[str, str]]
 
 
 def _joined(text: str) -> str:
-    """A text that is broken over lines in its file, as one line."""
     return " ".join(text.split())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.loss import NOT_COUNTED, counted
+from tui_transformer.engine.gradient import NOT_COUNTED, counted
 
 
 @dataclass(frozen=True, eq=False)

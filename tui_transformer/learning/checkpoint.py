@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_json, write_whole
+from tui_transformer.files import read_json, remove_folder, write_whole
 from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.start import trainer
@@ -53,6 +54,15 @@ def newest_checkpoint(folder: Path) -> Path | None:
     return next((path for path in reversed(checkpoints(folder)) if (path / STATE).is_file()), None)
 
 
+def runs_in(folder: Path) -> list[Path]:
+    """The runs of a folder that have checkpoints, the one that was saved last first."""
+    try:
+        saved = {path: newest.stat().st_mtime for path in folder.iterdir() if (newest := newest_checkpoint(path))}
+    except (OSError, ValueError):
+        return []
+    return sorted(saved, key=lambda path: (-saved[path], path))
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove files that were being written when the program was killed; other files are the user's."""
     for path in folder.glob(".*"):
@@ -60,7 +70,8 @@ def remove_unfinished(folder: Path) -> None:
             path.unlink(missing_ok=True)
     for path in (folder / CHECKPOINTS).glob(".*"):
         if _TEMPORARY.fullmatch(path.name):
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                remove_folder(path)
 
 
 def write_checkpoint(place: Path, trainer: Trainer) -> None:
@@ -83,11 +94,12 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
         write_whole(temporary / STATE, (json.dumps(_state(trainer), indent=2) + "\n").encode())
         _flush(temporary)
         if place.exists():  # of a run that was resumed from an earlier one
-            shutil.rmtree(place)
+            remove_folder(place)
         temporary.rename(place)
         _flush(place.parent)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with suppress(OSError):
+            remove_folder(temporary)
         raise
 
 

@@ -20,11 +20,10 @@ from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import Task, task_of
 from tui_transformer.learning.tasks.base import Reader, needed
 from tui_transformer.text.build import build_bpe, build_characters, build_words
-from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.encoding import Tokenizer
-from tui_transformer.text.files import shown_path
+from tui_transformer.text.files import read_lines, shown_path
 from tui_transformer.text.vocabulary import SPECIAL_WORDS, Vocabulary
-from tui_transformer.text.word_rule import WordRule
+from tui_transformer.text.vocabulary_rules import WordRule
 
 BUILDERS: dict[str, Callable[..., Vocabulary]] = {
     "words": build_words,

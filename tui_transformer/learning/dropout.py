@@ -10,9 +10,8 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.by_program import by_program
 from tui_transformer.engine.ops import Dropout
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 
 EMBEDDING = "embedding.output"

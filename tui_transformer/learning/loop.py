@@ -12,9 +12,8 @@ from typing import Any, cast
 
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.gradient import weight_gradients
+from tui_transformer.engine.gradient import Loss, cross_entropy, weight_gradients
 from tui_transformer.engine.keep import available_memory, readable
-from tui_transformer.engine.loss import Loss, cross_entropy
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
@@ -177,7 +176,6 @@ class Trainer:
         )
 
     def _batches(self) -> Iterator[tuple[int, Batch]]:
-        """The batches of the next step with their numbers."""
         first = self.step * self.settings.accumulate
         return ((number, self.data.batch(number)) for number in range(first, first + self.settings.accumulate))
 
@@ -197,7 +195,6 @@ class Trainer:
         return Loss(mean, right, total), sums
 
     def _trace(self, number: int, batch: Batch) -> Trace:
-        """The forward pass of a batch, as training has it."""
         return with_dropout(self._plain(batch), self.settings.dropout, self.settings.seed, number)
 
     def _plain(self, batch: Batch) -> Trace:

@@ -27,7 +27,6 @@ def inverse_sqrt(step: int, warm_up: int, steps: int) -> float:  # noqa: ARG001
 
 
 def _warm(step: int, warm_up: int) -> float:
-    """Linear up to 1."""
     return min(1.0, step / warm_up) if warm_up else 1.0
 
 

@@ -1,38 +1,90 @@
-"""The base of all configurations: settings that are checked, read from `config.json` and written to it."""
+"""The base of all configurations: settings that are checked, read from `config.json`, written to it and summed up."""
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tui_transformer.model.checks import Check
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, a_size, check_settings, optional, renamed, shown, truth
+from tui_transformer.model.description import Layer, SentenceHead, Transformer
+from tui_transformer.model.labels import Labels, Layout, label_head, layouts_of, read_labels
+from tui_transformer.model.sentence import read_sentence, written_modules
+from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.transformer import transformer
+from tui_transformer.model.weight_table import OWN_NAMES, WeightTable
+
+BESIDE = frozenset({"labels", "sentence"})
+"""Fields that are no settings of a family: several keys say them."""
+
+BY_TYPE: Mapping[str, Check] = {
+    "bool": truth,
+    "bool | None": optional(truth),
+    "int": a_size,
+    "int | None": optional(a_size),
+}
+"""What the value of a field has to be, by its type, where `checks` says nothing else."""
 
 
 @dataclass(frozen=True)
 class BaseConfig(ABC):
-    """Settings of a model, each a field.
+    """Settings of a model, each a field, and the transformer that they describe. A family is one such class.
+
+    `checks` and `of_the_file` of a class are added to those of its bases.
 
     Class attributes:
         model_type: As in `config.json`.
+        title: What the summary calls it; "" for the model type.
         keys: Field → its name in `config.json`, where that is another.
+        other_names: Key of `config.json` → another name that it may have there.
+        fixed: Keys that would change what is computed, and the one value that is.
         checks: Field → what its value has to be.
         of_the_file: Fields that are no settings: `config.json` does not have them.
+        layouts: How classifiers of the family make logits of labels, by their task; where `LAYOUTS` does not say.
+        weights: Where the weights of a program are in a file; by default under their own names.
+        wrapped: What classifiers have in front of the names of all layers.
+
+    Attributes:
+        labels: Of a classifier; they take the place of the words.
+        sentence: What makes one vector of a sentence, in a folder of sentence-transformers; it takes the place of both.
 
     Raises:
         UsageError: A value that cannot be; the message names its key.
     """
 
     model_type: ClassVar[str]
+    title: ClassVar[str] = ""
     keys: ClassVar[Mapping[str, str]] = {}
+    other_names: ClassVar[Mapping[str, str]] = {}
+    fixed: ClassVar[Mapping[str, Any]] = {}
     checks: ClassVar[Mapping[str, Check]] = {}
     of_the_file: ClassVar[frozenset[str]] = frozenset()
+    layouts: ClassVar[Mapping[str, Layout]] = {}
+    weights: ClassVar[WeightTable] = OWN_NAMES
+    wrapped: ClassVar[str] = ""
+
+    if TYPE_CHECKING:
+        vocab_size: int = 0  # a field of every configuration, in the place that its settings have
+    labels: Labels | None = dataclasses.field(default=None, kw_only=True, repr=False)
+    sentence: SentenceHead | None = dataclasses.field(default=None, kw_only=True, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        said = [vars(each) for each in reversed(cls.__mro__)]
+        cls.checks = {field: check for each in said for field, check in each.get("checks", {}).items()}
+        cls.of_the_file = frozenset().union(*(each.get("of_the_file", ()) for each in said))
 
     def __post_init__(self) -> None:
-        for field, check in self.checks.items():
-            check(self.key(field), getattr(self, field))
+        for field in self.settings():
+            check = self.checks.get(field.name) or BY_TYPE.get(str(field.type))
+            if check is not None:
+                check(self.key(field.name), getattr(self, field.name))
 
     @property
     @abstractmethod
@@ -44,10 +96,25 @@ class BaseConfig(ABC):
     def pad_id(self) -> int | None:
         """The ID of padding, if there is one."""
 
+    def describe(self) -> Transformer:
+        """The transformer, every layer by its own values; what is none has a `program` and a `summary` of its own."""
+        raise NotImplementedError
+
     @property
-    @abstractmethod
     def summary(self) -> str:
         """The sizes in one line."""
+        return sizes_line(self.title or self.model_type, self.describe())
+
+    def program(self, lengths: Lengths) -> Program:
+        """The steps for sentences of these lengths, with the head of labels or of sentences, where there is one."""
+        what = self.describe()
+        if self.sentence is not None:
+            what = dataclasses.replace(what, head=self.sentence)
+        elif self.labels is not None:
+            layout, stack = layouts_of(self)[self.labels.task], what.encoder or what.decoder
+            norm = None if stack is None else stack.norm
+            what = dataclasses.replace(what, head=label_head(self.labels, layout, norm))
+        return transformer(what, lengths)
 
     @property
     def longest(self) -> int:
@@ -55,7 +122,7 @@ class BaseConfig(ABC):
         return self.max_length
 
     def keeps(self, past: int, length: int) -> bool:
-        """Keys of the first `past` tokens serve a sentence of `length` tokens."""
+        """Whether keys of the first `past` tokens serve a sentence of `length` tokens."""
         del past, length
         return True
 
@@ -69,6 +136,30 @@ class BaseConfig(ABC):
         """The ID that a decoder beside an encoder begins with."""
         return None
 
+    @property
+    def target_vocab_size(self) -> int:
+        """How many token IDs it writes: those of the decoder, where it has words of its own beside the encoder's."""
+        return self.vocab_size
+
+    def places(self, rows: Host) -> Host:
+        """The places of the tokens of every row: 0, 1, 2 … by default."""
+        return counted(rows)
+
+    # The file
+
+    def fitted(self, names: frozenset[str]) -> Self:
+        """With what only the names in the file tell, such as whether there is an output head."""
+        del names
+        return self
+
+    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
+        """Tensors that the settings call copies of others, and those others.
+
+        Where both are in a file and equal, the copy counts as not there; where they differ, it is a weight of its own.
+        """
+        del names
+        return {}
+
     @classmethod
     def key(cls, field: str) -> str:
         """The name of a field in `config.json`."""
@@ -76,20 +167,91 @@ class BaseConfig(ABC):
 
     @classmethod
     def settings(cls) -> list[dataclasses.Field[Any]]:
-        """The fields that `config.json` has."""
-        return [field for field in dataclasses.fields(cls) if field.name not in cls.of_the_file]
+        """The fields that `config.json` has under one key each."""
+        return [field for field in dataclasses.fields(cls) if field.name not in cls.of_the_file | BESIDE]
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
         values = dataclasses.asdict(self)
-        return {"model_type": self.model_type} | {self.key(field.name): values[field.name] for field in self.settings()}
+        labels = {} if self.labels is None else self.labels.to_json()
+        sentence = {} if self.sentence is None else written_modules(self.sentence)
+        settings = {self.key(field.name): values[field.name] for field in self.settings()}
+        return {"model_type": self.model_type} | settings | labels | sentence
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; keys that change no number are left alone."""
-        return cls(**cls.fields_of(raw))
+        check_settings(raw, cls.fixed)
+        raw = renamed(raw, cls.other_names)
+        sentence = read_sentence(raw)
+        labels = read_labels(raw, layouts_of(cls)) if sentence is None else None
+        needed = {field.name: None for field in cls.settings() if _is_needed(field)}
+        config = cls(**needed | fields_of(cls, raw), labels=labels, sentence=sentence)
+        if sentence is not None and config.has_decoder:
+            raise UsageError(f"sentence vectors of {cls.model_type} models with a decoder are not supported")
+        return config
 
-    @classmethod
-    def fields_of(cls, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of fields that a `config.json` has."""
-        return {field.name: raw[cls.key(field.name)] for field in cls.settings() if cls.key(field.name) in raw}
+
+def fields_of(config: type[BaseConfig], raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the fields of a configuration that a `config.json` has; lists as tuples."""
+    given = ((field, raw[config.key(field.name)]) for field in config.settings() if config.key(field.name) in raw)
+    return {field.name: _read(str(field.type), value) for field, value in given}
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _read(kind: str, value: Any) -> Any:
+    if not isinstance(value, list) or not kind.startswith("tuple"):
+        return value
+    return tuple(map(str, value)) if kind.startswith("tuple[str") else tuple(value)
+
+
+def counted(rows: Host) -> Host:
+    """Places 0, 1, 2 … of the tokens of every row."""
+    return np.broadcast_to(np.arange(rows.shape[1], dtype=np.int64), rows.shape)
+
+
+def unpadded(rows: Host, pad_id: int | None) -> Host:
+    """Places from the pad ID + 1 that count no padding, which stays at the pad ID (as in fairseq)."""
+    real = rows != pad_id
+    return np.where(real, np.cumsum(real, axis=1), 0) + (pad_id or 0)
+
+
+def sizes_line(name: str, what: Transformer) -> str:
+    """Widths, heads and layers in one line; of both stacks where they differ."""
+    stacks = [stack for stack in (what.encoder, what.decoder) if stack is not None]
+    layers = [layer for stack in stacks for layer in stack.layers]
+    widths = _differing(str(layer.feed_forward.width) for layer in layers)
+    counts = " + ".join(str(len(stack.layers)) for stack in stacks)
+    plural = "" if counts == "1" else "s"
+    return f"{name} · d_model {what.d_model} · {_heads(layers)} · d_ff {widths} · {counts} layer{plural}"
+
+
+def _heads(layers: Iterable[Layer]) -> str:
+    """Query heads, and the key heads where they are fewer."""
+    attentions = [layer.attention for layer in layers]
+    heads = _differing(str(each.heads) for each in attentions)
+    grouped = _differing(str(each.kv_heads) for each in attentions if each.kv_heads not in (0, each.heads))
+    text = f"{heads} head" + "s" * (heads != "1")
+    return f"{text} on {grouped} key head" + "s" * (grouped != "1") if grouped else text
+
+
+def _differing(values: Iterable[str]) -> str:
+    return " + ".join(dict.fromkeys(values))
+
+
+def check_divides(many: str, count: int, few: str, parts: int) -> None:
+    """Raise UsageError unless `parts` divides `count`; `many` and `few` are their keys."""
+    if count % parts:
+        raise UsageError(f"{many} {shown(count)} is not divisible by {few} {shown(parts)}")
+
+
+def check_ids(config: BaseConfig, *fields: str, words: int | None = None) -> None:
+    """Raise UsageError for a token ID outside the vocabulary, or outside another of so many words."""
+    size = config.vocab_size if words is None else words
+    for field in fields:
+        value = getattr(config, field)
+        if (value or 0) >= size:
+            raise UsageError(f"{config.key(field)} {shown(value)} is outside the vocabulary of {size}")

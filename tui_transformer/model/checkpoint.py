@@ -16,17 +16,18 @@ from tui_transformer.engine.explanation import Working
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, read_json, write_whole
+from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families import ALIASES, FAMILIES, Family, ModelConfig, family_of
-from tui_transformer.model.families.labels import table_of
-from tui_transformer.model.families.sentence import KEY
-from tui_transformer.model.fitting import equal
+from tui_transformer.model.families import ALIASES, FAMILIES, family_of
+from tui_transformer.model.fitting import POOLER, equal, unread
 from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
+from tui_transformer.model.labels import table_of
 from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.packed_formats import Format
+from tui_transformer.model.plain_weights import open_plain
+from tui_transformer.model.sentence import KEY
 from tui_transformer.model.sentence_folder import sentence_modules
 from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
-from tui_transformer.model.unread import POOLER, unread
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
@@ -49,7 +50,7 @@ OF_A_TOKENIZER = (
 )
 """Every file that has a say in how text is split."""
 
-NAMED = FAMILIES[:16]
+NAMED = tuple(FAMILIES)[:16]
 """The families that a message names where a file is of another: not all of them, to be read at a glance."""
 
 LARGEST_CONFIG = 1 << 20
@@ -63,7 +64,7 @@ def open_tensors(folder: Path) -> Tensors:
     """
     if (gguf := gguf_in(folder)) is not None:
         from tui_transformer.gguf_file import read_gguf
-        from tui_transformer.model.gguf_model import open_model
+        from tui_transformer.model.gguf.model import open_model
 
         return open_model(read_gguf(gguf))
     modules = sentence_modules(folder)
@@ -71,11 +72,13 @@ def open_tensors(folder: Path) -> Tensors:
 
 
 def _tensors_in(folder: Path) -> Tensors:
-    """One file, or those that an index names, as numbers."""
+    """One file, those that an index names, or plain files, as numbers."""
     if (folder / WEIGHTS).exists():
         tensors = open_file(folder / WEIGHTS)
     elif (folder / INDEX).exists():
         tensors = open_index(folder / INDEX)
+    elif (plain := open_plain(folder)) is not None:
+        tensors = plain
     else:
         refuse_folder(folder)
         tensors = open_file(folder / WEIGHTS)
@@ -115,9 +118,9 @@ class StoredWeights:
             return place.numbers(self.tensors.read(place.name, place.take, rows=index))
         return place.numbers(self.tensors.read(place.name, lambda tensor: place.take(tensor)[index]))
 
-    def unread(self, family: Family, config: ModelConfig) -> tuple[str, ...]:
+    def unread(self, config: BaseConfig) -> tuple[str, ...]:
         """The tensors that no weight is read from, but for known buffers and copies of what is read."""
-        names, table = self.tensors.names, table_of(family.weights, config)
+        names, table = self.tensors.names, table_of(config.weights, config)
         read = {place.name for place in self.places.values()}
         left = {
             other: place.name
@@ -125,7 +128,7 @@ class StoredWeights:
             for other in (names - read).intersection(table.spellings(name, names))
         }
         known = read | {other for other, name in left.items() if self._alike(other, name)}
-        return unread(names, known, harmless=POOLER if getattr(config, "sentence", None) is not None else ())
+        return unread(names, known, harmless=() if config.sentence is None else POOLER)
 
     def _alike(self, first: str, second: str) -> bool:
         return equal(self.tensors.by_name[first], self.tensors.by_name[second])
@@ -140,14 +143,14 @@ class StoredWeights:
         return None if rounded is None else (rounded.formula, rounded.working())
 
 
-def stored_weights(tensors: Tensors, family: Family, config: ModelConfig, program: Program) -> StoredWeights:
+def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> StoredWeights:
     """The weights of a program in a file.
 
     Raises:
         InputError: The file lacks a weight, or has one in another shape or type; at once, before anything is read.
     """
     names = tensors.names
-    table = table_of(family.weights, config)
+    table = table_of(config.weights, config)
     places = {name: _place(table, config, name, names) for name in program.weights}
     for name, axes in program.weights.items():
         _check_shape(tensors, places[name], shape_of(axes))
@@ -164,7 +167,7 @@ def _check_all_read(tensors: Tensors, read: set[str]) -> None:
         raise InputError(f"{tensors.path}: tensor {left[0][:80]}{more} not read here: what it changes is not computed")
 
 
-def _place(table: WeightTable, config: ModelConfig, name: str, names: frozenset[str]) -> Stored:
+def _place(table: WeightTable, config: BaseConfig, name: str, names: frozenset[str]) -> Stored:
     """Where a weight is: under its own name, as this program saves it, or where the family has it."""
     return Stored(name) if name in names else table.stored(config, name, names)
 
@@ -182,38 +185,43 @@ def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
         raise InputError(f"{tensor.path}: {wrong}, but config.json says {shape_text(shape)}")
 
 
-def read_config(folder: Path) -> tuple[Family, ModelConfig]:
-    """The family and configuration of a checkpoint folder.
+def read_config(folder: Path) -> BaseConfig:
+    """The configuration of a checkpoint folder.
 
     Raises:
         InputError: No folder, no config, not JSON, or a configuration that cannot be.
     """
     if (gguf := gguf_in(folder)) is not None:
         from tui_transformer.gguf_file import read_gguf
-        from tui_transformer.model.gguf_model import settings_of
+        from tui_transformer.model.gguf.model import settings_of
 
-        return _read(gguf, settings_of(read_gguf(gguf)))
+        return config_of(gguf, settings_of(read_gguf(gguf)))
     modules = sentence_modules(folder)
     path = (folder if modules is None else modules.folder) / CONFIG
     if folder.is_dir() and not path.exists():
         refuse_folder(folder)
     raw = read_json(path, LARGEST_CONFIG)
-    return _read(path, raw if modules is None else {**raw, **modules.keys})
+    return config_of(path, raw if modules is None else {**raw, **modules.keys})
 
 
-def _read(path: Path, raw: Mapping[str, Any]) -> tuple[Family, ModelConfig]:
+def config_of(path: Path, raw: Mapping[str, Any]) -> BaseConfig:
+    """The configuration that a `config.json` describes; `path` is named where it cannot be.
+
+    Raises:
+        InputError: A family or a setting that is not computed.
+    """
     kind = raw.get("model_type")
     if not isinstance(kind, str) or kind not in (*FAMILIES, *ALIASES):
         others = len(FAMILIES) + len(ALIASES) - len(NAMED)
         raise InputError(f"{path}: model_type {shown(kind)} is not supported: {', '.join(NAMED)} and {others} more are")
     try:
         formats_of(raw)
-        config = family_of(kind).read({key: value for key, value in raw.items() if key != "quantization_config"})
-        if getattr(config, "labels", None) is None and KEY not in raw:
+        config = family_of(kind).from_json({key: value for key, value in raw.items() if key != "quantization_config"})
+        if config.labels is None and KEY not in raw:
             check_architecture(raw)
-        return family_of(kind), config
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
+    return config
 
 
 def gguf_in(where: Path) -> Path | None:
@@ -246,7 +254,7 @@ def own_vocabulary(folder: Path) -> Path | None:
     return next((path for path in places if path.exists()), None)
 
 
-def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], vocabulary: Vocabulary | None = None) -> None:
+def save(folder: Path, config: BaseConfig, weights: Mapping[str, Host], vocabulary: Vocabulary | None = None) -> None:
     """Write a checkpoint folder; each file appears whole or not at all.
 
     Raises:
@@ -259,6 +267,11 @@ def save(folder: Path, config: ModelConfig, weights: Mapping[str, Host], vocabul
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
     write_whole(folder / WEIGHTS, encode({name: np.ascontiguousarray(array) for name, array in weights.items()}))
+    save_settings(folder, config, vocabulary)
+
+
+def save_settings(folder: Path, config: BaseConfig, vocabulary: Vocabulary | None) -> None:
+    """Write what stands beside the weights: the vocabulary's files, and last `config.json`."""
     if vocabulary is not None:
         _save_vocabulary(folder, vocabulary)
     write_whole(folder / CONFIG, (json.dumps(config.to_json(), indent=2) + "\n").encode())

@@ -12,8 +12,11 @@ from tui_transformer.errors import UsageError
 Check = Callable[[str, object], None]
 
 
-LARGEST = 1 << 24
-"""No size that follows a setting is larger in a model that fits any computer."""
+LARGEST_SIZE = 1 << 24
+"""No size of a model that fits any computer is larger; a config that says more is a mistake."""
+
+MOST_LAYERS = 1024
+"""Every layer is a dozen steps with names."""
 
 
 def shown(value: object) -> str:
@@ -31,12 +34,16 @@ def size_up_to(largest: int) -> Check:
     return check
 
 
+a_size = size_up_to(LARGEST_SIZE)
+layers_count = size_up_to(MOST_LAYERS)
+
+
 def size_from(smallest: int) -> Check:
     """A whole number from `smallest`."""
 
     def check(key: str, value: object) -> None:
-        if not isinstance(value, int) or isinstance(value, bool) or not smallest <= value <= LARGEST:
-            raise UsageError(f"{key} {shown(value)} is not a whole number from {smallest} to {LARGEST:,}")
+        if not isinstance(value, int) or isinstance(value, bool) or not smallest <= value <= LARGEST_SIZE:
+            raise UsageError(f"{key} {shown(value)} is not a whole number from {smallest} to {LARGEST_SIZE:,}")
 
     return check
 
@@ -49,6 +56,16 @@ def one_of(choices: tuple[str, ...]) -> Check:
             raise UsageError(f"{key} {shown(value)} is not known: use {', '.join(choices)}")
 
     return check
+
+
+def optional(check: Check) -> Check:
+    """None, or what another check lets through."""
+
+    def check_unless_none(key: str, value: object) -> None:
+        if value is not None:
+            check(key, value)
+
+    return check_unless_none
 
 
 def token_id(key: str, value: object) -> None:

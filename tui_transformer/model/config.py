@@ -1,27 +1,35 @@
-"""The configuration of the project's own models: what `config.json` holds, checked."""
+"""The configuration of the project's own models, the transformer of the 2017 paper: `config.json`, checked."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig
-from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
-from tui_transformer.model.description import NORM_PLACES, POSITIONS
+from tui_transformer.model.base_config import BaseConfig, fields_of
+from tui_transformer.model.checks import Check, layers_count, one_of, shown, small, token_id
+from tui_transformer.model.description import (
+    ATTENTION_MATRICES,
+    FEED_FORWARD_MATRICES,
+    NO_MATRICES,
+    NORM_PLACES,
+    POSITIONS,
+    Attention,
+    Embedding,
+    FeedForward,
+    Head,
+    Layer,
+    Norm,
+    Stack,
+    Transformer,
+)
 from tui_transformer.model.layers import ACTIVATIONS
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
 MAX_LENGTH = 4096
-LARGEST_SIZE = 1 << 24
-"""No size of a model that fits any computer is larger; a config that says more is a mistake."""
-
-MOST_LAYERS = 1024
-"""Every layer is a dozen steps with names."""
-
-
 OF_A_DECODER = ("decoder_layers", "start_id")
 """Settings that only an encoder–decoder has."""
 
@@ -39,14 +47,12 @@ class Config(BaseConfig):
     model_type: ClassVar[str] = "vanilla"
     checks: ClassVar[Mapping[str, Check]] = {
         "architecture": one_of(ARCHITECTURES),
-        **dict.fromkeys(("vocab_size", "d_model", "heads", "d_ff", "max_length"), size_up_to(LARGEST_SIZE)),
-        **dict.fromkeys(("layers", "decoder_layers"), size_up_to(MOST_LAYERS)),
+        **dict.fromkeys(("layers", "decoder_layers"), layers_count),
         **dict.fromkeys(("pad_id", "start_id"), token_id),
         "norm": one_of(NORM_PLACES),
         "norm_epsilon": small,
         "activation": one_of(tuple(ACTIVATIONS)),
         "positions": one_of(POSITIONS),
-        **dict.fromkeys(("scale_embedding", "bias", "tie_output", "causal", "padding_mask"), truth),
     }
 
     architecture: str = "encoder"
@@ -117,10 +123,32 @@ class Config(BaseConfig):
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; a decoder has as many layers where it says nothing else."""
         both = raw.get("architecture") == "encoder-decoder" and "layers" in raw
-        return super().from_json({"decoder_layers": raw["layers"], **raw} if both else raw)
+        return cls(**fields_of(cls, {"decoder_layers": raw["layers"], **raw} if both else raw))
+
+    def describe(self) -> Transformer:
+        """Tokens → embedding → N layers → logits (Vaswani et al. 2017, figure 1)."""
+        scale = math.sqrt(self.d_model) if self.scale_embedding else 1.0
+        embedding = Embedding(scale=scale, positions=self.positions, max_length=self.max_length)
+        attention = Attention(
+            self.heads,
+            self.d_model // self.heads,
+            bias=ATTENTION_MATRICES if self.bias else NO_MATRICES,
+            causal=self.masks_future,
+        )
+        feed_forward = FeedForward(self.d_ff, self.activation, bias=FEED_FORWARD_MATRICES if self.bias else NO_MATRICES)
+        layer = Layer(attention, feed_forward, Norm(self.norm_epsilon), self.norm)
+        last = layer.norm if self.norm == "pre" else None
+        first = Stack(embedding, (layer,) * self.layers, last)
+        tied = embedding.table if self.tie_output else None
+        head = Head(tied, bias=self.bias and tied is None)
+        if not self.has_decoder:
+            encoder, decoder = (first, None) if self.stack == "encoder" else (None, first)
+            return Transformer(self.vocab_size, self.d_model, encoder, decoder, head)
+        causal, free = (replace(attention, causal=each) for each in (True, False))
+        second = Stack(embedding, (replace(layer, attention=causal, cross=free),) * self.decoder_layers, last)
+        return Transformer(self.vocab_size, self.d_model, first, second, head)
 
 
 def _divisors(number: int) -> str:
-    """The first few divisors, as text."""
     divisors = [i for i in range(1, min(number, 4096) + 1) if number % i == 0]
     return ", ".join(map(str, divisors[:12]))

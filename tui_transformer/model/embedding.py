@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Add, Embed, Linear, NormOfSum, Sinusoid
-from tui_transformer.engine.program import Builder
+from tui_transformer.engine.program import Builder, Program
 from tui_transformer.model.description import Embedding, Norm
 from tui_transformer.model.layers import matrix, norm
 from tui_transformer.model.sequence import Sequence
@@ -33,6 +36,17 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     if width is model:
         return _output(build, parts, what.norm)
     return _projected(build, _normed(build, parts, what.norm), model, what)
+
+
+def with_silent(program: Program, unknown: Mapping[str, int | None]) -> Program:
+    """The program in which an ID of each of these embeddings has the vector 0, whatever its row of the table holds."""
+    steps = (
+        replace(step, op=replace(step.op, silent=unknown[step.name]))
+        if step.name in unknown and isinstance(step.op, Embed)
+        else step
+        for step in program.steps
+    )
+    return Program(tuple(steps), program.aliases, program.weights, program.givens)
 
 
 def _output(build: Builder, parts: list[str], how: Norm | None) -> str:

@@ -1,21 +1,21 @@
-"""A configuration made to fit its file: heads that are there or not, tensors that are there twice."""
+"""A configuration made to fit its file: heads that are there or not, tensors that are copies or that nothing reads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.model.families import Family, ModelConfig
-from tui_transformer.model.families.labels import fitted_labels, has_labels, table_of
+from tui_transformer.model.base_config import BaseConfig
+from tui_transformer.model.labels import fitted_labels, has_labels, table_of
 from tui_transformer.model.tensors import Tensor, Tensors
 
 BLOCK = 1 << 24
 """Bytes that are compared together."""
 
 
-def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelConfig, Tensors]:
+def fit(config: BaseConfig, tensors: Tensors) -> tuple[BaseConfig, Tensors]:
     """The configuration with what only the file tells, and the tensors without those that are copies of others.
 
     Only where a file has a tensor and its copy, both are read, to see whether they are equal.
@@ -23,18 +23,17 @@ def fit(family: Family, config: ModelConfig, tensors: Tensors) -> tuple[ModelCon
     Raises:
         InputError: Tensors that the family has only once differ.
     """
-    if family.wrapped and getattr(config, "labels", None) is not None:
-        tensors = _unwrapped(tensors, family.wrapped)
-    tensors = _without_copies(tensors, family.copies(config, tensors.names))
+    if config.wrapped and config.labels is not None:
+        tensors = _unwrapped(tensors, config.wrapped)
+    tensors = _without_copies(tensors, config.copies(tensors.names))
     names = frozenset((*tensors.names, *tensors.promised))
     try:
-        config = family.fitted(config, names)
-        labels = getattr(config, "labels", None)
-        if labels is None:
+        config = config.fitted(names)
+        if config.labels is None:
             return config, tensors
-        table = table_of(family.weights, config)
-        fitted = fitted_labels(labels, table, names) if has_labels(labels, table, names) else None
-        return replace(cast("Any", config), labels=fitted), tensors
+        table = table_of(config.weights, config)
+        fitted = fitted_labels(config.labels, table, names) if has_labels(config.labels, table, names) else None
+        return replace(config, labels=fitted), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error
 
@@ -60,7 +59,7 @@ def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:
 
 def equal(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors hold the same bytes, as numbers of the same type and in the same shape."""
-    if (first.kind, first.shape) != (second.kind, second.shape):
+    if (first.kind, first.shape, first.turned) != (second.kind, second.shape, second.turned):
         return False
     sizes = range(0, first.stop - first.start, BLOCK)
     return all(_block(first, start) == _block(second, start) for start in sizes)
@@ -69,3 +68,40 @@ def equal(first: Tensor, second: Tensor) -> bool:
 def _block(tensor: Tensor, start: int) -> bytes:
     start += tensor.start
     return tensor.file.bytes(start, min(BLOCK, tensor.stop - start))
+
+
+HARMLESS: tuple[str, ...] = (
+    r"position_ids",  # 0, 1, 2 …, as BERT's embeddings hold them
+    r"token_type_ids",
+    r"(attn|attention)\.(attention\.)?(bias|masked_bias)",  # the causal mask of GPT-2, GPT-Neo and GPT-NeoX
+    r"rotary_emb\.(inv_freq|cos_cached|sin_cached)",
+    r"rotary_pos_emb\.inv_freq",
+    r"embed_positions\.(weights|_float_tensor)",  # sines that are computed
+    r"(encoder|decoder)\.version",
+    r"EncDecAttention\.relative_attention_bias\.weight",  # of old T5 files; the published code drops it too
+)
+"""Ends of the names of buffers, which hold no learned number and are computed here, and of weights that do nothing."""
+
+POOLER: tuple[str, ...] = (r"pooler\.(dense\.)?(weight|bias)",)
+"""Of an encoder's own way to one vector, which a folder of sentence-transformers leaves for another."""
+
+NAMED, LONGEST = 3, 60
+
+
+def unread(names: Collection[str], read: Iterable[str], harmless: Sequence[str] = ()) -> tuple[str, ...]:
+    """The tensors of a file that no weight is read from, but for those that are known to do nothing; sorted.
+
+    `harmless`: more ends of names of such tensors, as in `HARMLESS`.
+    """
+    known = re.compile(rf"(^|.*\.)({'|'.join((*HARMLESS, *harmless))})")
+    return tuple(sorted(name for name in set(names) - set(read) if not known.fullmatch(name)))
+
+
+def unread_said(name: str, tensors: tuple[str, ...]) -> str | None:
+    """That there are such tensors, in one line; None where there are none."""
+    if not tensors:
+        return None
+    count = f"{len(tensors):,} tensors" if len(tensors) > 1 else "a tensor"
+    shown = ", ".join(each[:LONGEST] for each in tensors[:NAMED])
+    more = f" and {len(tensors) - NAMED:,} more" if len(tensors) > NAMED else ""
+    return f"{name}: nothing here reads {count} of the file: {shown}{more}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.model import Model
-from tui_transformer.text.encoding import Encoding, Token
-from tui_transformer.text.specials import PADDING
+from tui_transformer.text.encoding import Encoding, Token, within
+from tui_transformer.text.vocabulary_rules import PADDING
 
 Mask = tuple[int, ...]
 
@@ -47,23 +47,37 @@ class Batch:
     encodings: tuple[Encoding, ...]
     masks: tuple[Mask, ...] | None = None
 
+    def length(self, item: int) -> int:
+        """How many tokens of a sentence are no padding that was put behind it."""
+        return len(self.encodings[item].tokens) if self.masks is None else sum(self.masks[item])
+
     @property
     def ids(self) -> list[tuple[int, ...]]:
         """The token IDs, a row a sentence."""
         return [encoding.ids for encoding in self.encodings]
 
 
-def batch_of(model: Model, encodings: Sequence[Encoding], framing: Framing = PLAIN) -> Batch:
+def batch_of(model: Model, encodings: Sequence[Encoding], framing: Framing = PLAIN, *, cut: bool = False) -> Batch:
     """The sentences with what is put around them, the shorter ones padded at the end.
+
+    Args:
+        model: Whose words and length count.
+        encodings: The sentences.
+        framing: What is put around them.
+        cut: Leave out the last words of one that is too long with its frame, rather than refuse it.
 
     Raises:
         InputError: One has more tokens than it is to be padded to, or the vocabulary has no begin and end.
     """
     whole = [bracketed(model, encoding) if framing.bracket else encoding for encoding in encodings]
+    if cut:
+        most = min(model.most_tokens, framing.pad_to or model.most_tokens)
+        whole = [within(encoding, most) for encoding in whole]
     width = max(len(encoding.tokens) for encoding in whole)
     if framing.pad_to is not None:
         if width > framing.pad_to:
-            raise InputError(f"{width} tokens are more than the {framing.pad_to} that they are to be padded to")
+            too_long = f"{width} tokens are more than the {framing.pad_to} that they are to be padded to"
+            raise InputError(f"{too_long}: use a shorter sentence, or --cut")
         width = framing.pad_to
     if all(len(encoding.tokens) == width for encoding in whole):
         return Batch(tuple(whole))

@@ -9,8 +9,7 @@ import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
-from tui_transformer.model.families import Family, ModelConfig
-from tui_transformer.model.families.base import counted, unpadded
+from tui_transformer.model.base_config import BaseConfig, counted, unpadded
 
 DECODER = "decoder."
 """In front of the inputs of a decoder beside an encoder."""
@@ -18,7 +17,7 @@ DECODER = "decoder."
 Givens = dict[str, Host]
 
 
-def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig, words: int) -> Host:
+def checked_ids(ids: Sequence[Any] | Host | None, config: BaseConfig, words: int) -> Host:
     """Token IDs as batch × tokens, every one inside a vocabulary of so many words.
 
     Raises:
@@ -40,15 +39,15 @@ def checked_ids(ids: Sequence[Any] | Host | None, config: ModelConfig, words: in
     return rows.astype(np.int64)
 
 
-def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "", visible: Host | None = None) -> Givens:
+def givens_of(rows: Host, config: BaseConfig, prefix: str = "", visible: Host | None = None) -> Givens:
     """IDs, their places, and which are visible: by default all but runs of the pad ID at the beginning and end."""
     if visible is None:
         visible = unpadded_ids(rows, config, begins=bool(prefix))  # a decoder may begin with the pad ID
     values = {
         "ids": rows,
-        "places": _places(rows, visible, family, config),
+        "places": _places(rows, visible, config),
         "visible": visible,
-        "order": counted(rows, None),
+        "order": counted(rows),
         "unpadded": unpadded(rows, config.pad_id),
         "segments": np.zeros_like(rows),
         "ended": visible & _until_end(rows, config),
@@ -56,9 +55,9 @@ def givens_of(rows: Host, family: Family, config: ModelConfig, prefix: str = "",
     return {f"{prefix}input.{name}": value for name, value in values.items()}
 
 
-def _places(rows: Host, visible: Host, family: Family, config: ModelConfig) -> Host:
+def _places(rows: Host, visible: Host, config: BaseConfig) -> Host:
     """The places of tokens; in a decoder the first that is no padding has the first place, the next the second."""
-    places = family.places(rows, config.pad_id)
+    places = config.places(rows)
     if visible.all() or not getattr(config, "places_by_mask", False):
         return places
     ahead = visible.argmax(axis=1)[:, None]  # padding at the beginning
@@ -66,14 +65,14 @@ def _places(rows: Host, visible: Host, family: Family, config: ModelConfig) -> H
     return np.take_along_axis(places, np.where(visible, visible.cumsum(axis=1) - 1, hidden), axis=1)
 
 
-def _until_end(rows: Host, config: ModelConfig) -> Host:
+def _until_end(rows: Host, config: BaseConfig) -> Host:
     """True up to the last token that ends a text, where a classifier goes by it; of a row without one, everywhere."""
-    ends = rows == getattr(getattr(config, "labels", None), "end_id", None)
+    ends = rows == (None if config.labels is None else config.labels.end_id)
     visible: Host = np.logical_or.accumulate(ends[:, ::-1], axis=1)[:, ::-1] | ~ends.any(axis=1, keepdims=True)
     return visible
 
 
-def unpadded_ids(rows: Host, config: ModelConfig, *, begins: bool) -> Host:
+def unpadded_ids(rows: Host, config: BaseConfig, *, begins: bool) -> Host:
     """True from the first to the last ID that is not padding; `begins`: the first ID is none, whatever it is."""
     pad_id = config.pad_id if getattr(config, "padding_mask", True) else None
     if pad_id is None:
@@ -123,7 +122,7 @@ def all_visible(rows: Host) -> Host:
     return np.ones(rows.shape, dtype=np.bool_)
 
 
-def segments_of(segments: Sequence[int] | None, rows: Host, config: ModelConfig) -> Givens:
+def segments_of(segments: Sequence[int] | None, rows: Host, config: BaseConfig) -> Givens:
     """The segment of every token, where one is given and the model has them.
 
     Raises:

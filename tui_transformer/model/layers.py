@@ -91,7 +91,6 @@ def attention_to_kept(build: Builder, x: str, queries: Sequence, keys: Sequence,
 def _attend(
     build: Builder, query: str, key: str, value: str, queries: Sequence, keys: Sequence, how: Attention, model: Axis
 ) -> str:
-    """From queries, keys and values to what the heads say together."""
     context = dot_product(build, query, key, value, queries, keys, how)
     concat = build("concat", MergeHeads(), context)  # h × n × d_k → n × h·d_k
     return build("output", Linear("concat W_O"), concat, *matrix(build, "output", concat, model, how.bias))
@@ -127,13 +126,11 @@ def divided(width: float, divisor: float = 1.0) -> Scale:
 
 
 def _heads(build: Builder, name: str, letter: str, x: str, heads: int, how: Attention) -> str:
-    """A projection, split into heads."""
     out = Axis("heads · width", heads * how.width)
     return build(name, Project(how.width, letter), x, *matrix(build, name, x, out, how.bias))
 
 
 def _extended(build: Builder, name: str, new: str, past: Axis) -> str:
-    """The kept rows of keys or values, and the new ones after them."""
     heads, _, width = build.known[new]
     return build(f"{name}_cached", Extend(), _kept(build, name, past, heads.size, width.size), new)
 
@@ -190,14 +187,12 @@ def norm(build: Builder, x: str, how: Norm, name: str = "norm", role: Role = "")
 
 
 def _norm_by_head(build: Builder, x: str, how: Norm, name: str) -> str:
-    """Layer norm of every head with γ of its own."""
     heads, _, width = build.known[x]
     weights = (build.weight(f"{name}.{head}.weight", width) for head in range(heads.size))
     return build(name, LayerNormByHead(how.epsilon), x, *weights)
 
 
 def _norm_of_heads(build: Builder, x: str, how: Norm, name: str) -> str:
-    """RMS norm of all heads of a token side by side."""
     heads, _, width = build.known[x]
     weight = build.weight(f"{name}.weight", Axis("heads · width", heads.size * width.size))
     return build(name, RmsNormOfHeads(how.epsilon), x, weight)

@@ -9,22 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import choose_backend
 from tui_transformer.engine.keep import check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.weights import Weights, fixed_weights, random_weights
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import expanded
 from tui_transformer.model import checkpoint
-from tui_transformer.model.checks import shown
+from tui_transformer.model.base_config import BaseConfig
+from tui_transformer.model.checks import LARGEST_SIZE, shown, size_up_to
 from tui_transformer.model.config import Config
-from tui_transformer.model.families import Family, ModelConfig
-from tui_transformer.model.families.attention import ATTENTION, AttentionConfig, example_weights
-from tui_transformer.model.families.base import target_size
-from tui_transformer.model.families.vanilla import VANILLA
+from tui_transformer.model.embedding import with_silent
+from tui_transformer.model.families.attention import AttentionConfig, example_weights
 from tui_transformer.model.fitting import fit
-from tui_transformer.model.local_models import find_model, nowhere
+from tui_transformer.model.local_models import find_model, named_alike, nowhere
 from tui_transformer.model.new_embedding import NORMAL, NewEmbedding
 from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.tensors import Tensor, Tensors
 from tui_transformer.model.word_vectors import WordVectors, read_vectors
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.encoding import Tokenizer
@@ -35,6 +37,13 @@ DEFAULT_SEED = 0
 HEADS = 8
 SMALL = 1_000_000
 """Weights of a model that is computed before a GPU would have been started."""
+
+UNKNOWN: Mapping[str, str] = {
+    "token": "the row of the table that the vocabulary has for them, [UNK]",
+    "zero": "the vector 0",
+    "error": "a mistake: the text is refused",
+}
+"""What unknown words are."""
 
 Words = str | Path | Vocabulary | None
 """A built-in vocabulary's name, a file or a vocabulary; None for the model's own."""
@@ -51,17 +60,25 @@ class Parts:
         folder: Where the weights were read, None for a built-in model.
         embedding: How the table of words of a built-in model began.
         unread: Tensors of the folder that no step reads.
+        unknown: What a word that the vocabulary does not have is read as: a key of `UNKNOWN`.
+        own_length: How many tokens a text may have as the folder has it, where another number was asked for.
     """
 
     name: str
-    family: Family
-    config: ModelConfig
+    config: BaseConfig
     weights: Weights
     tokenizer: Tokenizer | None
     seed: int | None = None
     folder: Path | None = None
     embedding: NewEmbedding | None = None
     unread: tuple[str, ...] = ()
+    own_length: int | None = None
+    unknown: str = "token"
+
+    @property
+    def family(self) -> type[BaseConfig]:
+        """What its configuration is one of."""
+        return type(self.config)
 
 
 class Where(NamedTuple):
@@ -90,18 +107,82 @@ def load(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[st
     Raises:
         InputError: What was given cannot be used.
     """
-    if isinstance(where, str) and where in BUILT_IN:
-        return _built_in(where, words, at, new, sizes)
-    if sizes or any(value is not None for value in new):
-        given = ", ".join([*sizes, *(name for name, value in new._asdict().items() if value is not None)])
-        raise UsageError(f"{given}: the sizes and weights of {where} are in its folder and cannot be set")
+    if (built_in := built_in_name(where)) is not None:
+        return _built_in(built_in, words, at, new, sizes)
+    given = [*sizes, *(name for name, value in new._asdict().items() if value is not None)]
+    if given == ["max_length"]:
+        return _as_long_as(_from_folder(where, words, at), sizes["max_length"])
+    if given:
+        raise _not_settable(given, where)
     return _from_folder(where, words, at)
 
 
+def _not_settable(given: Iterable[str], where: str | Path) -> UsageError:
+    return UsageError(f"{', '.join(given)}: the sizes and weights of {where} are in its folder and cannot be set")
+
+
+def _as_long_as(parts: Parts, most: Any) -> Parts:
+    """A model of sentence vectors for texts of other lengths than its folder says, as sentence-transformers sets them.
+
+    Raises:
+        UsageError: It makes no sentence vectors, or has no positions for so many tokens.
+    """
+    config, head = parts.config, parts.config.sentence
+    if head is None:
+        raise _not_settable(["max_length"], parts.name)
+    size_up_to(LARGEST_SIZE)("max_length", most)
+    if most > config.longest:
+        raise UsageError(f"max_length {most}: {parts.name} has positions for {config.longest} tokens and no more")
+    longer = dataclasses.replace(config, sentence=dataclasses.replace(head, most_tokens=most))
+    return dataclasses.replace(parts, config=longer, own_length=head.most_tokens or config.longest)
+
+
+def built_in_name(where: str | Path) -> str | None:
+    """The built-in model that a name means; None for a checkpoint."""
+    return named_alike(where, BUILT_IN) if isinstance(where, str) else None
+
+
 @functools.lru_cache(maxsize=32)
-def program_of(family: Family, config: ModelConfig, lengths: Lengths) -> Program:
-    """The program of a family; those that were asked for last are kept."""
-    return family.program(config, lengths)
+def program_of(config: BaseConfig, lengths: Lengths, silent: tuple[tuple[str, int | None], ...] = ()) -> Program:
+    """The program of a configuration; those that were asked for last are kept.
+
+    Args:
+        config: Of the model.
+        lengths: Of the sentences.
+        silent: Embeddings, and the ID of each whose vector is 0.
+    """
+    program = config.program(lengths)
+    return with_silent(program, dict(silent)) if silent else program
+
+
+def check_settings_say_all(config: BaseConfig) -> None:
+    """Raise InputError unless the `config.json` of a configuration gives the same steps and weights again."""
+    program = config.program(Lengths(1, 1))
+    nowhere: Any = None
+    tensors = {name: Tensor(nowhere, "F32", shape_of(axes), 0, 0) for name, axes in program.weights.items()}
+    try:
+        settings = checkpoint.config_of(Path(checkpoint.CONFIG), config.to_json())
+        settings, _ = fit(settings, Tensors(Path(checkpoint.CONFIG), tensors))
+        other = settings.program(Lengths(1, 1))
+    except InputError as error:
+        raise InputError(f"a model of {config.model_type} that no config.json can say: {error}") from error
+    if (other.steps, dict(other.weights)) != (program.steps, dict(program.weights)):
+        what = f"a model of {config.model_type}, of which config.json does not say all"
+        raise InputError(f"{what}: write its weights alone, --out model.npz")
+
+
+def reading_unknown(parts: Parts, unknown: str) -> Parts:
+    """The model that takes unknown words so: a key of `UNKNOWN`.
+
+    Raises:
+        UsageError: There is no such way, or the model has no unknown words.
+    """
+    if unknown not in UNKNOWN:
+        raise UsageError(f"unknown {shown(unknown)}: unknown words are read as {', '.join(UNKNOWN)}")
+    words = None if parts.tokenizer is None else parts.tokenizer.vocabulary
+    if unknown == "zero" and (words is None or words.unknown_id is None):
+        raise UsageError(f"unknown zero: no word is unknown to {parts.name}, so there is none to be the vector 0")
+    return dataclasses.replace(parts, unknown=unknown)
 
 
 def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
@@ -118,14 +199,14 @@ def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, 
     known = _vocabulary(words or "waves")
     start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
     given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
-    vectors = new.vectors if isinstance(new.vectors, WordVectors | None) else read_vectors(Path(new.vectors), known)
+    vectors = new.vectors if isinstance(new.vectors, WordVectors | None) else read_vectors(expanded(new.vectors), known)
     embedding = NewEmbedding(new.embedding or NORMAL, vectors)
     config = Config(**given | fitting(vectors, sizes) | dict(sizes))
-    count = program_of(VANILLA, config, Lengths(1, 1)).weight_count()
+    count = program_of(config, Lengths(1, 1)).weight_count()
     backend = choose_backend(*at, small=count < SMALL)
     check_memory(count * backend.dtype.itemsize, f"{count:,} weights need", "choose smaller sizes")
     weights = Weights(backend, embedding.over(random_weights(seed), seed))
-    return Parts(name, VANILLA, config, weights, tokenizer_for(known), seed, embedding=embedding)
+    return Parts(name, config, weights, tokenizer_for(known), seed, embedding=embedding)
 
 
 def fitting(vectors: WordVectors | None, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,27 +225,26 @@ def _attention_example(at: Where, sizes: Mapping[str, Any]) -> Parts:
     if (config.length, config.width) != (given.length, given.width):
         raise UsageError(f"Q, K and V of the attention example are given: {given.length} rows of {given.width}")
     weights = Weights(choose_backend(*at, small=True), fixed_weights(example_weights()))
-    return Parts("attention", ATTENTION, config, weights, None)
+    return Parts("attention", config, weights, None)
 
 
 def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     local = find_model(where)
     if local is None:
         raise nowhere(where)
-    family, config = checkpoint.read_config(local.folder)
-    tensors = checkpoint.open_tensors(local.folder)
-    config, tensors = fit(family, config, tensors)
-    program = program_of(family, config, Lengths(1, 1))
-    stored = checkpoint.stored_weights(tensors, family, config, program)
+    config = checkpoint.read_config(local.folder)
+    config, tensors = fit(config, checkpoint.open_tensors(local.folder))
+    program = program_of(config, Lengths(1, 1))
+    stored = checkpoint.stored_weights(tensors, config, program)
     chosen = words or checkpoint.own_vocabulary(local.folder)
     known = None if chosen is None else _vocabulary(chosen)
     tokenizer = None if known is None else tokenizer_for(known)
     if tokenizer is not None:
         _check_vocabulary(tokenizer.vocabulary, config.vocab_size)
-        _check_vocabulary(tokenizer.vocabulary.written, target_size(config))
+        _check_vocabulary(tokenizer.vocabulary.written, config.target_vocab_size)
     backend = choose_backend(*at, small=program.weight_count() < SMALL)
-    weights, left = Weights(backend, stored.whole, file=stored), stored.unread(family, config)
-    return Parts(local.name, family, config, weights, tokenizer, folder=local.folder, unread=left)
+    weights, left = Weights(backend, stored.whole, file=stored), stored.unread(config)
+    return Parts(local.name, config, weights, tokenizer, folder=local.folder, unread=left)
 
 
 def _check_vocabulary(words: Vocabulary, rows: int) -> None:
@@ -176,8 +256,8 @@ def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:
     return where if isinstance(where, Vocabulary) else load_vocabulary(where)
 
 
-def _check_settings(sizes: Iterable[str], config: type) -> None:
-    known = [field.name for field in dataclasses.fields(config) if field.init]
+def _check_settings(sizes: Iterable[str], config: type[BaseConfig]) -> None:
+    known = [field.name for field in config.settings()]
     for key in sizes:
         if key not in known:
             raise UsageError(f"{key} is not a setting of this model: {', '.join(known)} are")

@@ -6,17 +6,92 @@ import importlib.metadata
 import importlib.util
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import expanded, is_file, is_there
+from tui_transformer.files import expanded, home_of, is_file, is_there, may_open, meant, read_json
+from tui_transformer.gate import gate
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.foreign import WEIGHTS, refuse_file
-from tui_transformer.model.gguf_stores import LocalModel as LocalModel
-from tui_transformer.model.gguf_stores import stored_models
 from tui_transformer.model.sentence_folder import MODULES
+
+Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
+MODEL_LAYER = "application/vnd.ollama.image.model"
+LIBRARY = "library"
+LARGEST_MANIFEST = 1 << 20
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """A checkpoint on this computer.
+
+    Attributes:
+        name: What `--model` takes: the name of a package, `org/name`, or the folder.
+        source: The kind of place: "trained", "cache", "package" …
+        folder: Where its config.json is, or the GGUF file.
+    """
+
+    name: str
+    source: Source
+    folder: Path
+
+
+def stored_models() -> Iterator[LocalModel]:
+    """Every model of both, by name."""
+    yield from _ollama()
+    yield from (LocalModel(path.stem, "llama.cpp", path) for path in _files(llama_cpp_folder(), "*.gguf"))
+
+
+def ollama_folder() -> Path:
+    """Where Ollama keeps models."""
+    return _folder("OLLAMA_MODELS", "~/.ollama/models")
+
+
+def llama_cpp_folder() -> Path:
+    """Where llama.cpp keeps what it downloads."""
+    return _folder("LLAMA_CACHE", f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/llama.cpp")
+
+
+def _folder(variable: str, usual: str) -> Path:
+    return home_of(os.environ.get(variable) or usual)
+
+
+def _ollama() -> Iterator[LocalModel]:
+    """The models of the store: a manifest of each tag names the file that has its weights."""
+    root = ollama_folder()
+    for manifest in _files(root / "manifests", "*/*/*/*"):
+        owner, name, tag = manifest.parts[-3:]
+        blob = _blob(root, manifest)
+        if blob is not None:
+            yield LocalModel(f"{name}:{tag}" if owner == LIBRARY else f"{owner}/{name}:{tag}", "ollama", blob)
+
+
+def _blob(root: Path, manifest: Path) -> Path | None:
+    try:
+        layers = read_json(manifest, LARGEST_MANIFEST).get("layers")
+    except InputError:
+        return None
+    models = [layer for layer in layers if _is_model(layer)] if isinstance(layers, list) else []
+    blob = root / "blobs" / str(models[0]["digest"]).replace(":", "-") if models else None
+    return blob if blob is not None and blob.is_file() else None
+
+
+def _is_model(layer: Any) -> bool:
+    is_map = isinstance(layer, Mapping) and layer.get("mediaType") == MODEL_LAYER
+    return is_map and isinstance(layer.get("digest"), str) and _DIGEST.fullmatch(layer["digest"]) is not None
+
+
+def _files(root: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(path for path in root.glob(pattern) if path.is_file())
+    except OSError:
+        return []
+
 
 PROGRAM = Path(__file__).resolve().parent.parent
 """The package of the program: as a package it carries no model, those that come with it have names of their own."""
@@ -43,15 +118,25 @@ def find_model(where: str | Path) -> LocalModel | None:
     """The checkpoint of a folder, of a file in it, of an installed package, or of the cache; None where there is none.
 
     Raises:
-        InputError: The file is not of a checkpoint, or the package has several.
+        InputError: The file is not of a checkpoint, the package has several, or a visitor may not open it.
     """
     if isinstance(where, str) and where in trained_models():
         return LocalModel(where, "trained", TRAINED / where)
-    path = Path(where)
-    if is_there(path):
+    path = meant(where)
+    if may_open(path) and is_there(path):
         return _in_folder(path)
     name = where if isinstance(where, str) else ""
-    return _in_package(name) or _in_cache(name) or _in_store(name)
+    found = _in_package(name) or _in_cache(name) or _in_store(name) or _alike(name)
+    if found is not None and may_open(found.folder):
+        return found
+    expanded(where)  # says what a visitor may not open
+    return None
+
+
+def named_alike(name: str, names: Iterable[str]) -> str | None:
+    """The one of these names that is meant, where `-` and `_` are the same; None where there is none."""
+    alike = [each for each in names if each.replace("-", "_") == name.replace("-", "_")]
+    return name if name in alike else next(iter(alike), None)
 
 
 def nowhere(where: str | Path) -> InputError:
@@ -68,8 +153,15 @@ def trained_models() -> tuple[str, ...]:
 
 
 def local_models() -> tuple[LocalModel, ...]:
-    """Every checkpoint that comes with the program, in the cache and in installed packages, by name."""
+    """Every checkpoint that comes with the program, in the cache and in installed packages, by name.
+
+    To visitors those that they may open, and what lies in their folder.
+    """
     trained = (LocalModel(name, "trained", TRAINED / name) for name in trained_models())
+    closed = gate()
+    if closed is not None:
+        below = [] if closed.folder is None else [each for each in _checkpoints(closed.folder) if may_open(each)]
+        return (*trained, *(LocalModel(str(each.relative_to(closed.folder or each)), "folder", each) for each in below))
     return (*trained, *_cached(), *_packaged(), *stored_models())
 
 
@@ -109,7 +201,7 @@ def _in_package(name: str) -> LocalModel | None:
     if len(folders) > 1:
         listed = ", ".join(map(str, folders[:5]))
         raise InputError(f"the package {name} carries {len(folders)} checkpoints: name the folder of one: {listed}")
-    return LocalModel(name, "package", folders[0]) if folders else None
+    return LocalModel(name.replace("-", "_"), "package", folders[0]) if folders else None
 
 
 def _package_folders(name: str) -> list[Path]:
@@ -171,13 +263,19 @@ def _in_store(name: str) -> LocalModel | None:
     return next((model for model in stored_models() if model.name in wanted), None) if name else None
 
 
+def _alike(name: str) -> LocalModel | None:
+    known = {each.name: each for each in (*_cached(), *stored_models())}
+    other = named_alike(name, known)
+    return None if other is None else known[other]
+
+
 # The cache
 
 
 def cache_folder() -> Path:
     """Where the libraries of Hugging Face keep what they download."""
     home = os.environ.get("HF_HOME") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
-    return expanded(os.path.expandvars(os.environ.get("HF_HUB_CACHE") or f"{home}/hub"))
+    return home_of(os.path.expandvars(os.environ.get("HF_HUB_CACHE") or f"{home}/hub"))
 
 
 def _in_cache(name: str) -> LocalModel | None:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
-from tui_transformer.model.families import ModelConfig
+from tui_transformer.model.base_config import BaseConfig
+from tui_transformer.model.fitting import unread_said
 from tui_transformer.model.inputs import (
     DECODER,
     Givens,
@@ -30,12 +32,13 @@ from tui_transformer.model.inputs import (
     segments_of,
     without_past,
 )
-from tui_transformer.model.loading import New, Where, program_of
+from tui_transformer.model.loading import New, Where, program_of, reading_unknown
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.texts import Texts
-from tui_transformer.model.unread import unread_said
 from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.text.vocabulary import Vocabulary
+
+EMBEDDING = "embedding.tokens"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +50,17 @@ class Model(Texts):
         return f"<Model {self.name}{where}: {self.config.summary}; {self.backend.name} {self.backend.dtype}>"
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What has to be known of the model, a line each: tensors that nothing reads, texts longer than it is for."""
+        said = [] if self.unread_said is None else [self.unread_said]
+        if self.own_length is not None and self.most_tokens > self.own_length:
+            own, most = f"{self.own_length:,}", f"{self.most_tokens:,}"
+            said.append(f"{self.name} reads up to {most} tokens, as asked: it was made for {own}, as its folder says")
+        return tuple(said)
+
+    @property
     def unread_said(self) -> str | None:
-        """One line on the tensors that no step reads; None where there are none."""
+        """That the file has tensors that nothing reads, in one line; None where it has none."""
         return unread_said(self.name, self.unread)
 
     @property
@@ -68,6 +80,7 @@ class Model(Texts):
         seed: int | None = None,
         embedding: str | None = None,
         vectors: str | Path | WordVectors | None = None,
+        unknown: str = "token",
         **sizes: Any,
     ) -> Model:
         """A built-in model by name, or a checkpoint.
@@ -81,7 +94,9 @@ class Model(Texts):
             seed: Of the random weights of a built-in model.
             embedding: How its table of words begins: "normal", "uniform" (±√(2 ÷ d)) or "zeros".
             vectors: A file of GloVe or word2vec, whose vectors are rows of that table.
-            sizes: Settings of a built-in model, as in `config.json`: d_model, heads, d_ff, layers, norm …
+            unknown: What words outside the vocabulary are: "token" ([UNK]), "zero" (the vector 0) or "error".
+            sizes: Settings of a built-in model, as in `config.json`: d_model, heads, d_ff, layers, norm …; of a model
+                of sentence vectors max_length alone, which may be more than its folder says.
 
         Raises:
             InputError: What was given cannot be used; the message says why.
@@ -89,7 +104,7 @@ class Model(Texts):
         if not isinstance(where, str | Path):
             raise UsageError(f"a model is a name or a path, not {type(where).__name__}")
         parts = loading.load(where, vocabulary, Where(device, dtype), New(seed, embedding, vectors), sizes)
-        return cls(**vars(parts))
+        return cls(**vars(parts if unknown == "token" else reading_unknown(parts, unknown)))
 
     @property
     def backend(self) -> Backend:
@@ -102,7 +117,15 @@ class Model(Texts):
 
     def program_of(self, lengths: Lengths) -> Program:
         """The same for any lengths, tokens before whose keys and values were kept included."""
-        return program_of(self.family, self.config, lengths)
+        return program_of(self.config, lengths, self._silent)
+
+    @cached_property
+    def _silent(self) -> tuple[tuple[str, int | None], ...]:
+        """The embeddings, and the ID of each whose vector is 0."""
+        words, target = self.vocabulary, self.target_vocabulary
+        if self.unknown != "zero" or words is None or target is None:
+            return ()
+        return (EMBEDDING, words.unknown_id), (f"{DECODER}{EMBEDDING}", target.unknown_id)
 
     def trace(
         self,
@@ -261,7 +284,7 @@ class Model(Texts):
         return checked_ids(ids, self.config, self.target_size if target else self.config.vocab_size)
 
     def _givens(self, rows: Host, prefix: str = "", visible: Host | None = None) -> Givens:
-        return givens_of(rows, self.family, self.config, prefix, visible)
+        return givens_of(rows, self.config, prefix, visible)
 
     def changed(
         self,
@@ -282,13 +305,15 @@ class Model(Texts):
         old = {} if self.folder is not None else _settings(self.config)
         old_seed = self.seed if seed is None else seed
         start = {} if self.embedding is None else self._start(vocabulary)
+        length = {} if self.own_length is None else {"max_length": self.most_tokens}
         new = Model.load(
             where,
             vocabulary=words,
             device=device or self.backend.device,
             dtype=dtype or str(self.backend.dtype),
             seed=old_seed,
-            **start | old | sizes,
+            unknown=self.unknown,
+            **start | old | length | sizes,
         )
         return dataclasses.replace(new, name=self.name)
 
@@ -312,7 +337,6 @@ class Model(Texts):
         checkpoint.save(folder, self.config, arrays, self.vocabulary)
 
 
-def _settings(config: ModelConfig) -> dict[str, Any]:
-    """The settings of a built-in model that are not given by its vocabulary."""
+def _settings(config: BaseConfig) -> dict[str, Any]:
     given = {"architecture", "vocab_size", "pad_id", "start_id", "model_type"}
     return {key: value for key, value in config.to_json().items() if key not in given}

@@ -1,4 +1,4 @@
-"""Options of the command line about a model and its input, shared by the explorer and the headless commands."""
+"""What a command or a person asks for: which model, and the input that it reads."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class ModelOptions:
         framing: What is put around a sentence.
         embedding: How the table of words of a built-in model begins; None for the default.
         vectors: A file of word vectors for it.
+        unknown: What unknown words are: "token", "zero" or "error".
     """
 
     model: str = "encoder"
@@ -40,6 +41,7 @@ class ModelOptions:
     framing: Framing = PLAIN
     embedding: str | None = None
     vectors: str | None = None
+    unknown: str = "token"
 
     def load(self) -> Model:
         """The model.
@@ -55,5 +57,34 @@ class ModelOptions:
             seed=self.seed,
             embedding=self.embedding,
             vectors=self.vectors,
+            unknown=self.unknown,
             **self.sizes,
         )
+
+
+Ids = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A sentence, or one of several, and what a decoder beside an encoder has written; None for what was not given.
+
+    Attributes:
+        text: The sentence.
+        ids: Its token IDs instead.
+        pair: A second sentence beside the text, for a model that reads pairs.
+        mask: 1 for every token of the sentence that is read and 0 for padding.
+        decoder_text: What the decoder has written so far, without its start token.
+        decoder_ids: Its token IDs instead, start token included.
+        batch: All sentences, where there are several: each its text, or its token IDs.
+        item: Which of them the text or the IDs are.
+    """
+
+    text: str | None = None
+    ids: Ids | None = None
+    pair: str | None = None
+    mask: Ids | None = None
+    decoder_text: str | None = None
+    decoder_ids: Ids | None = None
+    batch: tuple[str | Ids, ...] = ()
+    item: int = 0

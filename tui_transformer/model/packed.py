@@ -17,11 +17,13 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.checks import shown
 from tui_transformer.model.packed_formats import (
+    ALL,
     MXFP4,
     MXFP4_OF_GPT_OSS,
     NVFP4,
     NVFP4_OF_MODELOPT,
     Format,
+    MisfitError,
     awq,
     fp8,
     gptq,
@@ -52,7 +54,7 @@ LEFT_ALONE = (".weight_g_idx", ".pre_quant_scale")
 def _one_of(said: Settings, key: str, usual: Any, known: Sequence[Any]) -> Any:
     """A setting of the quantization; UsageError for one that is not read."""
     value = said.get(key, usual)
-    if value not in known:
+    if value not in known or isinstance(value, bool | float):
         raise UsageError(f"quantization_config: {key} {shown(value)} is not read: {', '.join(map(str, known))} are")
     return value
 
@@ -67,17 +69,23 @@ def _fp8(said: Settings) -> tuple[Format, ...]:
 
 
 def _gptq(said: Settings) -> tuple[Format, ...]:
-    bits, group = _one_of(said, "bits", None, (2, 4, 8)), said.get("group_size", 128)
-    if type(group) is not int:
-        raise UsageError(f"quantization_config: group_size {shown(group)} is no number")
+    bits, group = _one_of(said, "bits", None, (2, 4, 8)), _group(said, "group_size", 128)
     kind = _one_of(said, "checkpoint_format", "gptq", ("gptq", "gptq_v2"))
     return (gptq(bits, group, less_one=kind == "gptq"),)
+
+
+def _group(said: Settings, key: str, usual: int | None) -> int | None:
+    """The inputs that share a scale: −1 for all, None where nothing is said."""
+    group = said.get(key, usual)
+    if key in said and (type(group) is not int or (group < 1 and group != ALL)):
+        raise UsageError(f"quantization_config: {key} {shown(group)} is no size: 1 or more is, or {ALL} for one group")
+    return None if group is None else int(group)
 
 
 def _awq(said: Settings) -> tuple[Format, ...]:
     _one_of(said, "bits" if "bits" in said else "w_bit", 4, (4,))
     _one_of({"version": str(said.get("version") or said.get("format") or "gemm").lower()}, "version", "gemm", ("gemm",))
-    return (awq(),)
+    return (awq(_group(said, "group_size" if "group_size" in said else "q_group_size", None)),)
 
 
 def _modelopt(said: Settings) -> tuple[Format, ...]:
@@ -97,8 +105,11 @@ def _compressed(said: Settings) -> tuple[Format, ...]:
     named = {str(kind) for kind in kinds if kind not in (None, "mixed-precision")}
     for kind in sorted(named):
         _one_of({"format": kind}, "format", None, tuple(_COMPRESSED))
-    bits = {weights.get("num_bits") for group in tables if isinstance(weights := group.get("weights"), Mapping)}
-    made = [each for kind in sorted(named) for each in _COMPRESSED[kind](_bits(kind, bits))]
+    weights = [each for group in tables if isinstance(each := group.get("weights"), Mapping)]
+    bits = {each.get("num_bits") for each in weights}
+    sizes = {_group(each, "group_size", None) for each in weights if each.get("strategy") == "group"}
+    size = next(iter(sizes)) if len(sizes) == 1 == len(weights) else None
+    made = [each for kind in sorted(named) for each in _COMPRESSED[kind](_bits(kind, bits), size)]
     return tuple(dict.fromkeys(made))
 
 
@@ -110,13 +121,13 @@ def _bits(kind: str, bits: set[Any]) -> int:
     return int(next(iter(bits)))
 
 
-_COMPRESSED: Mapping[str, Callable[[int], tuple[Format, ...]]] = {
-    "float-quantized": lambda _: (fp8(".weight_scale"),),
-    "naive-quantized": lambda _: (fp8(".weight_scale"), integers()),
-    "int-quantized": lambda _: (integers(),),
-    "pack-quantized": lambda bits: (packed_integers(bits),),
-    "nvfp4-pack-quantized": lambda _: (NVFP4,),
-    "mxfp4-pack-quantized": lambda _: (MXFP4,),
+_COMPRESSED: Mapping[str, Callable[[int, int | None], tuple[Format, ...]]] = {
+    "float-quantized": lambda *_: (fp8(".weight_scale"),),
+    "naive-quantized": lambda *_: (fp8(".weight_scale"), integers()),
+    "int-quantized": lambda *_: (integers(),),
+    "pack-quantized": lambda bits, group: (packed_integers(bits, group),),
+    "nvfp4-pack-quantized": lambda *_: (NVFP4,),
+    "mxfp4-pack-quantized": lambda *_: (MXFP4,),
 }
 METHODS: Mapping[str, Callable[[Settings], tuple[Format, ...]]] = {
     "fp8": _fp8,
@@ -190,7 +201,6 @@ class PackedTensors(Tensors):
 
 
 def _numbers(tensor: PackedTensor, name: str, which: slice) -> Host:
-    """The numbers of a weight, or of a part of its first axis."""
     stored = {ending: _stored(part, f"{name} ({ending})", which) for ending, part in tensor.parts.items()}
     with _fitting(tensor, name), np.errstate(all="ignore"):
         return np.ascontiguousarray(tensor.format.numbers(stored), np.float32)
@@ -214,7 +224,8 @@ def _fitting(tensor: PackedTensor, name: str) -> Iterator[None]:
         yield
     except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
         what = f"{tensor.path}: {tensor.format.name} weight {name[:80]}"
-        raise InputError(f"{what}: its tensors do not fit each other: copy the file again") from error
+        why = str(error) if isinstance(error, MisfitError) else "its tensors do not fit each other"
+        raise InputError(f"{what}: {why}: copy the file again, with its config.json") from error
 
 
 def with_weights(tensors: Tensors, formats: Sequence[Format]) -> Tensors:

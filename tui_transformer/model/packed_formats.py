@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.axis import Shape, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 
@@ -25,6 +25,9 @@ AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)
 
 FP4_OF_MX, FP4_OF_NV = 32, 16
 """Numbers that share a scale."""
+
+ALL = -1
+"""A size of groups: all inputs share a scale."""
 
 Parts = Mapping[str, Host]
 Shapes = Mapping[str, Shape]
@@ -53,6 +56,10 @@ class Format:
     optional: tuple[str, ...] = ()
     weight: str = ".weight"
     apart: bool = False
+
+
+class MisfitError(ValueError):
+    """Tensors that do not fit what is said of them: how, in words."""
 
 
 def small_floats(name: str, codes: Host) -> Host:
@@ -117,13 +124,11 @@ def fp8(scale: str, block: tuple[int, int] | None = None) -> Format:
 
 
 def _fours(codes: Host) -> Host:
-    """Two floats of four bits a byte, the lower half first."""
     pairs = np.stack([codes & 15, codes >> 4], axis=-1)
     return small_floats("float4_e2m1fn", pairs.reshape(*codes.shape[:-1], -1))
 
 
 def _powers(scales: Host) -> Host:
-    """2^(code − 127) of codes of eight bits."""
     powers: Host = np.ldexp(np.float32(1.0), scales.astype(np.int32) - 127) if scales.dtype == np.uint8 else scales
     return powers
 
@@ -147,7 +152,6 @@ def _gpt_oss_shape(shapes: Shapes) -> Shape:
 
 
 def _gpt_oss(parts: Parts) -> Host:
-    """Of every expert, in × out."""
     blocks = parts["_blocks"]
     weights = _of_groups(blocks.reshape(*blocks.shape[:2], -1), _powers(parts["_scales"]), FP4_OF_MX)
     return weights.swapaxes(-1, -2)
@@ -167,13 +171,11 @@ MXFP4 = Format(
 
 
 def _nv(parts: Parts) -> Host:
-    """The scale of a group is divided by that of all."""
     scales = parts[".weight_scale"].astype(np.float32) / parts[".weight_global_scale"].astype(np.float32).reshape(())
     return _of_groups(parts[".weight_packed"], scales, FP4_OF_NV)
 
 
 def _nv_of_modelopt(parts: Parts) -> Host:
-    """The scale of a group is multiplied by that of all."""
     scales = parts[".weight_scale"].astype(np.float32) * parts[".weight_scale_2"].astype(np.float32).reshape(())
     return _of_groups(parts[".weight"], scales, FP4_OF_NV)
 
@@ -197,26 +199,47 @@ def unpacked(words: Host, bits: int, axis: int) -> Host:
     return codes.reshape(shape).astype(np.int32)
 
 
-def gptq(bits: int, group: int, *, less_one: bool) -> Format:
+def _check_groups(shapes: Shapes, bits: int, inputs: int, outputs: int, group: int | None) -> None:
+    """Check that every group of inputs has its scales and zeros.
+
+    Raises:
+        MisfitError: Groups of that size are more or fewer than the scales; or these are of other outputs.
+    """
+    scales = shapes[".scales"]
+    given = scales[0] if len(scales) == 2 else 0
+    every = inputs if group == ALL else group or -(-inputs // max(given, 1))
+    groups = -(-inputs // every)
+    if scales != (groups, outputs):
+        said = f"group_size {group} makes {groups:,} × {outputs:,}" if group else f"{inputs:,} × {outputs:,} weights"
+        raise MisfitError(f"its scales are {shape_text(scales)}, and {said}")
+    if shapes[".qzeros"] != (groups, outputs * bits // WORD):
+        raise MisfitError(f"its zeros are {shape_text(shapes['.qzeros'])}, and its scales {shape_text(scales)}")
+
+
+def gptq(bits: int, group: int | None, *, less_one: bool) -> Format:
     """GPTQ (Frantar et al. 2023): codes packed along the inputs, scales and zeros of groups of them.
 
     Args:
         bits: Of a code: 2, 4 or 8.
-        group: Inputs of a group, where no tensor says which is in which; below 1 for one group.
+        group: Inputs of a group; −1 for all of them. Where a tensor says which is in which, their number alone counts.
         less_one: Zeros are stored less 1, as all programs but the newest do.
     """
 
     def shape(shapes: Shapes) -> Shape:
-        inputs, outputs = shapes[".qweight"]
-        return outputs, inputs * WORD // bits
+        words, outputs = shapes[".qweight"]
+        inputs = words * WORD // bits
+        _check_groups(shapes, bits, inputs, outputs, group)
+        if shapes.get(".g_idx", (inputs,)) != (inputs,):
+            raise MisfitError(f"its g_idx is {shape_text(shapes['.g_idx'])} for {inputs:,} inputs")
+        return outputs, inputs
 
     def numbers(parts: Parts) -> Host:
         codes, scales = unpacked(parts[".qweight"], bits, 0), parts[".scales"].astype(np.float32)
         zeros = (unpacked(parts[".qzeros"], bits, 1) + less_one) & ((1 << bits) - 1)
-        every = group if group > 0 else len(codes)
+        every = -(-len(codes) // len(scales)) if group is None else len(codes) if group == ALL else group
         groups = parts.get(".g_idx", np.arange(len(codes)) // every).astype(np.int64)
-        if scales.shape != zeros.shape or not (groups.min() >= 0 and groups.max() < len(scales)):
-            raise ValueError("groups without a scale")
+        if groups.min() < 0 or groups.max() >= len(scales):
+            raise MisfitError(f"its g_idx names groups {groups.min():,} to {groups.max():,} of {len(scales):,}")
         weights: Host = (codes - zeros[groups]) * scales[groups]
         return weights.T
 
@@ -224,8 +247,12 @@ def gptq(bits: int, group: int, *, less_one: bool) -> Format:
     return Format("GPTQ", names, shape, numbers, frozenset({"I32"}), optional=(".g_idx",))
 
 
-def awq() -> Format:
-    """AWQ of four bits: codes packed along the outputs, in an order of their own."""
+def awq(group: int | None) -> Format:
+    """AWQ of four bits: codes packed along the outputs, in an order of their own.
+
+    Args:
+        group: Inputs of a group; −1 for all of them, None for as many as there are scales for.
+    """
     bits = 4
 
     def ordered(words: Host) -> Host:
@@ -233,13 +260,15 @@ def awq() -> Format:
         return codes.reshape(len(codes), -1, len(AWQ_PLACES))[:, :, AWQ_PLACES].reshape(codes.shape)
 
     def shape(shapes: Shapes) -> Shape:
-        inputs, outputs = shapes[".qweight"]
-        return outputs * WORD // bits, inputs
+        inputs, words = shapes[".qweight"]
+        outputs = words * WORD // bits
+        _check_groups(shapes, bits, inputs, outputs, group)
+        if inputs % (shapes[".scales"][0] if group in (None, ALL) else group):
+            raise MisfitError(f"its {inputs:,} inputs are no whole groups, and group_size is {group}")
+        return outputs, inputs
 
     def numbers(parts: Parts) -> Host:
         codes, zeros, scales = ordered(parts[".qweight"]), ordered(parts[".qzeros"]), parts[".scales"]
-        if scales.shape != zeros.shape or len(codes) % len(scales):
-            raise ValueError("groups without a scale")
         every = len(codes) // len(scales)
         codes -= np.repeat(zeros, every, 0)
         weights: Host = codes * np.repeat(scales.astype(np.float32), every, 0)
@@ -248,12 +277,20 @@ def awq() -> Format:
     return Format("AWQ", (".qweight", ".qzeros", ".scales"), shape, numbers, frozenset({"I32"}))
 
 
-def packed_integers(bits: int) -> Format:
-    """Whole numbers of compressed-tensors, packed along the inputs; without a zero, the middle code is 0."""
+def packed_integers(bits: int, group: int | None) -> Format:
+    """Whole numbers of compressed-tensors, packed along the inputs; without a zero, the middle code is 0.
+
+    Args:
+        bits: Of a code: 4 or 8.
+        group: Inputs of a group, where all weights have such groups.
+    """
 
     def shape(shapes: Shapes) -> Shape:
-        outputs, words = shapes[".weight_packed"]
-        return outputs, words * WORD // bits
+        (outputs, words), scales = shapes[".weight_packed"], shapes[".weight_scale"]
+        inputs = words * WORD // bits
+        if group is not None and scales[-1] != -(-inputs // (inputs if group == ALL else group)):
+            raise MisfitError(f"its scales are {shape_text(scales)}, and group_size is {group} of {inputs:,} inputs")
+        return outputs, inputs
 
     def numbers(parts: Parts) -> Host:
         weights = (unpacked(parts[".weight_packed"], bits, 1) - (1 << (bits - 1))).astype(np.float32)

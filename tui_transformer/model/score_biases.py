@@ -95,7 +95,6 @@ class Disentangled:
 
 
 def _order(build: Builder, tokens: Sequence) -> str:
-    """The input 0, 1, 2 … of a sequence that is computed whole."""
     return build.given(f"{tokens.places.rpartition('.')[0]}.order", *build.known[tokens.places])
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json, read_json_list
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.sentence import KEY, MOST_MODULES, MOST_TOKENS, dense_prefix
 from tui_transformer.model.foreign import WEIGHTS, refuse_folder
+from tui_transformer.model.sentence import KEY, MOST_MODULES, MOST_TOKENS, dense_prefix
 from tui_transformer.model.tensors import Tensors, open_file
 
 MODULES = "modules.json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -13,11 +13,74 @@ from numpy.lib.array_utils import byte_bounds
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Item, Value, Working
+from tui_transformer.engine.spoken import bracketed, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.model.header import read_header
-from tui_transformer.model.quantized import Rounded
 from tui_transformer.model.weights_file import WeightsFile
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A cell of a quantized tensor, and the numbers that share its scale.
+
+    Attributes:
+        kind: What the type is called, and how its blocks are.
+        codes: Of the group, in the order of the file.
+        place: Of the cell among them.
+        scale: What codes are multiplied by.
+        minimum: What is added; None where nothing is.
+        ends: The smallest and the largest code.
+        steps: All codes there are, in order, where they are not the whole numbers between these.
+    """
+
+    kind: str
+    codes: tuple[float, ...]
+    place: int
+    scale: float
+    minimum: float | None
+    ends: tuple[float, float]
+    steps: tuple[float, ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """How a number is made."""
+        return "scale · code" if self.minimum is None else "scale · code + minimum"
+
+    def number(self, code: float) -> float:
+        """The number that a code stands for, in float64."""
+        return code * self.scale + (self.minimum or 0.0)
+
+    def working(self) -> Working:
+        """Code, scale and minimum, what was rounded to them, and the codes that share the scale."""
+        code = self.codes[self.place]
+        among = ", ".join(f"{each:g}" for each in self.steps) or f"{self.ends[0]:g} to {self.ends[1]:g}"
+        items: list[Item] = [Value("code", code, note=f"{self.kind}, codes {among}")]
+        items.append(Value("scale", self.scale, note=f"of the {len(self.codes)} numbers of its group"))
+        if self.minimum is not None:
+            items.append(Value("minimum", self.minimum, note="of the group"))
+        items += self._rounded_from(code)
+        items += [self._one(i, each) for i, each in enumerate(self.codes)]
+        return Working(tuple(items), self.number(code), self._equation(code))
+
+    def _equation(self, code: float) -> str:
+        added = "" if self.minimum is None else f" + {bracketed(self.minimum)}"
+        return f"{spoken(self.scale)} · {bracketed(code)}{added}"
+
+    def _one(self, place: int, code: float) -> Value:
+        this = "  (this cell)" if place == self.place else ""
+        return Value(f"code of {place}", code, note=f"= {self.number(code):.6g}{this}")
+
+    def _rounded_from(self, code: float) -> Iterator[Item]:
+        """The numbers that are nearest to a code: half a step to either side, and all that lie beyond an end."""
+        below = max((each for each in self.steps if each < code), default=code - 1.0)
+        above = min((each for each in self.steps if each > code), default=code + 1.0)
+        low, high = sorted(self.number((code + each) / 2) for each in (below, above))
+        lowest, highest = self.ends if self.scale >= 0 else self.ends[::-1]
+        yield Value("rounded from", -math.inf if code == lowest else low, note="the least number of this code")
+        yield Value("up to", math.inf if code == highest else high, note="the largest, if the nearest code was taken")
+
 
 LARGEST_INDEX = 1 << 25
 LONGEST_NAME = 255
@@ -32,7 +95,6 @@ class Kind(NamedTuple):
 
 
 def _bfloat16(numbers: Host) -> Host:
-    """The upper halves of float32 numbers, as float32."""
     wide = numbers.astype(np.uint32)
     wide <<= 16
     return wide.view(np.float32)
@@ -55,18 +117,29 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """Where a tensor is: its file, its bytes there, and what they are."""
+    """Where a tensor is: its file, its bytes there, and what they are; `turned`: its first axis runs fastest."""
 
     file: WeightsFile = field(repr=False)
     kind: str
     shape: Shape
     start: int
     stop: int
+    turned: bool = field(default=False, kw_only=True)
 
     @property
     def path(self) -> Path:
         """The file's path."""
         return self.file.path
+
+    def read(self, what: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
+        """The part that is taken of it, as floats; see `Tensors.read`. `what` it is, for a message."""
+        kind, file = STORED[self.kind], self.file
+        shape = self.shape[::-1] if self.turned else self.shape
+        whole = file.layout(self.start, self.stop, kind.dtype, shape)
+        taken = take(whole.T if self.turned else whole)
+        if rows is None:
+            return file.numbers(taken, kind.floats, what)
+        return file.rows(taken, rows, kind.floats, what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +192,7 @@ class Tensors:
                 or written to since it was opened.
         """
         tensor = self.find(name)
-        kind, file = STORED[tensor.kind], tensor.file
-        taken = take(file.layout(tensor.start, tensor.stop, kind.dtype, tensor.shape))
-        what = f"tensor {name}"
-        numbers = file.numbers(taken, kind.floats, what) if rows is None else file.rows(taken, rows, kind.floats, what)
+        numbers = tensor.read(f"tensor {name}", take, rows)
         check_finite(tensor, name, numbers)
         return numbers
 
@@ -218,5 +288,4 @@ def _weight_map(path: Path) -> dict[str, str]:
 
 
 def _is_sibling(file: str) -> bool:
-    """Whether a name is that of a file in the same folder, on every system."""
     return not set("/\\:\0") & set(file) and file not in ("", ".", "..") and len(file) <= LONGEST_NAME

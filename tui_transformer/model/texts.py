@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.model.families.base import target_size
 from tui_transformer.model.loading import Parts
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import token_label
-from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length
-from tui_transformer.text.pairs import encode_pair
+from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length, encode_pair
+from tui_transformer.text.known_words import Unknown, unknown_count
 from tui_transformer.text.vocabulary import Vocabulary
 
 
@@ -39,7 +38,7 @@ class Texts(Parts):
 
     @property
     def _most_of_sentences(self) -> int | None:
-        sentence = getattr(self.config, "sentence", None)
+        sentence = self.config.sentence
         return None if sentence is None else sentence.most_tokens
 
     @property
@@ -50,7 +49,7 @@ class Texts(Parts):
     @property
     def target_size(self) -> int:
         """How many token IDs there are of these: as many as there are logits."""
-        return target_size(self.config)
+        return self.config.target_vocab_size
 
     def target_word(self, token_id: int) -> str:
         """The word of an ID that the model writes; the ID itself where the vocabulary has none."""
@@ -95,7 +94,8 @@ class Texts(Parts):
         if pair is not None and self.tokenizer is not None:
             check_text(text, pair)
             check_length(text + pair)
-            return encode_pair(self.tokenizer, text, pair, self._readable)
+            most = self.most_tokens if cut else self._readable
+            return self._known(encode_pair(self.tokenizer, text, pair, most, cut=cut), self.vocabulary)
         return self._encoded(self.tokenizer, text, cut=cut)
 
     def _encoded(self, tokenizer: Tokenizer | None, text: str, *, cut: bool) -> Encoding:
@@ -103,10 +103,30 @@ class Texts(Parts):
         if tokenizer is None:
             raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
         most = self.most_tokens if cut else self._readable
-        encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
+        try:
+            encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
+        except InputError as error:  # where they are too many for sentence vectors alone, what reads them is said
+            further = self.config.longest
+            if cut or most == further or len(tokenizer.encode(text, max_tokens=further, cut=True).tokens) <= most:
+                raise
+            raise InputError(f"{error}; --max-length reads up to {further:,}") from error
         if not encoding.tokens:
             raise InputError("the sentence has no tokens: write at least one word")
+        return self._known(encoding, tokenizer.vocabulary)
+
+    def _known(self, encoding: Encoding, words: Vocabulary | None) -> Encoding:
+        """The same; refused where a word is unknown, if that counts as a mistake."""
+        unknown = Unknown()
+        unknown.add(encoding)
+        said = unknown.said(words, "the text", self.name) if self.unknown == "error" else None
+        if said is not None:
+            raise InputError(f"{said}; --unknown token reads them as one that it has, zero as the vector 0")
         return encoding
+
+    def knows(self, text: str) -> bool:
+        """Whether the vocabulary has every word of a text."""
+        check_text(text)
+        return self.tokenizer is not None and not unknown_count(self.tokenizer.encode(text))
 
     def encode_target(self, text: str = "", *, cut: bool = False) -> Encoding:
         """The tokens of what a decoder beside an encoder has written so far, its start token in front.

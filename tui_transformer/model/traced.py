@@ -8,9 +8,8 @@ from pathlib import Path
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model.model import Model
-from tui_transformer.text.corpus import read_lines
 from tui_transformer.text.encoding import Encoding
-from tui_transformer.text.files import shown_path
+from tui_transformer.text.files import read_lines, shown_path
 
 Listen = Callable[[Encoding], object]
 """Told of every text that was read, as that of its unknown words."""

@@ -213,16 +213,12 @@ def cut(place: int, sizes: Callable[[Any], Sequence[int]], axis: int = 0) -> Tak
     return take
 
 
-def of_every_group(first: int, count: int, groups: Callable[[Any], int], heads: Callable[[Any], int]) -> Take:
-    """Heads `first` … `first + count` of every group; rows are q, k, v of group 0, then of group 1, and on.
-
-    `count` may be negative: so many less than all heads of a group. `heads` says how many a group has.
-    """
+def of_every_head(place: int) -> Take:
+    """Query (0), key (1) or value (2), whose rows are q, k, v of head 0, then of head 1, and on."""
 
     def take(tensor: Host, config: Any) -> Host:
-        many, inside = groups(config), heads(config)
-        rows = tensor.reshape(many, inside, -1, *tensor.shape[1:])
-        return rows[:, first : first + (count if count > 0 else inside + count)]
+        rows = tensor.reshape(config.num_attention_heads, 3, -1, *tensor.shape[1:])
+        return rows[:, place : place + 1]
 
     return Grouped(take)
 

@@ -135,7 +135,6 @@ class WeightsFile:
 
 
 def _stamp(descriptor: int) -> tuple[int, int]:
-    """Size and time of a file, which change when it is written to."""
     status = os.fstat(descriptor)
     return status.st_size, status.st_mtime_ns
 
@@ -149,7 +148,6 @@ def _runs(rows: Host) -> Iterator[tuple[int, int, int]]:
 
 
 def _halves(shape: Shape) -> tuple[Any, Any]:
-    """The two halves of an array along its first axis that can be halved."""
     axis = next(i for i, size in enumerate(shape) if size > 1)
     before, half = (slice(None),) * axis, shape[axis] // 2
     return (*before, slice(half)), (*before, slice(half, None))

@@ -162,7 +162,6 @@ def _squares(places: list[list[int]], layout: Layout) -> str:
 
 
 def _levels(values: Values, scale: Scale) -> Values:
-    """The colour of each cell, −1 where it is masked."""
     position = scale.position(np.where(np.isfinite(values), values, 0.0).astype(np.float64))
     return np.where(np.isfinite(values), np.rint(position * (LEVELS - 1)), -1).astype(np.int64)
 

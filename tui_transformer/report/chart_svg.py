@@ -93,7 +93,6 @@ def _marks(low: float, high: float, most: int, *, whole: bool = False) -> dict[f
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """The least and the largest finite value, apart from each other."""
     finite = [value for value in values if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     return (low, high) if high > low else (min(low, 0.0), max(high, 0.0) or 1.0)

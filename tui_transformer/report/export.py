@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import writing
-from tui_transformer.report import as_csv, as_json, as_npz, as_svg, text
+from tui_transformer.report import as_csv, as_json, as_npz, as_points, as_svg, text
 from tui_transformer.text.files import shown_path
 from tui_transformer.views.view import View
 
@@ -26,9 +26,10 @@ FORMATS: dict[str, Callable[[View], Pieces]] = {
     "text": _whole_text,
     "json": as_json.pieces,
     "csv": as_csv.pieces,
+    "dat": as_points.pieces,
     "svg": _figure,
 }
-SUFFIXES = {".txt": "text", ".json": "json", ".csv": "csv", ".svg": "svg", ".npz": "npz"}
+SUFFIXES = {".txt": "text", ".json": "json", ".csv": "csv", ".dat": "dat", ".svg": "svg", ".npz": "npz"}
 
 
 def check_suffix(path: Path) -> str:
@@ -40,7 +41,7 @@ def check_suffix(path: Path) -> str:
 
 
 def export(view: View, path: Path) -> None:
-    """Write a view whole, as text, JSON, CSV, SVG or NPZ by the suffix of the path.
+    """Write a view whole, as text, JSON, CSV, points, SVG or NPZ by the suffix of the path.
 
     Raises:
         InputError: Another suffix, a view that does not fit the format, or a file that cannot be written.

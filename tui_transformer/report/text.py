@@ -87,7 +87,6 @@ def _axes(view: View) -> str:
 
 
 def _columns_at_most(view: View, page: Page) -> int:
-    """No more columns than could ever fit are computed."""
     if page.width is None:
         return view.columns.size
     return min(view.columns.size, max(1, page.width // (1 + len(GAP))))
@@ -139,7 +138,6 @@ def _width(view: View, values: Values, write: NumberText, column: int) -> int:
 
 
 def _heads(view: View, columns: Columns) -> tuple[list[str], list[str]]:
-    """The indices and the words above the columns."""
     shown = range(len(columns.widths))
     return list(map(str, shown)), [view.columns.label(column) for column in shown]
 

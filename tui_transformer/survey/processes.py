@@ -154,7 +154,6 @@ class _Pool:
 
 
 def _said(code: int | None) -> str:
-    """Why a process ended."""
     if code is None or code >= 0:
         return f"exit code {code}"
     return signal.strsignal(-code) or f"signal {-code}"

@@ -11,9 +11,8 @@ from tui_transformer.analysis.survey.batch import Item
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_folder, is_there, json_object
-from tui_transformer.text.corpus import lines_of, read_lines
 from tui_transformer.text.encoding import MAX_CHARACTERS
-from tui_transformer.text.files import shown_path
+from tui_transformer.text.files import lines_of, read_lines, shown_path
 
 STDIN = "-"
 JSONL = (".jsonl", ".ndjson")

@@ -1,24 +1,28 @@
-"""Vocabularies from text: of its most frequent words, of its characters, or of byte pairs.
-
-Builds of the same text are the same everywhere: what is equally frequent comes in the order of its first appearance.
-"""
+"""Vocabularies made from a text: its most frequent words or characters, or byte pairs that are learned from it."""
 
 from __future__ import annotations
 
+import heapq
+import re
+import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import islice
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice, takewhile
+from operator import itemgetter
+from typing import IO, Self
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.text.counting import MOST_IN_MEMORY, Counted, WordCounts
 from tui_transformer.text.encoding import without_surrogates
-from tui_transformer.text.several_lines import several_lines
-from tui_transformer.text.specials import SPECIALS, Specials
+from tui_transformer.text.files import several_lines
 from tui_transformer.text.vocabulary import MAX_ENTRIES, MAX_ENTRY_LENGTH, Kind, Vocabulary
-from tui_transformer.text.word_rule import RULE, WordRule
-from tui_transformer.text.words import word_pattern, words_in
+from tui_transformer.text.vocabulary_rules import RULE, SPECIALS, Specials, WordRule
+from tui_transformer.text.word_tokenizers import word_pattern, words_in
 
+MOST_IN_MEMORY = 1_000_000
+"""Distinct words in memory (about 150 MB); more of them go to sorted temporary files, which are merged at the end."""
 DEFAULT_SIZE = 10_000
 NAME = "built"
 BYTES = 256
@@ -160,8 +164,6 @@ def _built(
 
 def byte_pairs_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials) -> Built:
     """As `build_bpe`; the distinct words of the text are in memory while it is learned."""
-    from tui_transformer.text.byte_pairs import learn
-
     _room(size, min_frequency, len(specials.names) + BYTES)
     characters = 0
 
@@ -200,3 +202,160 @@ BUILDERS: Mapping[str, Callable[[Iterable[str], int, int, Specials], Built]] = {
     "character": characters_of,
     "bpe": byte_pairs_of,
 }
+
+
+Row = tuple[str, int, int]
+"""A word, how often it comes, and how many distinct words came before it."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The most frequent words with their counts, and how many words there were in all."""
+
+    words: tuple[tuple[str, int], ...]
+    tokens: int
+    distinct: int
+
+
+@dataclass
+class WordCounts:
+    """Counts words; words must hold no tab or line break.
+
+    To be used in a `with`, at whose end the temporary files are gone.
+
+    Attributes:
+        most: Distinct words that are kept in memory.
+        runs: Sorted tables of words and counts that are in files.
+    """
+
+    most: int = MOST_IN_MEMORY
+    _table: Counter[str] = field(default_factory=Counter, init=False)
+    runs: list[IO[str]] = field(default_factory=list, init=False)
+    _files: ExitStack = field(default_factory=ExitStack, init=False)
+    _before: int = field(default=0, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def add(self, words: Mapping[str, int]) -> None:
+        """Count these words, each as often as it came.
+
+        Raises:
+            InputError: The temporary files cannot be written.
+        """
+        self._table.update(words)
+        if len(self._table) > self.most:
+            self._spill()
+
+    def _spill(self) -> None:
+        try:
+            run = self._files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n"))  # noqa: SIM115
+            run.writelines(f"{word}\t{count}\t{place}\n" for word, count, place in self._sorted_table())
+            run.seek(0)
+        except OSError as error:
+            raise InputError(f"{tempfile.gettempdir()}: counts cannot be written there: {error.strerror}") from error
+        self.runs.append(run)
+        self._before += len(self._table)
+        self._table.clear()
+
+    def _sorted_table(self) -> list[Row]:
+        rows = ((word, count, self._before + place) for place, (word, count) in enumerate(self._table.items()))
+        return sorted(rows)
+
+    def most_common(self, size: int, min_frequency: int = 1) -> Counted:
+        """The most frequent words that come so often at least; of equally frequent ones, those that came first."""
+        tokens = distinct = 0
+
+        def frequent() -> Iterator[tuple[int, int, str]]:
+            nonlocal tokens, distinct
+            for word, count, place in self._merged():
+                tokens, distinct = tokens + count, distinct + 1
+                if count >= min_frequency:
+                    yield -count, place, word
+
+        best = heapq.nsmallest(size, frequent())
+        return Counted(tuple((word, -less) for less, _, word in best), tokens, distinct)
+
+    def _merged(self) -> Iterator[Row]:
+        rows = heapq.merge(*map(_rows, self.runs), self._sorted_table())
+        for word, same in groupby(rows, itemgetter(0)):
+            counts, places = zip(*(row[1:] for row in same), strict=True)
+            yield word, sum(counts), min(places)
+
+
+def _rows(run: IO[str]) -> Iterator[Row]:
+    for line in run:
+        word, count, place = line.rstrip("\n").split("\t")
+        yield word, int(count), int(place)
+
+
+LONGEST_WORD = 1000
+"""Characters without a space, or spaces, that are looked at together: learning from a word takes its length squared."""
+
+WAIT = 0.1
+"""Seconds between two looks whether the work is done."""
+
+_LONG = re.compile(rf"\S{{{LONGEST_WORD}}}|\s{{{LONGEST_WORD}}}")
+
+
+def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Specials) -> Vocabulary:
+    """Merge the most frequent pair until there are so many entries (Sennrich et al. 2016, algorithm 1).
+
+    Every byte is an entry, so every text can be written.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    from tui_transformer.text.tokenizer_files import built_vocabulary
+
+    rust = Tokenizer(models.BPE(unk_token=specials.unknown))
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=min_frequency,
+        special_tokens=list(specials.names),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    parts = (part for line in lines for part in _parts(line))
+    interruptible(lambda wanted: rust.train_from_iterator(takewhile(wanted, parts), trainer))
+    return built_vocabulary(rust, "built", specials)
+
+
+def _parts(line: str) -> Iterator[str]:
+    """The line, cut inside the words that are too long."""
+    start = 0
+    if len(line) > LONGEST_WORD:
+        for match in _LONG.finditer(line):
+            yield line[start : match.end()]
+            start = match.end()
+    yield line[start:]
+
+
+def interruptible(work: Callable[[Callable[[object], bool]], None]) -> None:
+    """Do work on another thread: the library hears no signals, this thread does.
+
+    Args:
+        work: Given a function that says whether more of its input is wanted.
+    """
+    ended, failed = threading.Event(), list[Exception]()
+
+    def run() -> None:
+        try:
+            work(lambda _: not ended.is_set())
+        except Exception as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(WAIT)
+    finally:
+        ended.set()
+        thread.join(WAIT)
+    if failed:
+        raise failed[0]

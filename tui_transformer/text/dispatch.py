@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import expanded, is_there
+from tui_transformer.files import expanded, is_there, may_open, meant
 from tui_transformer.gguf_file import is_gguf
-from tui_transformer.text.characters import CharacterTokenizer
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import read_text
 from tui_transformer.text.json_files import ADDED, SPECIAL_MAP
 from tui_transformer.text.sentence_pieces import SentencePieceTokenizer, load_sentence_pieces
-from tui_transformer.text.tokenizer_file import PieceTokenizer, load_tokenizer_file
-from tui_transformer.text.tokenizer_parts import byte_pairs, word_pieces
+from tui_transformer.text.tokenizer_files import PieceTokenizer, byte_pairs, load_tokenizer_file, word_pieces
 from tui_transformer.text.vocabulary import (
     Kind,
     Vocabulary,
@@ -25,9 +23,8 @@ from tui_transformer.text.vocabulary import (
     built_in_vocabulary,
     parse_vocabulary,
 )
-from tui_transformer.text.word_pieces import WordPieceTokenizer
-from tui_transformer.text.word_rule import normal_form
-from tui_transformer.text.words import WordTokenizer
+from tui_transformer.text.vocabulary_rules import normal_form
+from tui_transformer.text.word_tokenizers import CharacterTokenizer, WordPieceTokenizer, WordTokenizer
 
 _TOKENIZERS: Mapping[Kind, Callable[[Any], Tokenizer]] = {
     "words": WordTokenizer,
@@ -60,7 +57,12 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
     if isinstance(where, str) and where in built_in_vocabularies():
         return built_in_vocabulary(where)
     if isinstance(where, str) and not _names_a_file(where):
-        raise _unknown_name(where)
+        names = built_in_vocabularies()
+        close = difflib.get_close_matches(normal_form(where[:80]), names, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise InputError(
+            f"no vocabulary is called “{visible(where[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
+        )
     path = expanded(Path(where))
     if is_gguf(path):
         from tui_transformer.gguf_file import read_gguf
@@ -94,13 +96,6 @@ _READERS: Mapping[str, Callable[[Path], Vocabulary]] = {
 
 
 def _names_a_file(where: str) -> bool:
-    return bool(where) and (Path(where).name != where or is_there(Path(where)))
-
-
-def _unknown_name(name: str) -> InputError:
-    names = built_in_vocabularies()
-    close = difflib.get_close_matches(normal_form(name[:80]), names, 1)
-    hint = f" (did you mean {close[0]}?)" if close else ""
-    return InputError(
-        f"no vocabulary is called “{visible(name[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
-    )
+    path = meant(where)
+    is_refused = bool(path.suffix) and not may_open(path)  # which is said
+    return bool(where) and (Path(where).name != where or is_there(path) or is_refused)

@@ -50,7 +50,7 @@ def _shown(code: int) -> str:
     if code in _STYLE_SELECTORS:
         return ""
     character = chr(code)
-    return _escape(code) if _is_unseen(character) else character
+    return escape(code) if _is_unseen(character) else character
 
 
 _SHOWN = _Shown()
@@ -61,7 +61,8 @@ def _is_unseen(character: str) -> bool:
     return unicodedata.category(character) in _UNSEEN_CATEGORIES or code in _BLANK or code in _SELECTORS
 
 
-def _escape(code: int) -> str:
+def escape(code: int) -> str:
+    r"""A code point as an escape: `\x9b`, `\u202e`, `\U000e0041`."""
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

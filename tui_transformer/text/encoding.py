@@ -1,14 +1,15 @@
-"""The common part of tokenizers: tokens, the encoding of a text, and the methods that the rest of the program calls."""
+"""Tokens: the encoding of a text or of two sentences, the text that IDs stand for, and what every tokenizer can."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 from typing import Protocol, runtime_checkable
 
 from tui_transformer.errors import InputError
+from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
 
 MAX_CHARACTERS = 1_000_000
@@ -124,6 +125,105 @@ def encoded(
     return Encoding(text, tokens, left)
 
 
+def within(encoding: Encoding, most: int) -> Encoding:
+    """The text with so many tokens at most: its last words go, what was put before and behind it stays.
+
+    Raises:
+        InputError: No word would be left.
+    """
+    tokens = encoding.tokens
+    over = len(tokens) - most
+    if over <= 0:
+        return encoding
+    first = sum(1 for _ in takewhile(_is_added, tokens))
+    last = len(tokens) - sum(1 for _ in takewhile(_is_added, reversed(tokens)))
+    if last - over <= first:
+        around = " and ".join(visible(token.text) for token in (*tokens[:first], *tokens[last:]))
+        raise InputError(f"{most} tokens leave no room for a word beside {around}")
+    segments = encoding.segments
+    return replace(
+        encoding,
+        tokens=tokens[: last - over] + tokens[last:],
+        cut=encoding.cut + over,
+        segments=None if segments is None else segments[: last - over] + segments[last:],
+    )
+
+
+def _is_added(token: Token) -> bool:
+    return token.special and token.start == token.end
+
+
+def over(count: int, max_tokens: int | None, own: int, *, cut: bool) -> int:
+    """How many of a text's own tokens have to go, of so many with those that are added.
+
+    Raises:
+        InputError: There are too many, and they are not to be cut, or it would not be enough.
+    """
+    left = 0 if max_tokens is None else max(0, count - max_tokens)
+    if left and (not cut or left > own):
+        raise too_many(count, max_tokens)
+    return left
+
+
 def too_many(count: int, limit: int | None, precision: str = "") -> InputError:
     """The refusal of a text of so many tokens."""
     return InputError(f"the text has {precision}{count:,} tokens, the limit is {limit:,}: use a shorter one, or --cut")
+
+
+def decoded(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """The text up to the end word, without the beginning and without padding.
+
+    Raises:
+        InputError: An ID is not in the vocabulary.
+    """
+    return tokenizer.decode(tuple(written(tokenizer.vocabulary, ids)))
+
+
+def written(vocabulary: Vocabulary, ids: Sequence[int]) -> Iterator[int]:
+    """The IDs up to the end, without the beginning and without padding; an end that comes first begins a text."""
+    begin, end = vocabulary.around_ids
+    for place, token in enumerate(ids):
+        if token == end and place:
+            return
+        if token not in (begin, end, vocabulary.pad_id):
+            yield token
+
+
+BETWEEN = " "
+"""Separators of two sentences where they are written as one text."""
+
+
+def encode_pair(tokenizer: Tokenizer, first: str, second: str, max_tokens: int, *, cut: bool = False) -> Encoding:
+    """The tokens of two sentences, with the segment of each; the text is both with a space between.
+
+    Args:
+        tokenizer: What knows the tokens around and between them.
+        first: The first sentence.
+        second: The second one.
+        max_tokens: The most tokens allowed.
+        cut: Leave out the last words of the second sentence rather than refuse too many.
+
+    Raises:
+        InputError: The tokenizer has no pairs, or there are too many tokens.
+    """
+    pieces = tokenizer.pair(first, second) if isinstance(tokenizer, Pairs) else ()
+    sentences = [piece.sentence for piece in pieces]
+    last = max((i for i, sentence in enumerate(sentences) if sentence == 0), default=0)
+    first_of_second = next((i for i, sentence in enumerate(sentences) if sentence == 1), len(sentences))
+    if None not in sentences[last:first_of_second]:
+        name = visible(tokenizer.vocabulary.name)
+        raise InputError(f"{name} puts nothing between two sentences: give one, or a model that reads pairs, as BERT")
+    if len(pieces) > max_tokens and not cut:
+        raise too_many(len(pieces), max_tokens)
+    whole, words = f"{first}{BETWEEN}{second}", tokenizer.vocabulary
+    tokens = []
+    at = 0
+    for piece in pieces:
+        shift = len(first) + len(BETWEEN) if piece.sentence == 1 else 0
+        start, end = (at, at) if piece.sentence is None else (piece.start + shift, piece.end + shift)
+        written = whole[start:end]
+        unknown = piece.id == words.unknown_id and written not in ("", words.words[piece.id])
+        text = written if unknown else words.words[piece.id]
+        tokens.append(Token(piece.id, text, start, end, unknown, not unknown and piece.id in words.special_ids))
+        at = max(at, end)
+    return within(Encoding(whole, tuple(tokens), segments=tuple(piece.segment for piece in pieces)), max_tokens)

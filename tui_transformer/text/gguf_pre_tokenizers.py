@@ -36,7 +36,6 @@ _SPACES = "|".join(rf"\s{{{count}}}(?!\S)" for count in (512, 256, 128, 64, 32, 
 
 
 def _gpt4(numbers: str, letters: str = r"\p{L}", after: str = _AFTER) -> str:
-    """The pattern of GPT-4 and what came of it, with so many digits together."""
     other = after.replace(r"\p{L}", letters) if letters != r"\p{L}" else after
     word = r"\p{L}+" if letters == r"\p{L}" else rf"[{letters}]+"
     return rf"(?:{_ENDINGS})|[^\r\n\p{{L}}\p{{N}}]?{word}|{numbers}|{other}"
@@ -135,3 +134,6 @@ _NAMES: Mapping[PreTokenizer, str] = {
 }
 PRE_TOKENIZERS: Mapping[str, PreTokenizer] = {name: each for each, names in _NAMES.items() for name in names.split()}
 """By name."""
+
+PATTERNS = frozenset(pattern for each in _NAMES for pattern in each.patterns if "(?=" not in pattern)
+"""Regular expressions that take time in proportion to the text."""

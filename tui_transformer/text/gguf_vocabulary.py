@@ -11,8 +11,10 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.gguf_pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
-from tui_transformer.text.specials import Specials
-from tui_transformer.text.tokenizer_file import PieceVocabulary, refused, vocabulary_of
+from tui_transformer.text.guarded import check_charsmap
+from tui_transformer.text.tokenizer_files import PieceVocabulary, add_frame, refused, vocabulary_of
+from tui_transformer.text.vocabulary_rules import Specials
+from tui_transformer.text.word_tokenizers import bert_pieces
 
 if TYPE_CHECKING:
     import tokenizers
@@ -23,6 +25,8 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED = 1, 2, 3, 4
 """Types of pieces."""
 
 SPACE = "▁"
+LONGEST_PIECE = 512
+"""Characters of a piece that is put together from two, each of which may end anywhere in it."""
 
 
 def has_vocabulary(file: GgufFile) -> bool:
@@ -45,7 +49,7 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
     with refused(f"{shown_path(file.path)} has a vocabulary that cannot be read"):
         rust = _MODELS[kind](file, words)
         _add(rust, words, _types(file))
-        _frame(rust, file, words)
+        add_frame(rust, _first(file, words), _last(file, words))
     vocabulary = vocabulary_of(rust, file.path, _id(file, "unknown_token_id", len(words)))
     return replace(vocabulary, specials=_specials(file, words))
 
@@ -102,11 +106,6 @@ def _ids(words: Sequence[str]) -> dict[str, int]:
     return {word: number for number, word in reversed(list(enumerate(words)))}
 
 
-def _first_of(words: Sequence[str], types: Sequence[int], kind: int) -> str | None:
-    """The first piece of a type."""
-    return next((word for word, each in zip(words, types, strict=False) if each == kind), None)
-
-
 def _byte_pairs(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
     """Byte-level BPE (Radford et al. 2019), with the pre-tokenizer that the file names."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
@@ -140,7 +139,8 @@ def _sentence_pairs(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenize
     from tokenizers import Tokenizer, models
 
     scores, ids = file.metadata[f"{KEY}scores"], _ids(words)
-    unknown = _named(file, words, "unknown_token_id") or _first_of(words, _types(file), UNKNOWN)
+    of_type = (word for word, kind in zip(words, _types(file), strict=False) if kind == UNKNOWN)
+    unknown = _named(file, words, "unknown_token_id") or next(of_type, None)
     rust = Tokenizer(
         models.BPE(
             vocab=ids,
@@ -161,6 +161,8 @@ def _merges(
     for number, word in enumerate(words):
         if types and types[number] not in (NORMAL, USER_DEFINED):
             continue
+        if len(word) > LONGEST_PIECE:
+            raise ValueError(f"a piece has {len(word):,} characters, and {LONGEST_PIECE} are the most")
         cuts = [(word[:at], word[at:]) for at in range(1, len(word))]
         pairs = [(first, last) for first, last in cuts if first in ids and last in ids]
         ranked += [(-float(scores[number]), number, ids[first], ids[last], (first, last)) for first, last in pairs]
@@ -176,7 +178,8 @@ def _unigram(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
     rust = Tokenizer(models.Unigram(list(zip(words, scores, strict=True)), unk_id=unknown, byte_fallback=False))
     first: list[normalizers.Normalizer] = []
     if len(charsmap := file.metadata.get(f"{KEY}precompiled_charsmap", ())):
-        first.append(normalizers.Precompiled(bytes(charsmap.view("u1"))))
+        check_charsmap(table := bytes(charsmap.view("u1")))
+        first.append(normalizers.Precompiled(table))
     if file.metadata.get(f"{KEY}remove_extra_whitespaces"):
         first += [normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
     return _marked(rust, file, before=True, first=first)
@@ -198,17 +201,12 @@ def _marked(
 
 def _word_pieces(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
     """BERT's pieces; llama.cpp marks the beginnings of words, BERT what does not begin one."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
-
     types = _types(file) or [NORMAL] * len(words)
     ids = {_bert_piece(word, kind): number for number, (word, kind) in enumerate(zip(words, types, strict=True))}
     unknown = _named(file, words, "unknown_token_id") or "[UNK]"
-    rust = Tokenizer(models.WordPiece(vocab=ids, unk_token=unknown))
     small = bool(file.metadata.get(f"{KEY}normalizer.lowercase", True))
     accents = bool(file.metadata.get(f"{KEY}normalizer.strip_accents", small))
-    rust.normalizer = normalizers.BertNormalizer(lowercase=small, strip_accents=accents)
-    rust.pre_tokenizer, rust.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
-    return rust
+    return bert_pieces(ids, unknown, lower=small, accents=accents)
 
 
 def _bert_piece(word: str, kind: int) -> str:
@@ -224,20 +222,6 @@ def _add(rust: tokenizers.Tokenizer, words: Sequence[str], types: Sequence[int])
     for kind, add in ((CONTROL, rust.add_special_tokens), (USER_DEFINED, rust.add_tokens)):
         pieces = [word for word, each in zip(words, types, strict=False) if each == kind and word]
         add([AddedToken(word, normalized=False, special=kind == CONTROL) for word in pieces])
-
-
-def _frame(rust: tokenizers.Tokenizer, file: GgufFile, words: Sequence[str]) -> None:
-    """Tokens before and after every text, and between two."""
-    from tokenizers import processors
-
-    first, last = _first(file, words), _last(file, words)
-    if first or last:
-        around = " ".join(part for part in (first, "$A", last) if part)
-        second = " ".join(part for part in ("$B:1", last and f"{last}:1") if part)
-        places = [(word, rust.token_to_id(word)) for word in dict.fromkeys((first, last)) if word]
-        rust.post_processor = processors.TemplateProcessing(
-            single=around, pair=f"{around} {second}", special_tokens=places
-        )
 
 
 def _first(file: GgufFile, words: Sequence[str]) -> str:

@@ -15,11 +15,11 @@ from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
-from tui_transformer.text.encoding import Encoding, Token, check_length, too_many, without_surrogates
+from tui_transformer.text.encoding import Encoding, Token, check_length, over, without_surrogates
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.json_files import read_ids, sibling_options, sibling_tokens
-from tui_transformer.text.specials import Specials
-from tui_transformer.text.vocabulary import MAX_ENTRIES, Vocabulary
+from tui_transformer.text.vocabulary import Vocabulary, by_id
+from tui_transformer.text.vocabulary_rules import Specials
 
 SOURCE, TARGET, TABLE, TARGET_TABLE = "source.spm", "target.spm", "vocab.json", "target_vocab.json"
 INSTALL = "pip install 'sentencepiece>=0.2.3'"
@@ -111,9 +111,7 @@ class SentencePieceTokenizer:
         words = self.vocabulary
         pieces = list(self._pieces(without_surrogates(text), text))
         count = len(pieces) + len(words.first) + len(words.last)
-        left = 0 if max_tokens is None else max(0, count - max_tokens)
-        if left and (not cut or left > len(pieces)):
-            raise too_many(count, max_tokens)
+        left = over(count, max_tokens, len(pieces), cut=cut)
         first = [Token(words.ids[word], word, 0, 0, special=True) for word in words.first]
         last = [Token(words.ids[word], word, len(text), len(text), special=True) for word in words.last]
         return Encoding(text, (*first, *pieces[: len(pieces) - left], *last), left)
@@ -226,7 +224,7 @@ def _marian(path: Path) -> SentencePieceVocabulary:
     if not table.exists():
         raise InputError(f"{shown_path(path)} has no {TABLE} beside it, which gives the IDs of its pieces: copy it too")
     target = path.with_name(TARGET)
-    words = _by_id(read_ids(table), table)
+    words = by_id(read_ids(table), shown_path(table))
     end = _present(words, "</s>")
     other = target if path.name == SOURCE and target.exists() else None
     written = _target_words(path) if other is not None else ()
@@ -242,7 +240,7 @@ def _target_words(path: Path) -> tuple[str, ...]:
     table = path.with_name(TARGET_TABLE)
     if not table.exists():
         raise InputError(f"{shown_path(path)} has no {TARGET_TABLE} beside it, though separate_vocabs is true: copy it")
-    return _by_id(read_ids(table), table)
+    return by_id(read_ids(table), shown_path(table))
 
 
 def _t5(path: Path) -> SentencePieceVocabulary:
@@ -266,7 +264,7 @@ def _opened(
 ) -> SentencePieceVocabulary:
     """With the tokens that the files beside the model add."""
     added = sibling_tokens(path)
-    whole = _by_id({**{word: i for i, word in enumerate((*words, *more))}, **added.ids}, path)
+    whole = by_id({**{word: i for i, word in enumerate((*words, *more))}, **added.ids}, shown_path(path))
     control = (words[i] for i in range(len(words)) if processor(path).is_control(i))
     special = frozenset((*more, *control, *(each.content for each in added.special if each.content in whole)))
     return SentencePieceVocabulary(
@@ -294,18 +292,6 @@ def _pieces(path: Path) -> tuple[str, ...]:
 
 def _present(words: tuple[str, ...], word: str) -> tuple[str, ...]:
     return (word,) if word in words else ()
-
-
-def _by_id(ids: Mapping[str, int], path: Path) -> tuple[str, ...]:
-    size = max(ids.values(), default=-1) + 1
-    if not 0 < size <= MAX_ENTRIES:
-        raise InputError(
-            f"{shown_path(path)} has IDs up to {size - 1:,}: a vocabulary has 1 to {MAX_ENTRIES:,} entries"
-        )
-    words = [""] * size
-    for word, token_id in ids.items():
-        words[token_id] = word
-    return tuple(words)
 
 
 _KINDS = {

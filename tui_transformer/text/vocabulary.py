@@ -4,7 +4,7 @@ Three kinds of file are read. A **word list** holds words separated by white spa
 unless the list begins with special words that it is among, and words are kept in the form in which they are looked up
 (`normal_form`), except those in [BRACKETS]. A **word-piece file** (BERT's `vocab.txt`, known by its `##` pieces) holds
 one piece a line, is kept as written, and the IDs are the line numbers from 0. A file with a **header** says in its
-first line what it holds (see `header`).
+first line what it holds (see `vocabulary_rules`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import SPACE, visible
 from tui_transformer.text.files import read_text
-from tui_transformer.text.header import MARK, Header, escaped, read_header, unescaped
 from tui_transformer.text.pieces import Style, piece_label, piece_text
-from tui_transformer.text.specials import PADDING, SPECIALS, UNKNOWN, Specials
-from tui_transformer.text.word_rule import RULE, WordRule, normal_form
+from tui_transformer.text.vocabulary_rules import (
+    MARK,
+    PADDING,
+    RULE,
+    SPECIALS,
+    UNKNOWN,
+    Header,
+    Specials,
+    WordRule,
+    escaped,
+    normal_form,
+    read_header,
+    unescaped,
+)
 
 VOCABULARY_FILE = "vocabulary.txt"
 Kind = Literal["words", "characters", "wordpiece", "pieces", "sentencepiece"]
@@ -54,11 +65,16 @@ class Vocabulary:
         words: The word of each ID.
         repeated: How many entries of the file came again and were ignored.
         kind: Whole words, characters, word pieces, or the pieces of a tokenizer's own file
-            (`tokenizer_file.PieceVocabulary`).
+            (`tokenizer_files.PieceVocabulary`).
         path: The file it came from, where there is one.
         specials: What padding, unknown, beginning and end are called.
         rule: What a word is, where the entries are whole words.
+
+    Class attributes:
+        usual_names: What special words are called besides, by their part: "padding", "begin" or "end".
     """
+
+    usual_names: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     name: str
     words: tuple[str, ...] = field(repr=False)
@@ -86,17 +102,22 @@ class Vocabulary:
     @property
     def pad_id(self) -> int | None:
         """The ID of padding, where there is one."""
-        return self.ids.get(self.specials.padding)
+        return self._special("padding")
 
     @property
     def begin_id(self) -> int | None:
         """The ID that a sequence begins with, where there is one."""
-        return self.ids.get(self.specials.begin)
+        return self._special("begin")
 
     @property
     def end_id(self) -> int | None:
         """The ID that ends a sequence, where there is one."""
-        return self.ids.get(self.specials.end)
+        return self._special("end")
+
+    def _special(self, role: str) -> int | None:
+        """The ID of a special word by its name, or else by one of the names that it often has."""
+        names = (getattr(self.specials, role), *self.usual_names.get(role, ()))
+        return next((self.ids[name] for name in names if name in self.ids), None)
 
     @property
     def around_ids(self) -> tuple[int | None, int | None]:
@@ -138,16 +159,12 @@ class Vocabulary:
         return {name: text.encode()}
 
     def file(self) -> tuple[str, str]:
-        """The one file, where it is one of text."""
-        lines = map(escaped, self.words) if self.kind == "characters" else self.words
-        return VOCABULARY_FILE, "".join(f"{line}\n" for line in (*self._header(), *lines))
-
-    def _header(self) -> tuple[str, ...]:
-        """The first line, where the list alone does not say it."""
+        """The one file, where it is one of text; with a header where the list alone does not say what that does."""
+        header, lines = Header("words", self.specials, self.rule), self.words
         if self.kind == "characters":
-            return (Header("characters", self.specials).line(),)
-        header = Header("words", self.specials, self.rule)
-        return (header.line(),) if header != Header("words") else ()
+            header, lines = Header("characters", self.specials), tuple(map(escaped, self.words))
+        first = [header.line()] if header != Header("words") else []
+        return VOCABULARY_FILE, "".join(f"{line}\n" for line in (*first, *lines))
 
     def word(self, token_id: int) -> str:
         """Give the word of an ID.
@@ -182,7 +199,7 @@ class Vocabulary:
             return tuple(range(self.size))
         keys = self._search_keys
         matching = [token_id for token_id, key in enumerate(keys) if wanted in key]
-        return tuple(sorted(matching, key=lambda token_id: _rank(keys[token_id], wanted)))
+        return tuple(sorted(matching, key=lambda i: (keys[i] != wanted, not keys[i].startswith(wanted))))
 
     @cached_property
     def _search_keys(self) -> list[str]:
@@ -193,10 +210,19 @@ SPACES = ("Ġ", "▁")
 """Signs for a space before a word."""
 
 
-def _rank(key: str, wanted: str) -> int:
-    if key == wanted:
-        return 0
-    return 1 if key.startswith(wanted) else 2
+def by_id(ids: Mapping[str, int], where: str) -> tuple[str, ...]:
+    """The words of a table of IDs in their order; "" where an ID has none.
+
+    Raises:
+        InputError: There are none, or too many.
+    """
+    size = max(ids.values(), default=-1) + 1
+    if not 0 < size <= MAX_ENTRIES:
+        raise InputError(f"{where} has IDs up to {size - 1:,}: a vocabulary has 1 to {MAX_ENTRIES:,} entries")
+    words = [""] * size
+    for word, token_id in ids.items():
+        words[token_id] = word
+    return tuple(words)
 
 
 def has_capitals(words: Vocabulary) -> bool:

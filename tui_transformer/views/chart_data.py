@@ -283,7 +283,6 @@ def _has_numbers(_program: Program, step: Step | None) -> bool:
 
 
 def _is_embedding(_program: Program, step: Step | None) -> bool:
-    """The rows that were looked up of a table of words."""
     if step is None or not isinstance(step.op, Embed) or not step.name.endswith("embedding.tokens"):
         return False
     return any(name.endswith(TABLE) for name in step.inputs)

@@ -46,7 +46,6 @@ def _short(name: str) -> str:
 
 
 def _of_weight(program: Program, name: str) -> str:
-    """The weight itself, or the first one that a step reads."""
     if name in program.weights:
         return name
     return next((source for source in program.step(name).inputs if source in program.weights), "")

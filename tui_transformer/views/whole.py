@@ -11,12 +11,10 @@ from itertools import groupby
 from typing import Literal
 
 from tui_transformer.engine.axis import Axes
-from tui_transformer.engine.by_program import by_program
 from tui_transformer.engine.ops import OfExpert, WeightedExperts
-from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.trace import Trace
-from tui_transformer.views.step_view import Labels, pooled, view_of
-from tui_transformer.views.view import ScaleKind, Values
+from tui_transformer.engine.program import Program, Step, by_program
+from tui_transformer.views.step_view import pooled
+from tui_transformer.views.view import ScaleKind, Values, View
 
 Sign = Literal["", "+", "=", "▸"]
 
@@ -218,9 +216,8 @@ class Sketch:
     kind: ScaleKind
 
 
-def sketch(trace: Trace, name: str, rows: range, width: int, head: int = 0) -> Sketch:
-    """The rows of a step (of one head, where it has heads) in at most `width` columns; none is left out."""
-    view = view_of(trace, name, Labels(), head=min(head, heads_of(trace.program.axes(name)) - 1))
+def sketch(view: View, rows: range, width: int) -> Sketch:
+    """The rows of a view in at most `width` columns; none is left out."""
     inside = range(min(rows.start, view.rows.size), min(rows.stop, view.rows.size))
     cells = view.window(inside, range(view.columns.size))
     together = -(-view.columns.size // max(width, 1))

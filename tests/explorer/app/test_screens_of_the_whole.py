@@ -8,6 +8,8 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from textual.command import CommandPalette
 
+from tui_transformer.cli.themes import check_theme
+from tui_transformer.errors import UsageError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.shell.help import HelpScreen
@@ -112,6 +114,16 @@ async def test_every_pane_at_every_size():
             for size in SIZES:
                 await explorer.resize(*size)
                 check_size(explorer, *size)
+            assert explorer.view.active == ("sentence", "steps", "heads", "matrix", "cell", "chart")[int(pane) - 1]
+
+
+async def test_the_whole_has_the_keys_again_where_there_is_room_for_it_again():
+    async with exploring(WIDE, whole=None) as explorer:
+        assert explorer.view.active == "whole"
+        await explorer.resize(*NARROW)
+        assert (explorer.view.active, explorer.app.focused.id) == ("matrix", "entries")
+        await explorer.resize(*WIDE)
+        assert (explorer.view.active, explorer.app.focused.id) == ("whole", "whole")
 
 
 async def test_every_screen_at_every_size():
@@ -243,6 +255,22 @@ async def test_keys_and_theme_are_as_preferred(tmp_path):
         assert explorer.place[0] == 3
         explorer.send("Q")
         await explorer.until(lambda: not explorer.app.is_running)
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+async def test_our_themes_have_short_names(name, tmp_path):
+    check_theme(name)
+    check_theme(f"tui-{name}")
+    async with exploring(NARROW, preferences=preferences(tmp_path, f'theme = "{name}"')) as explorer:
+        assert explorer.app.theme == f"tui-{name}"
+        assert not explorer.messages
+
+
+async def test_a_theme_that_there_is_not_is_said_with_those_that_there_are(tmp_path):
+    with pytest.raises(UsageError, match=r"no theme is called 'bright': use dark, light, .*nord"):
+        check_theme("bright")
+    async with exploring(NARROW, preferences=preferences(tmp_path, 'theme = "bright"')) as explorer:
+        assert "no theme is called 'bright': dark, light, " in explorer.messages[0]
 
 
 BROKEN = {

@@ -170,7 +170,7 @@ async def test_a_weight_has_its_gradient_beside_it():
 async def test_norms_are_bars_by_layer_by_weight_and_along_the_stream():
     async with exploring(WIDE, sizes={"layers": 2}) as explorer:
         await backward(explorer, "encoder.1.self_attention.query")
-        chart = explorer.main.query_one("#chart")._chart
+        chart = explorer.main.query_one("#chart").chart
         assert chart.labels == ("embedding", "encoder.0", "encoder.1", "output")
         assert chart.logarithmic
         assert chart.labels[chart.marked] == "encoder.1"
@@ -178,7 +178,7 @@ async def test_norms_are_bars_by_layer_by_weight_and_along_the_stream():
         squares = sum(float((g.astype(float) ** 2).sum()) for n, g in values.items() if n.startswith("output.logits.w"))
         assert chart.values[-1] == pytest.approx(squares**0.5, rel=1e-6)
         await explorer.press("c")
-        assert explorer.main.query_one("#chart")._chart.title.startswith("Norm of ∂loss/∂weight ·")
+        assert explorer.main.query_one("#chart").chart.title.startswith("Norm of ∂loss/∂weight ·")
         await explorer.press("c")
         assert "along the residual stream" in explorer.text
 
@@ -279,7 +279,7 @@ async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
     def fails(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("tui_transformer.explorer.main.scene.overlay_of", fails)
+    monkeypatch.setattr("tui_transformer.explorer.main.step_scene.overlay_of", fails)
     monkeypatch.setattr("tui_transformer.explorer.state.session.backward", fails)
     async with exploring(WIDE) as explorer:
         await explorer.press("space", "space", "space", "down")

@@ -138,9 +138,10 @@ async def test_w_goes_to_the_weight_and_back():
         assert explorer.stop == "encoder.0.feed_forward.hidden.weight"
         assert "encoder.0.feed_forward.hidden.weight" in explorer.text
         assert "beside the steps" in explorer.text
+        await explorer.press("2")
         steps = explorer.main.query_one(StepsPane)
         assert steps.line_at(steps.cursor).plain.split()[0] == "hidden"
-        await explorer.press("w")
+        await explorer.press("4", "w")
         assert explorer.stop == "encoder.0.feed_forward.hidden"
         await explorer.press("w", "space")
         assert explorer.stop == "encoder.0.feed_forward.activation"
@@ -203,7 +204,7 @@ async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_
         await explorer.press("t")
         while explorer.parts.tour.stop[2] != "key":
             await explorer.press("right")
-        await explorer.press("right", "enter", "enter")
+        await explorer.press("right", "space")
         pane = explorer.main.query_one(CellPane)
         assert len(lines(explorer)) > pane.size.height
         shown = [pane.render_line(y).text.split() for y in range(pane.size.height)]

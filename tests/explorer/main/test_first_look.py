@@ -6,7 +6,7 @@ import pytest
 from driving import NARROW, WIDE, exploring
 
 from tui_transformer.engine.computation import Computation
-from tui_transformer.explorer.main.scene import WORD_ROWS, first_tile, scene_cost
+from tui_transformer.explorer.main.step_scene import WORD_ROWS, first_tile, step_cost
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.model.options import ModelOptions
@@ -63,7 +63,7 @@ def test_of_dropped_probabilities_only_the_rows_on_the_screen_are_fetched():
 def cost(name: str, tokens: int, *, shared: bool = False) -> int:
     session = open_session(ModelOptions(budget=0), None, (1,) * tokens)
     session.trace.prepare(name)
-    return scene_cost(session, name, shared=shared)
+    return step_cost(session, name, shared=shared)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -75,7 +75,7 @@ def test_a_look_at_a_part_costs_the_part(shared):
 
 def test_what_the_part_is_made_from_counts_until_it_is_there():
     session = open_session(ModelOptions(budget=0), None, (1,) * 64)
-    before = scene_cost(session, WEIGHTS, shared=False)
+    before = step_cost(session, WEIGHTS, shared=False)
     session.trace.prepare(WEIGHTS)
     sources = session.trace.program.flops(session.trace.program.step("encoder.0.self_attention.query"))
-    assert scene_cost(session, WEIGHTS, shared=False) < before - 2 * sources
+    assert step_cost(session, WEIGHTS, shared=False) < before - 2 * sources

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
@@ -11,6 +13,7 @@ from tui_transformer.explorer.state.going import destination, names
 from tui_transformer.guide.texts import step_text
 from tui_transformer.model.options import ModelOptions
 
+SENTENCES = Path(__file__).parents[2] / "sentences" / "bert"
 SESSION = open_session(ModelOptions(model="encoder", sizes={"layers": 3}), "the waves", None)
 
 
@@ -68,3 +71,9 @@ async def test_all_of_what_a_step_is_can_be_read_in_the_help(size):
         words = step_text(explorer.stop)
         for sentence in (words.what, words.why, words.look):
             assert all(word in seen for word in sentence.split())
+
+
+def test_a_step_that_is_called_so_comes_before_one_that_only_begins_so():
+    session = open_session(ModelOptions(str(SENTENCES)), None, (2, 3, 4))
+    assert session.stops.index("pooled.first") < session.stops.index("pooled")
+    assert destination(session, "tokens", "Pooled") == "pooled"

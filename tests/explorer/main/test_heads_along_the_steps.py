@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.explorer.driving import WIDE, exploring
-from tui_transformer.explorer.main.whole.pane import WholePane
 from tui_transformer.explorer.state.heads import head_at, query_head
 
 SHARED = Path(__file__).parents[2] / "references" / "llama"
@@ -42,5 +41,5 @@ async def test_of_shared_keys_those_of_the_group_are_shown_beside_the_queries():
 
 
 def shown_heads(explorer, step):
-    pictures = [picture for band in explorer.main.query_one(WholePane)._pictures.values() for picture in band]
+    pictures = [picture for _, band in explorer.parts.explored.scene.whole.bands for picture in band]
     return next(picture.heads for picture in pictures if picture.step == step)

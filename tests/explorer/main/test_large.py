@@ -12,7 +12,7 @@ from tui_transformer.engine.axis import cells
 from tui_transformer.engine.computation import Computation
 from tui_transformer.engine.parts import Parts
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.main.panes.pair import MatrixPair
+from tui_transformer.explorer.main.panes.matrix import MatrixPair
 from tui_transformer.explorer.shell.requests import AT_ONCE
 
 FEW_CELLS = 100_000
@@ -102,8 +102,8 @@ async def test_stepping_while_it_computes_shows_the_last_stop_only(monkeypatch: 
         await explorer.until(gate.reached.is_set)
         shown = []
         pair = explorer.main.query_one(MatrixPair)
-        show = pair.show
-        monkeypatch.setattr(pair, "show", lambda scene, *more: (shown.append(scene.view.name), show(scene, *more)))
+        show = pair._show
+        monkeypatch.setattr(pair, "_show", lambda step, scene: (shown.append(step.view.name), show(step, scene)))
         explorer.send(*["space"] * 5)
         await explorer.handled()
         gate.opened.set()
@@ -152,7 +152,7 @@ async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: py
         gate.opened.set()
         await explorer.settled()
         assert explorer.stop == "vocabulary"
-        assert explorer.parts.explored.scene is None
+        assert explorer.parts.explored.step is None
 
 
 async def test_the_sentence_is_changed_while_it_computes(monkeypatch: pytest.MonkeyPatch):

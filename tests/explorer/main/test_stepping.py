@@ -16,7 +16,7 @@ def named(stop: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_space_and_backspace_go_through_every_stop(size):
+async def test_space_goes_through_every_stop(size):
     async with exploring(size) as explorer:
         stops = explorer.session.stops
         assert (stops[0], stops[-1]) == ("vocabulary", "text")
@@ -26,10 +26,16 @@ async def test_space_and_backspace_go_through_every_stop(size):
             assert any(word in explorer.text for word in named(stop))
             await explorer.keys("space")
         assert explorer.stop == "text"
+
+
+async def test_backspace_goes_back_through_every_stop():
+    async with exploring(SMALL) as explorer:
+        stops = explorer.session.stops
+        await explorer.go("text")
         for number, stop in reversed(list(enumerate(stops, 1))):
             assert explorer.stop == stop
             assert explorer.place == (number, len(stops))
-            await explorer.keys("backspace")
+            await explorer.press("backspace")
         assert explorer.stop == "vocabulary"
 
 
@@ -209,8 +215,8 @@ async def test_a_source_too_long_for_its_line_leaves_the_target_its_own():
 
 async def test_while_a_key_is_held_only_the_last_press_is_shown(monkeypatch):
     shown = []
-    gather = presenter.gather
-    monkeypatch.setattr(presenter, "gather", lambda *given: shown.append(given[1].stop) or gather(*given))
+    scene = presenter.scene
+    monkeypatch.setattr(presenter, "scene", lambda *given, **more: shown.append(given[2].stop) or scene(*given, **more))
     async with exploring(WIDE) as explorer:
         await explorer.press("space", "space")
         shown.clear()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
+from textual.widgets import Static
 
+from tui_transformer.explorer.main.panes.words import TextPane
 from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import TEXT
@@ -37,6 +39,7 @@ async def test_a_model_that_tells_lines_apart_has_one_answer():
     async with exploring(NARROW, model="question", text="what did the old sailor hide ?") as explorer:
         explorer.parts.port.go(Position(TEXT))
         await explorer.shown("at the first token, where this model answers")
+        await explorer.settled()
         assert explorer.text.count("statement") == 1
 
 
@@ -85,3 +88,15 @@ async def test_rows_that_there_is_no_room_for_are_scrolled_to():
         await explorer.shown("@0 ")
         await explorer.press("pagedown")
         await explorer.until(lambda: "@0 " not in explorer.text and "@199" not in explorer.text)
+
+
+async def test_a_text_is_folded_for_the_columns_beside_its_scroll_bar():
+    text = "the waves crashed forcefully against the shore ! " * 4
+    async with exploring((120, 36), text=text, sizes={"layers": 1, "d_model": 16, "heads": 2}) as explorer:
+        explorer.parts.port.go(Position(TEXT))
+        await explorer.settled()
+        pane = explorer.main.query_one(TextPane)
+        assert pane.show_vertical_scrollbar
+        await explorer.press("+", "-")  # drawn again, beside the bar
+        lines = str(pane.query_one("#words", Static).visual).split("\n")
+        assert max(map(len, lines[1 : lines.index("")])) <= pane.scrollable_content_region.width

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from driving import WIDE, exploring
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
@@ -141,3 +142,11 @@ async def test_a_small_terminal_and_no_colour(screen_text, monkeypatch, theme):
             await pilot.resize_terminal(*size)
         await pilot.pause()
         assert "Dot products" in screen_text(pilot.app)
+
+
+async def test_a_tour_that_goes_on_is_not_offered() -> None:
+    async with exploring(WIDE) as explorer:
+        assert "a guided tour of this model" in explorer.text
+        await explorer.press("t")
+        assert explorer.stop == "vocabulary"
+        assert "a guided tour of this model" not in explorer.text

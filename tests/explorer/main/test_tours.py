@@ -10,10 +10,11 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.panes.chart import ChartPane
+from tui_transformer.explorer.main.panes.matrix import ChartPane
 from tui_transformer.explorer.main.panes.tour import TourPanel
-from tui_transformer.explorer.main.whole.pane import WholePane
+from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.state.tour_stop import scenery
 from tui_transformer.guide.lecture import lecture
 from tui_transformer.guide.texts import tour
@@ -27,6 +28,7 @@ OFFER = "t: a guided tour of this model"
 @pytest.mark.parametrize("model", trained_models())
 async def test_a_tour_leads_to_its_steps_and_sentences(model):
     async with exploring(NARROW, model=model) as explorer:
+        before = state(explorer)
         await explorer.press("t")
         for number, stop in enumerate(tour(model), 1):
             if stop.predict:
@@ -40,6 +42,7 @@ async def test_a_tour_leads_to_its_steps_and_sentences(model):
                 assert (place.head, place.row, place.column) == (stop.head or 0, stop.row, stop.column)
             await explorer.press("space")
         assert not explorer.main.query(TourPanel)
+        assert state(explorer) == before
 
 
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
@@ -120,12 +123,13 @@ def names(of: str) -> list[str]:
 
 
 async def lead(explorer, stops: int) -> None:
-    """Begin the tour and go on by so many stops, past every question."""
+    """Begin the tour and go on by so many stops at once, past a question."""
     await explorer.press("t")
-    for stop in tour(explorer.session.model.name)[1 : stops + 1]:
+    if stops:
+        explorer.parts.tour.go(stops)
+        await explorer.settled()
+    if tour(explorer.session.model.name)[stops].predict:
         await explorer.press("space")
-        if stop.predict:
-            await explorer.press("space")
 
 
 @pytest.mark.parametrize(
@@ -263,4 +267,46 @@ async def test_the_card_breaks_the_border_of_no_pane(size):
                     lines[y][x] for y in range(region.y + 1, region.bottom - 1) for x in (region.x, region.right - 1)
                 }
                 assert sides <= {"│"}
+            await explorer.press("right")
+
+
+NUMBER = re.compile(r"(?<![\w.])[−-]?(?:\d(?:[\d,]*\d)?(?:\.\d+)?|\.\d+)")
+REMEMBERED = {
+    "heads": {"20,763", "0.0008", "100.0"},  # measured when it was trained
+    "decided": {".99"},  # of the first stop
+    "scaled": {"19.64"},  # of the stop before
+    "query": {"8"},  # the width, where the cell has the place of the matrix
+    "scores": {"9"},  # 3 × 3
+}
+"""Numbers of a stop that need not be on its screen."""
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace(",", ""))
+
+
+def not_on(screen: str, said: str) -> set[str]:
+    """The numbers of a text that stand nowhere on a screen, with as many digits or more."""
+    there = [number(each) for each in NUMBER.findall(screen)]
+    digits = {each: len(each.partition(".")[2]) for each in NUMBER.findall(said)}
+    return {
+        each
+        for each, places in digits.items()
+        if not any(abs(number(each) - one) <= (0.5 * 10**-places if places else 0) + 1e-9 for one in there)
+    }
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM])
+@pytest.mark.parametrize("model", ["attention", "question"])
+async def test_every_number_that_a_stop_says_is_on_the_screen_beside_its_card(model, size):
+    async with exploring(size, model=model, whole=None) as explorer:
+        await explorer.press("t")
+        for stop in with_keys(lecture(model), {}).stops:
+            if stop.predict:
+                await explorer.press("space")
+            assert explorer.parts.tour.stop[2] == stop.name
+            card = explorer.main.query_one(TourPanel).region
+            lines = explorer.text.split("\n")
+            beside = [line for y, line in enumerate(lines) if not card.y <= y < card.bottom]
+            assert not_on("\n".join(beside), stop.text) <= REMEMBERED.get(stop.name, set()), stop.name
             await explorer.press("right")

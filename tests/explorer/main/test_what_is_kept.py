@@ -6,8 +6,8 @@ import gc
 import weakref
 
 from tui_transformer.engine.program import Program
-from tui_transformer.explorer.main.panes.step_lines import step_lines
-from tui_transformer.explorer.main.whole.ladder import rungs
+from tui_transformer.explorer.main.panes.steps import step_lines
+from tui_transformer.explorer.main.whole.layer_norms import rungs
 from tui_transformer.model import Model
 from tui_transformer.views.whole import bands
 

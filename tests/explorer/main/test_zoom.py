@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
@@ -15,19 +17,34 @@ def inner(explorer) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
-@pytest.mark.parametrize("name", PANES)
-async def test_a_pane_has_the_whole_terminal_and_gives_it_back(size, name):
+async def test_a_pane_has_the_whole_terminal_and_gives_it_back(size):
     async with exploring(size, model="question") as explorer:
         await explorer.go(WEIGHTS)
-        await explorer.press(PANES[name])
-        before, pane = inner(explorer), explorer.main.query_one(f"#{name}")
-        await explorer.press("Z")
-        assert pane.size.width >= size[0] - 4
-        assert pane.size.height >= size[1] - 6
-        await explorer.press("Z")
-        assert inner(explorer) == before
+        for name, digit in PANES.items():
+            await explorer.press(digit)
+            before, pane = inner(explorer), explorer.main.query_one(f"#{name}")
+            await explorer.press("Z")
+            assert pane.size.width >= size[0] - 4, name
+            assert pane.size.height >= size[1] - 6, name
+            await explorer.press("Z")
+            assert inner(explorer) == before, name
         await explorer.press("Z", "escape")
         assert explorer.view.zoom is None
+
+
+@pytest.mark.parametrize(
+    ("size", "whole"), [(WIDE, True), (WIDE, False), ((120, 36), True), (MEDIUM, True), (NARROW, False), (SMALL, False)]
+)
+async def test_a_zoomed_matrix_says_which_head_it_is(size, whole):
+    async with exploring(size, model="question", whole=whole) as explorer:
+        await explorer.go(WEIGHTS)
+        for pane in ("matrix", "cell", "chart"):
+            explorer.main.action_pane(pane)
+            await explorer.press("Z")
+            for head in (1, 2):
+                await explorer.press("]")
+                assert re.search(rf"head +{head}\b", explorer.text), pane
+            await explorer.press("[", "[", "Z")
 
 
 async def test_the_whole_can_be_zoomed_and_another_pane_takes_its_place():

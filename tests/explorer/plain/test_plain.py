@@ -8,8 +8,11 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
+from tui_transformer.engine.changes import Set
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.help import WITHOUT_A_SCREEN, help_of
@@ -22,19 +25,11 @@ from tui_transformer.explorer.shell.keys import KEYS
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.position import Position
+from tui_transformer.guide.lecture import lecture
+from tui_transformer.guide.texts import tour
 from tui_transformer.model.options import ModelOptions
 
 WEIGHTS = "encoder.0.self_attention.weights"
-
-
-@pytest.fixture(scope="module")
-def session():
-    return open_session(ModelOptions("question", device="cpu"), None, None)
-
-
-@pytest.fixture
-def reader(session):
-    return Reader(Exploration(History(session), Position(WEIGHTS)))
 
 
 def typed(reader: Reader, *lines: str) -> str:
@@ -231,6 +226,36 @@ def test_a_tour_is_told_stop_by_stop(reader):
     assert typed(reader, "tour back") == first
 
 
+def test_next_is_the_next_stop_in_a_tour_and_a_step_otherwise(reader):
+    assert "step 14 of 26" in typed(reader, "next")
+    assert "step 13 of 26" in typed(reader, "back")
+    first = typed(reader, "tour")
+    assert "next or t goes to the next stop; space goes a step on; leave ends the tour." in first
+    assert "Stop 2 of " in typed(reader, "next")
+    assert "step 3 of 26" in typed(reader, "space")
+    assert "Stop 3 of " in typed(reader, "next")
+    assert "Stop 2 of " in typed(reader, "back")
+    last = typed(reader, *["next"] * (len(tour("question")) - 2))
+    assert "this was the last stop; space goes a step on" in last
+    assert "step 13 of 26" in typed(reader, "leave")
+    assert "step 14 of 26" in typed(reader, "next")
+
+
+def test_where_keys_are_pressed_no_command_in_words_is_named(session):
+    reader = Reader(Exploration(History(session), Position(WEIGHTS)), keymap={"tour": "g"}, by_line=False)
+    told = reader.answer(Typed("tour"))
+    assert "g goes to the next stop; space goes a step on; esc leaves." in told
+    assert " next or " not in told
+
+
+def test_a_tour_that_is_asked_for_at_the_start_begins_at_once(session, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("next\n"))
+    assert run_plain(session, told=lecture("question")) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert "Stop 1 of " in first
+    assert "Stop 2 of " in second
+
+
 @pytest.mark.parametrize("way", ["leave", "esc"])
 def test_a_tour_that_is_left_gives_everything_back(reader, way):
     before, position = reader.explored.session, reader.explored.position
@@ -310,3 +335,63 @@ def test_the_vocabulary_begins_with_the_words_of_the_sentence(reader):
     assert typed(reader, ":vocabulary").partition(": ")[2].startswith("word where, ID 12, in the sentence;")
     assert "row 8 of 123: word [PAD], ID 0;" in typed(reader, "8j")
     assert "row where @0: 12;" in typed(reader, "k", "8k", "next")
+
+
+@pytest.fixture
+def scores(reader):
+    """Of head 2, row 1, and the shares that they give."""
+    typed(reader, "head 2", "row 1")
+    trace = reader.explored.session.trace
+    return trace[WEIGHTS.replace("weights", "scaled")][2, 1], trace[WEIGHTS][2, 1]
+
+
+@pytest.mark.parametrize("asked", ["softmax", "^"])
+def test_both_softmaxes_of_the_row_are_told_with_every_number_on_the_way(reader, scores, asked):
+    given, shares = scores
+    said = typed(reader, asked)
+    assert said.startswith(f"Softmax of {WEIGHTS} · head 2 of 4 · row 1 did, in float32: where: s ")
+    power, safe_power = np.exp(given[0]), np.exp(given[0] - given.max())
+    parts = [part for part in said.split("; ") if part.startswith("hide: ") or ": where: " in part]
+    assert f"s {spoken(float(given[0]))}, e^s {spoken(float(power))}, naive {spoken(float(shares[0]))}" in parts[0]
+    assert f"e^(s − max) {spoken(float(safe_power))}, safe {spoken(float(shares[0]))}" in parts[0]
+    assert f"Σ e^s {spoken(float(np.exp(given).sum()))}, Σ naive 1, Σ e^(s − max) " in said
+    assert "Both are the same to" in said
+
+
+def test_the_naive_one_is_broken_by_a_word_or_a_number_and_the_safe_one_stays(reader, scores):
+    _, shares = scores
+    for asked, what in (("softmax break", "all scores +"), ("softmax 200", "all scores + 200:")):
+        said = typed(reader, asked)
+        assert what in said
+        assert f"naive NaN, s − max {spoken(0.0)}" in said
+        assert f"safe {spoken(float(shares.max()))}" in said
+        assert "The naive softmax is broken: e^s overflows" in said
+    assert "all scores − 200:" in typed(reader, "softmax -200")
+    assert "e^s is 0 everywhere: 0 ÷ 0" in typed(reader, "softmax -200")
+
+
+def test_a_long_row_is_told_by_its_largest_scores(reader):
+    typed(reader, "sentence " + "the map is hidden " * 5)
+    assert "; 8 smaller ones are left out; Σ e^s" in typed(reader, f"go {WEIGHTS}", "softmax")
+
+
+def test_a_row_that_is_masked_is_told_without_shares(session):
+    scores = WEIGHTS.replace("weights", "scaled")
+    masked = session.with_edits(Set(scores, -np.inf, rows=0))
+    reader = Reader(Exploration(History(masked), Position(WEIGHTS)))
+    assert "Neither gives shares" in typed(reader, "softmax")
+    with pytest.raises(InputError, match="neither softmax gives shares here"):
+        typed(reader, "softmax break")
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (("go embedding.output", "softmax"), "there is no softmax here"),
+        (("softmax nan",), "write break, or a number"),
+        (("softmax soon",), "softmax 'soon': write break, or a number"),
+    ],
+)
+def test_what_has_no_softmax_is_said(reader, lines, says):
+    with pytest.raises(InputError, match=says):
+        typed(reader, *lines)

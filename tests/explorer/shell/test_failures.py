@@ -18,17 +18,15 @@ from textual.widgets import Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
-from tui_transformer.explorer.main.whole.pane import WholePane
+from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.failures import MOST_TOLD
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.message import MessageScreen
 from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
-from tui_transformer.explorer.widgets.careful import CarefulWidget
-from tui_transformer.explorer.widgets.drawn import DrawnWidget
+from tui_transformer.explorer.widgets.careful import CarefulWidget, DrawnWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.legend import Legend
-from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
 DRAWING = {

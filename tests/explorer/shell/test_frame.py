@@ -19,6 +19,9 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui_transformer.explorer.main import presenter
+from tui_transformer.explorer.main.panes.matrix import ChartPane
+from tui_transformer.explorer.main.store import Reading
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 
@@ -168,6 +171,23 @@ def test_a_part_of_a_line_changes_nothing_beside_it() -> None:
     assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, update)) == "\x1b[1;7HWOR"
 
 
+@pytest.mark.parametrize(("last", "expected"), [(6, ""), (7, "\x1b[1;7HW"), (11, "\x1b[1;7HWORLD")])
+def test_a_part_that_begins_where_a_span_ends_is_left_alone(last: int, expected: str) -> None:
+    frame = Frame(ColorSystem.TRUECOLOR)
+    written(frame, full([[Segment("hello world", RED)]]))
+    parts = {0: Strip([Segment("hello ", RED)]), 6: Strip([Segment("WORLD", RED)])}
+    update = ChopsUpdate([parts], [(0, 0, last)], [[6, 11]])
+    assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, update)) == expected
+    assert (
+        re.sub(r"\x1b\[[\d;]*m", "", written(frame, full([[Segment("hello WORLD", RED)]])))
+        == {
+            6: "\x1b[1;7HWORLD",
+            7: "\x1b[1;8HORLD",
+            11: "",
+        }[last]
+    )
+
+
 STYLES = [
     Style.parse(each)
     for each in (
@@ -271,20 +291,24 @@ async def keys(explorer: Explorer, sent: Written, *pressed: str) -> list[int]:
     return counts
 
 
-async def test_nothing_of_the_step_before_is_drawn_where_a_pane_has_another_size(sent: Written) -> None:
+async def test_what_is_missing_is_drawn_as_missing_and_not_as_it_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
     async with exploring(WIDE, text=SENTENCE, model="question") as explorer:
-        details, heads = explorer.parts.presenter.details, explorer.main.query_one(HeadThumbnails)
+        heads, chart = explorer.main.query_one(HeadThumbnails), explorer.main.query_one(ChartPane)
         await explorer.go("encoder.0.self_attention.query")
         assert text_of(explorer, heads)
         await explorer.go("embedding.output")
-        details.soon = 60.0
-        explorer.app.call_later(explorer.parts.navigation.go_to_stop, "encoder.0.self_attention.query")
-        await explorer.until(lambda: heads.region and explorer.stop == "encoder.0.self_attention.query")
-        await explorer.handled()
-        assert not text_of(explorer, heads)
-        details.soon = 0.001
-        await explorer.press("down")
+        with monkeypatch.context() as patched:
+            patched.setattr(presenter, "Reading", lambda store, **_: Reading(store, here=False))
+            patched.setattr(presenter.Presenter, "_ask", lambda *_: None)
+            explorer.app.call_later(explorer.parts.navigation.go_to_stop, "encoder.0.self_attention.scores")
+            await explorer.until(lambda: "encoder.0.self_attention.scores" in explorer.text)
+            await explorer.handled()
+            assert not text_of(explorer, heads)
+            assert text_of(explorer, chart) == "computing"
+            assert "embedding.output" not in explorer.text
+        await explorer.press("space")
         assert text_of(explorer, heads)
+        assert text_of(explorer, chart) != "computing"
 
 
 def text_of(explorer: Explorer, widget: Widget) -> str:

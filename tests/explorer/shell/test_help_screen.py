@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from driving import NARROW, exploring
 
 from tui_transformer.explorer.shell.help import HelpScreen
 
@@ -45,3 +46,12 @@ async def test_a_small_terminal_and_no_colour(open_screen, screen_text, monkeypa
 def test_markdown_is_imported_only_when_it_is_opened():
     code = "import sys, tui_transformer.explorer.shell.help; sys.exit('rich.markdown' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+async def test_a_page_in_a_terminal_of_a_few_cells_is_laid_out_once_and_rests():
+    async with exploring(NARROW) as explorer:
+        await explorer.keys("?")
+        await explorer.resize(5, 3)
+        for _ in range(5):
+            await explorer.handled()
+        assert not explorer.app.screen._layout_required

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from driving import NARROW, exploring
+from driving import NARROW, WIDE, exploring
 
+from tui_transformer.explorer.main.lines import refused_anywhere
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.actions.tools import GENERATE
+from tui_transformer.explorer.shell.keymap import without
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import TEXT
 
@@ -17,12 +19,48 @@ def commands(explorer):
 
 async def test_the_main_screen_has_all_its_actions_and_those_of_the_pane():
     async with exploring(NARROW) as explorer:
-        assert list(commands(explorer))[: len(ACTIONS)] == [action.title for action in ACTIONS]
+        left_out = refused_anywhere(explorer.session)
+        there = [action.title for action in ACTIONS if action.id not in left_out]
+        assert len(there) >= len(ACTIONS) - 4
+        assert list(commands(explorer))[: len(there)] == there
         assert commands(explorer)["Next head"].help == "key: ]"
         explorer.parts.port.go(Position(TEXT))
         await explorer.press("4")
         explorer.app.call_later(commands(explorer)["Lower temperature"].callback)
         await explorer.shown("T = 0.9")
+
+
+WRITES = ("story", "dates")
+
+
+@pytest.mark.parametrize("model", ["question", "encoder", *WRITES])
+async def test_writing_is_offered_only_where_the_model_writes(model):
+    async with exploring((200, 60), model=model, whole=None) as explorer:
+        writes = model in WRITES
+        listed = {each.help for each in explorer.app.get_system_commands(explorer.app.screen)}
+        assert ("key: W" in listed) == writes
+        await explorer.press("space")
+        assert ("W write" in explorer.text.splitlines()[-1]) == writes
+        await explorer.press("question_mark")
+        await explorer.press("G")
+        assert ("W: write on" in explorer.text) == writes
+        assert "C: exercises" in explorer.text
+
+
+async def test_what_a_model_never_does_is_in_neither_palette_nor_help():
+    async with exploring(WIDE, model="attention") as explorer:
+        left_out = refused_anywhere(explorer.session)
+        assert {"sentence.edit", "vocabulary.open", "target.edit", "generate", "backward"} <= left_out
+        assert not {action.title for action in ACTIONS if action.id in left_out} & set(commands(explorer))
+        page = without(explorer.main.help_page, left_out)
+        assert "edit the sentence" not in page
+        assert "next step" in page
+
+
+def test_a_line_of_help_goes_where_all_its_keys_do():
+    page = "- `u`, `U`: undo, redo\n- `W`: write\n- `:`: go\nW or `W`: text"
+    assert without(page, {"undo", "generate", "go"}) == "- `u`, `U`: undo, redo\n- `:`: go\nW or `W`: text"
+    assert without(page, {"undo", "redo"}) == "- `W`: write\n- `:`: go\nW or `W`: text"
 
 
 @pytest.mark.parametrize(

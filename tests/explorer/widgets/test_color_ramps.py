@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from rich.style import Style
 
+from tui_transformer.explorer.widgets.character_graphics import FEW, LEVELS, small_picture
 from tui_transformer.explorer.widgets.palette import Depth, Surface, contrast_ratio, luminance, palette, ramp
-from tui_transformer.explorer.widgets.small_picture import FEW, LEVELS, picture
 from tui_transformer.views.view import Scale, ScaleKind
 
 DEPTHS: tuple[Depth, ...] = ("truecolor", "256", "standard")
@@ -76,6 +76,6 @@ def test_no_value_that_is_not_nearly_zero_looks_like_zero(kind: ScaleKind, depth
 @pytest.mark.parametrize("depth", [*DEPTHS, "none"])
 def test_small_pictures_draw_half_of_the_largest_value_unlike_zero(kind: ScaleKind, depth: Depth) -> None:
     scale = Scale(kind, -1.0 if kind == "diverging" else 0.0, 1.0)
-    [line] = picture(np.array([[0.0, 0.5, 0.125]]), scale, Surface(depth, dark=True), Style(bgcolor="black"), FEW)
+    [line] = small_picture(np.array([[0.0, 0.5, 0.125]]), scale, Surface(depth, dark=True), Style(bgcolor="black"), FEW)
     zero, half, eighth = ((segment.text, segment.style) for segment in line)
     assert zero not in (half, eighth)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tui_transformer.explorer.widgets.cache_lines import FREE, KEPT, NOW, CachePicture, cache_lines, head_label
-from tui_transformer.explorer.widgets.share_bar import share_bar
-from tui_transformer.explorer.widgets.token_lines import token_lines
+from tui_transformer.explorer.widgets.cache_map import FREE, KEPT, NOW, CachePicture, cache_lines, head_label
+from tui_transformer.explorer.widgets.character_graphics import share_bar
+from tui_transformer.explorer.widgets.token_text import token_lines
 from tui_transformer.text.display import cells
 
 

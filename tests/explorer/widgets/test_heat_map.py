@@ -140,7 +140,7 @@ async def test_missing_cells_are_asked_for_once_and_drawn_when_supplied(screen_t
         assert "·" in screen_text(app)
         needed = app.needed[0]
         assert len(needed.rows) > 23
-        app.heat_map.supply(view.tile(needed.rows, needed.columns))
+        app.heat_map.supply(view.tile(needed.rows, needed.columns), view)
         await pilot.pause()
         assert "·" not in screen_text(app)
         assert ".25" in screen_text(app)
@@ -155,7 +155,7 @@ async def test_a_tile_that_was_asked_for_earlier_does_not_end_the_wait() -> None
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("G")
         assert len(app.needed) == 2
-        app.heat_map.supply(view.tile(app.needed[0].rows, app.needed[0].columns))
+        app.heat_map.supply(view.tile(app.needed[0].rows, app.needed[0].columns), view)
         await pilot.press("left")
         assert len(app.needed) == 2
 
@@ -165,10 +165,10 @@ async def test_zoom_gives_colours_alone_then_more_digits(screen_text: ScreenText
     async with app.run_test(size=(120, 24)) as pilot:
         assert ".33" in screen_text(app)
         await pilot.press("minus", "minus", "minus")
-        assert app.heat_map.cell_width == 2
+        assert app.heat_map.grid.cell_width == 2
         assert ".33" not in screen_text(app)
         await pilot.press("minus", "plus")
-        assert app.heat_map.cell_width == 12
+        assert app.heat_map.grid.cell_width == 12
         assert ".333333" in screen_text(app)
 
 

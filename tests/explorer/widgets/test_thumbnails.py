@@ -68,15 +68,6 @@ async def test_a_click_chooses_the_head_under_it() -> None:
         assert app.chosen == [3]
 
 
-async def test_the_first_head_may_have_any_number(screen_text: ScreenText) -> None:
-    app = HeadsApp(4)
-    async with app.run_test(size=(80, 10)) as pilot:
-        app.query_one(HeadThumbnails).show(app.tiles, 10, UNIT, first=8)
-        await pilot.press("right")
-        assert app.chosen == [11]
-        assert screen_text(app).splitlines()[0].split() == ["8", "9", "10", "▸11"]
-
-
 async def test_two_rows_share_a_line_in_their_own_colours() -> None:
     app = HeadsApp(1)
     app.tiles = [np.array([[0.0, 1.0], [1.0, 0.0], [0.5, -np.inf]])]

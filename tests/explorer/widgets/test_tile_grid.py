@@ -7,8 +7,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.geometry import Size
 
-from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
-from tui_transformer.explorer.widgets.tile_layout import choose_layout, reach
+from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles, choose_grid, reach
 from tui_transformer.views.view import Scale
 
 
@@ -25,13 +24,13 @@ from tui_transformer.views.view import Scale
 def test_tiles_are_as_large_as_all_of_them_fit(
     count: int, columns: int | None, size: tuple[int, int], side: int
 ) -> None:
-    layout = choose_layout(count, columns, Size(*size), 4 if columns else 0, None)
-    assert layout.side == side
-    assert layout.gutter + layout.across * (layout.side + 1) <= max(size[0], layout.gutter + layout.side + 1)
+    grid = choose_grid(count, columns, Size(*size), 4 if columns else 0, None)
+    assert grid.cell_width == side + 1
+    assert columns or grid.virtual_size.width <= max(size[0], grid.gutter + grid.cell_width)
 
 
 def test_a_wanted_size_is_kept() -> None:
-    assert choose_layout(1000, 32, Size(158, 40), 4, 4).side == 4
+    assert choose_grid(1000, 32, Size(158, 40), 4, 4).cell_width == 5
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
-from tui_transformer.text.unknown import LONGEST
+from tui_transformer.text.known_words import LONGEST
 
 LENGTH = 512
 TOP = 5
@@ -82,7 +82,6 @@ def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
 
 
 def _counts(item: Item, encoding: Encoding) -> Counts:
-    """Those of one text."""
     places = ((place, token.text[:LONGEST]) for place, token in enumerate(encoding.tokens) if token.unknown)
     unknown = tuple((item.number, place, word) for place, word in places)
     return Counts(1, len(encoding.tokens), 0, int(encoding.cut > 0), len(unknown), first_words(unknown))
@@ -138,7 +137,6 @@ def _encoded(model: Model, text: str, length: int) -> Encoding | None:
 
 
 def _as_read(encoding: Encoding) -> str:
-    """The text, as far as it was read."""
     return encoding.text[: max(token.end for token in encoding.tokens)] if encoding.cut else encoding.text
 
 

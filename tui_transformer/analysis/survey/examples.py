@@ -77,6 +77,5 @@ KINDS = (np.float64, np.int64, np.int64)
 
 
 def _filled(part: Host, top: int, empty: float) -> Host:
-    """Units × k."""
     missing = top - part.shape[1]
     return np.pad(part, ((0, 0), (0, missing)), constant_values=empty) if missing > 0 else part

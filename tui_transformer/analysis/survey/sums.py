@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from tui_transformer.analysis.survey.exact import Moments
 from tui_transformer.analysis.survey.examples import NONE, Examples
 from tui_transformer.analysis.survey.reading import Place
-from tui_transformer.text.unknown import FIRST
+from tui_transformer.text.known_words import FIRST
 
 Places = tuple[tuple[Place, int], ...]
 """Measures in order, each with its number of units."""
@@ -52,6 +53,12 @@ def first_words(words: Words) -> Words:
     """The first different ones in the order of their places."""
     first = {word: (text, token, word) for text, token, word in sorted(words, reverse=True)}
     return tuple(sorted(first.values())[: FIRST + 1])
+
+
+def _check_stored(archive: zipfile.ZipFile) -> None:
+    """Raise ValueError for what is packed: a small file could hold any number of cells."""
+    if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+        raise ValueError("packed")
 
 
 @dataclass(frozen=True)
@@ -151,6 +158,7 @@ class Sums:
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 # in an archive, of which all that is damaged gets one error
+                _check_stored(file.zip)
                 header = json.loads(file["header"].tobytes())
                 arrays = {name: file[name] for name in ARRAYS}
             places = tuple((Place(*place), int(size)) for place, size in header["places"])

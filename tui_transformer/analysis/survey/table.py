@@ -144,13 +144,11 @@ def _units(sums: Sums) -> Iterator[tuple[int, Place, int]]:
 
 
 def _order(place: Place) -> tuple[str, int, int, int, str]:
-    """Distances are in order of the number that they begin with."""
     name, _, group = place.measure.partition(":")
     number = re.match(r"-?[0-9]+", group)
     return place.part, place.layer, list(MEASURES).index(name), int(number[0]) if number else 0, group
 
 
 def _numbers(place: Place, number: int) -> tuple[int | None, int | None, int | None]:
-    """Layer, head and neuron."""
     layer = None if place.layer == WHOLE else place.layer
     return layer, number if place.unit == HEAD else None, number if place.unit == NEURON else None

@@ -3,8 +3,9 @@
 A dump is what another program computed: npz, safetensors, a folder of npy, raw or text files, a log of printed
 matrices, the JSON of transformers' debugger, the log of llama.cpp's callback. Two traces are compared step by step; two
 models (names, folders or GGUF files of one model, quantized otherwise) by layer, by head and by their answers, too.
-Exit code 0: all that can be compared is the same; 1: a step differs. Token IDs are those of the dump, unless a sentence
-or IDs are given.
+Exit code 0: all numbers of the dump were compared, and are the same; 1: a step differs; 3: what was compared is the
+same, but something with numbers was not compared: it is named, with the reason. Token IDs are those of the dump, unless
+a sentence or IDs are given.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ class Request(Flags):
         Path | None,
         typer.Option("--map", metavar="FILE", help="Lines `name = step` (or JSON): what names of the dump stand for."),
     ] = None
+    matched: Annotated[
+        bool,
+        typer.Option("--matched", help="List what each array was taken for, how, and why others were not compared."),
+    ] = False
     tolerance: Annotated[
         float | None,
         typer.Option(

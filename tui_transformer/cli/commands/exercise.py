@@ -16,7 +16,8 @@ app = App(cls=OnceGroup, rich_markup_mode=None, pretty_exceptions_enable=False, 
 def _exercise(*, context: typer.Context, request: Place) -> None:
     """Learn by writing a transformer step by step: each answer is checked, and what is wrong is explained.
 
-    Without a command, the exercises are listed. Exit code 0: right; 1: wrong.
+    Without a command, the exercises are listed. Exit code 0: right; 1: wrong. `check` runs an answer with all your
+    rights, within limits of time, memory, disk, output and processes.
 
     Example: tui-transformer exercise
     """
@@ -68,7 +69,11 @@ def _open(*, request: Named) -> None:
 @app.command("check")
 @takes_request
 def _check(*, request: Checked) -> None:
-    """Run an answer in a process of its own, compare it, and explain what is wrong with it.
+    """Run an answer in processes of its own, compare it, and explain what is wrong with it.
+
+    An answer runs with all your rights: check only what you would run yourself. What it may take is limited (time,
+    memory, disk, output, processes): of all its processes together where systemd-run makes a cgroup, else of each
+    alone. It gets an empty home and a small environment, and what it leaves running is ended.
 
     Example: tui-transformer exercise check scores
     """

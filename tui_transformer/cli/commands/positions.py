@@ -34,13 +34,17 @@ class Request:
     ] = None
     chart: Annotated[bool, typer.Option("--chart", help="Curves over the positions, or the distances.")] = False
     format: Annotated[
-        Literal["text", "json", "csv", "svg"] | None,
-        typer.Option("--format", help="Text by default; for a file, what its name ends in."),
+        Literal["text", "json", "csv", "dat", "svg"] | None,
+        typer.Option(
+            "--format",
+            help="Text by default; for a file, what its name ends in. dat: a line `position dimension value` a number, "
+            "and a blank line behind each position, as gnuplot's splot draws them.",
+        ),
     ] = None
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write to .txt, .json, .csv, .svg or .npz.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to .txt, .json, .csv, .dat, .svg or .npz.")
     ] = None
     files: Annotated[
         Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Write sin.txt, cos.txt, sin.svg and cos.svg there."),
+        typer.Option("--files", metavar="FOLDER", help="Write sin and cos there, each as .txt, .dat and .svg."),
     ] = None

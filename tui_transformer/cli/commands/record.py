@@ -23,4 +23,12 @@ class Request(Flags):
     size: Annotated[
         str, typer.Option("--size", metavar="COLUMNSxLINES", help="The terminal, from 40x12 to 400x150.")
     ] = "160x45"
-    theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None
+    theme: Annotated[
+        str | None, typer.Option("--theme", metavar="NAME", help="Colours: dark, light, or one of Textual.")
+    ] = None
+
+    def led_through(self) -> str | None:
+        """The model that the tour is of."""
+        from tui_transformer.explorer.state.tours import model_of
+
+        return model_of(self.tour)

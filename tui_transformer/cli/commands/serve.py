@@ -1,11 +1,16 @@
 """Show the explorer in a browser; on this computer alone unless --host says otherwise.
 
+The address that is printed has a token, without which nobody comes in. Visitors open and write files below --files
+only; without it they open none, and an export is a download. They run no code. Of your own files the explorer reads
+those of --model, --vocab and --tour. Your preferences and what you opened lately are not theirs.
+
 Example: tui-transformer serve --model question --port 8000
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,7 +32,21 @@ class Request(Edited):
     visitors: Annotated[
         int, typer.Option("--visitors", min=1, max=1000, help="Sessions at a time: each visitor has a process.")
     ] = 8
+    token: Annotated[
+        bool,
+        typer.Option("--token/--no-token", help="Whether nobody comes in without the secret of the address."),
+    ] = True
+    files: Annotated[
+        Path | None,
+        typer.Option("--files", metavar="FOLDER", help="Visitors open and write files below it; none without it."),
+    ] = None
+    idle: Annotated[
+        float,
+        typer.Option("--idle", metavar="MINUTES", min=0, help="Without a key for so long a session ends; 0 for never."),
+    ] = 30.0
     tour: Annotated[str | None, typer.Option("--tour", metavar="FILE|NAME", help="Every session begins with it.")] = (
         None
     )
-    theme: Annotated[str | None, typer.Option("--theme", metavar="NAME", help="Colours of the explorer.")] = None
+    theme: Annotated[
+        str | None, typer.Option("--theme", metavar="NAME", help="Colours: dark, light, or one of Textual.")
+    ] = None

@@ -28,7 +28,9 @@ class Request(Edited):
             autocompletion=completion.steps,
         ),
     ] = None
-    head: Annotated[int | None, typer.Option("--head", help="Which head, from 0.")] = None
+    head: Annotated[
+        str | None, typer.Option("--head", metavar="N|all", help="Which head, from 0; in text all, below each other.")
+    ] = None
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="ROW,COLUMN", help="The terms that made one cell.")
     ] = None
@@ -41,10 +43,10 @@ class Request(Edited):
     tokens: Tokens = None
     position: Position = None
     format: Annotated[
-        Literal["text", "json", "csv", "svg"] | None,
+        Literal["text", "json", "csv", "dat", "svg"] | None,
         typer.Option("--format", help="Text by default; for a file, what its name ends in."),
     ] = None
     everything: Annotated[bool, typer.Option("--all", help="Everything, however wide.")] = False
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write to .txt, .json, .csv, .svg or .npz.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to .txt, .json, .csv, .dat, .svg or .npz.")
     ] = None

@@ -84,7 +84,6 @@ def _of(trace: Trace, *kinds: type[Op]) -> Iterator[Step]:
 
 
 def _passing_on(step: Step, says: str, of: str = "x") -> Step:
-    """The step as its first input, which is passed on as it is."""
     return replace(step, op=Scale(1.0, f"({says})", of), inputs=step.inputs[:1])
 
 
@@ -125,7 +124,6 @@ def _masked_causally(trace: Trace) -> Iterator[Step]:
 
 
 def _hides(trace: Trace, step: Step) -> bool:
-    """Whether a mask hides anything of this sentence."""
     if isinstance(step.op, Mask) and (step.op.causal or step.op.window is not None):
         return True
     return not bool(trace.givens[step.inputs[3]].all()) if step.inputs[3] in trace.givens else False

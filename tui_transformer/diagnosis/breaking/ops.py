@@ -222,7 +222,6 @@ class OtherPairs(Rotate):
         return super().forward(backend, x[..., order], places)[..., np.argsort(order)]
 
     def _order(self, width: int) -> list[int]:
-        """Even columns, odd ones, and those that are not turned."""
         turned = 2 * self.half
         return [*range(0, turned, 2), *range(1, turned, 2), *range(turned, width)]
 

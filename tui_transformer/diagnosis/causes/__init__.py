@@ -7,6 +7,7 @@ from tui_transformer.diagnosis.causes.cross import read_from_elsewhere
 from tui_transformer.diagnosis.causes.embedding import embedded_wrongly
 from tui_transformer.diagnosis.causes.experts import routed_wrongly
 from tui_transformer.diagnosis.causes.heads import averaged_wrongly, shared_wrongly, split_wrongly
+from tui_transformer.diagnosis.causes.indices import read_by_wrong_indices
 from tui_transformer.diagnosis.causes.loss import shifted_wrongly
 from tui_transformer.diagnosis.causes.mask import masked_wrongly
 from tui_transformer.diagnosis.causes.norm_place import placed_wrongly
@@ -17,7 +18,7 @@ from tui_transformer.diagnosis.causes.residual import added_wrongly, centred
 from tui_transformer.diagnosis.causes.rotary import rotated_wrongly
 from tui_transformer.diagnosis.causes.scale import scaled_wrongly
 from tui_transformer.diagnosis.causes.softmax import normalised_wrongly
-from tui_transformer.diagnosis.causes.weights import biased_wrongly, exchanged, read_wrongly
+from tui_transformer.diagnosis.causes.weights import biased_wrongly, exchanged, one_layer_short, read_wrongly
 
 CAUSES: tuple[Causes, ...] = (
     scaled_wrongly,
@@ -28,12 +29,14 @@ CAUSES: tuple[Causes, ...] = (
     split_wrongly,
     shared_wrongly,
     averaged_wrongly,
+    read_by_wrong_indices,
     read_from_elsewhere,
     rotated_wrongly,
     encoded_wrongly,
     embedded_wrongly,
     normalised_otherwise,
     placed_wrongly,
+    one_layer_short,
     added_wrongly,
     activated_otherwise,
     gated_wrongly,

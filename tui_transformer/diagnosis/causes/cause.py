@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tui_transformer.diagnosis.evaluation import Change, Segment
 from tui_transformer.engine.axis import Axes
-from tui_transformer.engine.backend import Array, Backend, choose_backend
+from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.explanation import Index, Source, Working
 from tui_transformer.engine.ops import Op
 from tui_transformer.engine.ops.base import Gradients
@@ -116,6 +116,12 @@ def groups(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
         if group and names not in seen:
             seen.add(names)
             yield group
+
+
+def transposed(weight: Host) -> Host:
+    """A matrix that lies out × in and is taken for in × out, or the other way round."""
+    turned: Host = weight.T.reshape(weight.shape)
+    return turned
 
 
 def last(name: str) -> str:

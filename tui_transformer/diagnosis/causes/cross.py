@@ -29,7 +29,6 @@ def read_from_elsewhere(segment: Segment) -> Iterator[Cause]:
 
 
 def _from(step: Step, name: str) -> Step:
-    """The same projection of another step."""
     return replace(step, inputs=(name, *step.inputs[1:]))
 
 
@@ -42,7 +41,6 @@ def _unmasked(segment: Segment, group: Sequence[Step]) -> Iterator[Step]:
 
 
 def _earlier(program: Program, memory: str) -> list[str]:
-    """Steps before the encoder's output of its shape, the last one first."""
     before = program.steps[: program.places[memory]]
     axes = program.step(memory).axes
     return [step.name for step in reversed(before) if step.axes == axes][:MOST]

@@ -34,7 +34,6 @@ def dropped(segment: Segment, theirs: Host, known: Host | None) -> str | None:
 
 
 def _share_of_addends(segment: Segment, step: Step, theirs: Host, right: Host, known: Host | None) -> float | None:
-    """The share of zeros in what was added last."""
     nothing = Change({step.name: instead(step, lambda *parts: parts[0])})
     rest = segment.value(nothing)
     return _share(theirs - rest, right - rest, known)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.cause import Cause, around, changing, groups, with_op
+from tui_transformer.diagnosis.causes.cause import CPU, Cause, Function, changing, groups, instead, with_op
 from tui_transformer.diagnosis.evaluation import Segment
+from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import ExpertWeights
 
 AMONG = "when shares are those of a softmax over all experts: make those of the chosen add up to 1"
@@ -28,5 +29,22 @@ def routed_wrongly(segment: Segment) -> Iterator[Cause]:
         for number in (each for each in (count, chosen - 1, chosen + 1) if 0 < each <= count and each != chosen):
             change = changing(with_op(step, replace(op, chosen=number)) for step, op in zip(group, ops, strict=True))
             yield Cause("experts-count", change, f"with {number} experts a token: this model chooses {chosen}")
-        smallest = changing(around(step, lambda logits: (np.negative(logits),)) for step in group)
-        yield Cause("experts-smallest", smallest, "with the smallest logits of the router: choose the largest")
+        for shares in (_of_smallest, _turned_over):
+            smallest = changing(instead(step, shares(op)) for step, op in zip(group, ops, strict=True))
+            yield Cause("experts-smallest", smallest, "with the smallest logits of the router: choose the largest")
+
+
+def _of_smallest(op: ExpertWeights) -> Function:
+    """The shares of those with the smallest logits."""
+
+    def function(logits: Array) -> Array:
+        taken = np.zeros_like(logits)
+        np.put_along_axis(taken, np.argsort(logits, axis=-1)[..., : op.chosen], 1.0, axis=-1)
+        powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return powers * taken / (powers * taken if op.among_chosen else powers).sum(axis=-1, keepdims=True)
+
+    return function
+
+
+def _turned_over(op: ExpertWeights) -> Function:
+    return lambda logits: op.forward(CPU, np.negative(logits))

@@ -120,6 +120,8 @@ def shared_wrongly(segment: Segment) -> Iterator[Cause]:
             f"so head i reads i ÷ {share} (repeat each key head, do not tile them)"
         )
         yield Cause("keys-tiled", changing(around(step, _tiled) for step in group), says)
+        says = f"when every query head reads key head 0: head i reads i ÷ {share}"
+        yield Cause("keys-first", changing(around(step, _first) for step in group), says)
 
 
 def _share(group: Sequence[Step]) -> int:
@@ -130,3 +132,7 @@ def _share(group: Sequence[Step]) -> int:
 def _tiled(first: Array, grouped: Array) -> tuple[Array, Array]:
     """As many key heads as query heads, tiled; the operation then shares none."""
     return first, np.tile(grouped, (1, first.shape[1] // grouped.shape[1], 1, 1))
+
+
+def _first(first: Array, grouped: Array) -> tuple[Array, Array]:
+    return first, np.broadcast_to(grouped[:, :1], grouped.shape)

@@ -13,7 +13,7 @@ from tui_transformer.diagnosis.evaluation import Segment
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Working
-from tui_transformer.engine.loss import NOT_COUNTED, cross_entropy
+from tui_transformer.engine.gradient import NOT_COUNTED, cross_entropy
 from tui_transformer.engine.ops import Op
 from tui_transformer.engine.ops.base import Gradients
 

@@ -28,7 +28,10 @@ class Recipe:
         gamma: The result is multiplied by γ.
         beta: β is added.
         epsilon: In place of the right one.
-        axis: The axis that mean and variance are taken over.
+        axis: The axes that mean and variance are taken over.
+        power: Of the variance that is divided by: ½ is the standard deviation, 0 nothing.
+        added: To γ.
+        summed: The squares are added up, in place of their mean.
         exchanged: γ and β are in each other's place.
     """
 
@@ -38,8 +41,11 @@ class Recipe:
     gamma: bool = True
     beta: bool = True
     epsilon: float | None = None
-    axis: int = -1
+    axis: int | tuple[int, int] = -1
     exchanged: bool = False
+    power: float = 0.5
+    added: float = 0.0
+    summed: bool = False
 
 
 def normalised_otherwise(segment: Segment) -> Iterator[Cause]:
@@ -69,8 +75,25 @@ def normalised_otherwise(segment: Segment) -> Iterator[Cause]:
             yield _cause("norm-kind", group, Recipe(centred=True), says)
         says = "when mean and variance are taken over the tokens: take them over the columns of each token"
         yield _cause("norm-axis", group, Recipe(axis=-2), says)
+        says = "when mean and variance are taken over the whole matrix: take them over the columns of each token"
+        yield _cause("norm-axis", group, Recipe(axis=(-2, -1)), says)
+        yield from _divided_otherwise(group)
         says = "without the norm: normalise here"
         yield Cause("norm-missing", changing(instead(step, _sum(step)) for step in group), says)
+
+
+def _divided_otherwise(group: tuple[Step, ...]) -> Iterator[Cause]:
+    """Divided by the variance, by nothing, by the root of a sum; γ one more or one less."""
+    says = "when divided by the variance: divide by its root, the standard deviation"
+    yield _cause("norm-variance-divided", group, Recipe(power=1.0), says)
+    says = "when only the mean is taken off: divide by the standard deviation too"
+    if isinstance(group[0].op, RmsNorm):
+        says = "without the division: divide by the root of the mean square"
+    yield _cause("norm-division-missing", group, Recipe(power=0.0), says)
+    says = "when divided by the root of the sum of squares: take the root of their mean"
+    yield _cause("norm-sum", group, Recipe(summed=True), says)
+    for by, says in ((1.0, "when multiplied by 1 + γ: multiply by γ"), (-1.0, "when multiplied by w: γ is 1 + w here")):
+        yield _cause("norm-gamma-offset", group, Recipe(added=by), says)
 
 
 def _cause(name: str, group: tuple[Step, ...], recipe: Recipe, says: str) -> Cause:
@@ -86,7 +109,6 @@ def _for(step: Step, recipe: Recipe, name: str) -> Recipe:
 
 
 def _parts(step: Step) -> int:
-    """How many inputs are added up before they are normalised."""
     return step.op.parts if isinstance(step.op, NormOfSum) else 1
 
 
@@ -103,9 +125,10 @@ def _norm(step: Step, recipe: Recipe) -> Function:
         weights = inputs[parts:][:: -1 if recipe.exchanged else 1]
         if recipe.centred:
             x = x - x.mean(axis=recipe.axis, keepdims=True)
-        variance = (x**2).sum(axis=recipe.axis, keepdims=True) / (x.shape[recipe.axis] - recipe.degrees)
-        normal = x / (np.sqrt(variance) + epsilon if recipe.outside else np.sqrt(variance + epsilon))
-        gamma = getattr(step.op, "offset", 0.0) + weights[0] if recipe.gamma and weights else 1.0
+        squares = (x**2).sum(axis=recipe.axis, keepdims=True)
+        variance = squares / ((1 if recipe.summed else x.size // squares.size) - recipe.degrees)
+        normal = x / (np.sqrt(variance) + epsilon if recipe.outside else (variance + epsilon) ** recipe.power)
+        gamma = getattr(step.op, "offset", 0.0) + weights[0] + recipe.added if recipe.gamma and weights else 1.0
         beta = weights[1] if recipe.beta and len(weights) > 1 else 0.0
         return normal * gamma + beta
 

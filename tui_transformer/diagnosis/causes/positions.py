@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.cause import Cause, Function, around, changing, groups, instead, last
+from tui_transformer.diagnosis.causes.cause import CPU, Cause, Function, around, changing, groups, instead, last
 from tui_transformer.diagnosis.evaluation import Segment
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Embed, Sinusoid
@@ -31,6 +31,8 @@ def encoded_wrongly(segment: Segment) -> Iterator[Cause]:
             yield Cause("position-off-by-one", changing(_moved(step, offset) for step in group), says)
         none = changing(instead(step, _nothing(step)) for step in group)
         yield Cause("position-missing", none, "without the positions: add them to the embedding of the tokens")
+        twice = changing(instead(step, _twice(step)) for step in group)
+        yield Cause("position-twice", twice, "when the positions are added twice: add them once")
         if all(isinstance(step.op, Sinusoid) for step in group):
             yield from _sinusoids(group)
     segments = [step for step in segment.steps if last(step.name) == "segments"]
@@ -49,6 +51,10 @@ def _nothing(step: Step) -> Function:
     return lambda places, *_: np.zeros((*places.shape, step.shape[-1]))
 
 
+def _twice(step: Step) -> Function:
+    return lambda *inputs: 2.0 * step.op.forward(CPU, *inputs)
+
+
 def _sinusoids(group: tuple[Step, ...]) -> Iterator[Cause]:
     halves = [replace(step, op=_turned(step.op)) for step in group if isinstance(step.op, Sinusoid)]
     in_halves = isinstance(group[0].op, Sinusoid) and group[0].op.halves
@@ -62,6 +68,8 @@ def _sinusoids(group: tuple[Step, ...]) -> Iterator[Cause]:
         ("position-exponent", _by_column, "when the exponent is 2j/d of column j: columns 2i and 2i + 1 share 2i/d"),
         ("position-exponent", _by_half, "when the exponent is i/d: it is 2i/d"),
         ("position-exponent", _own_column, "when the exponent is j/d of column j: columns 2i and 2i + 1 share 2i/d"),
+        ("position-exponent", _whole, "when 2i/d is divided without a remainder, to 0: divide floating-point numbers"),
+        ("position-exponent", _turned_over, "when positions are multiplied by 10000^(2i/d): divide by it"),
         ("position-swapped", _cosine_first, "when cosine is in even columns: sine is in even ones, cosine in odd ones"),
     ):
         yield Cause(name, changing(instead(step, _encoding(step, function)) for step in group), words)
@@ -103,6 +111,15 @@ def _own_column(column: Array, width: int) -> tuple[Array, Array]:
 
 def _by_half(column: Array, width: int) -> tuple[Array, Array]:
     return (column // 2) / width, column % 2 == 0
+
+
+def _whole(column: Array, width: int) -> tuple[Array, Array]:
+    del width
+    return np.zeros(column.shape), column % 2 == 0
+
+
+def _turned_over(column: Array, width: int) -> tuple[Array, Array]:
+    return -2 * (column // 2) / width, column % 2 == 0
 
 
 def _cosine_first(column: Array, width: int) -> tuple[Array, Array]:

@@ -32,6 +32,20 @@ def scaled_wrongly(segment: Segment) -> Iterator[Cause]:
             yield _cause("scale-d_k", group, root / width, says)
             says = f"when multiplied by √d_k: divide by {right} instead"
             yield _cause("scale-multiplied", group, root * math.sqrt(width), says)
+            whole = math.isqrt(width)
+            if whole**2 != width:
+                says = f"when divided by the whole number {whole}: divide by {right} = {math.sqrt(width):.6g}"
+                yield _cause("scale-integer", group, root / whole, says)
+        yield from _by_other_sizes(group, root, width)
+
+
+def _by_other_sizes(group: Sequence[Step], root: float, width: int) -> Iterator[Cause]:
+    """Divided by the root of the number of heads or of tokens."""
+    heads, _, keys = group[0].shape
+    for letter, size in (("h", heads), ("n", keys)):
+        if size not in (1, width):
+            says = f"when divided by √{letter} = √{size}: divide by √d_k = √{width}"
+            yield _cause("scale-size", group, root / math.sqrt(size), says)
 
 
 def _cause(name: str, group: Sequence[Step], factor: float, says: str) -> Cause:

@@ -7,21 +7,32 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
-from tui_transformer.diagnosis.causes.cause import MOST_ALONE, Cause, around, changing, groups, instead, kind, last
+from tui_transformer.diagnosis.causes.cause import (
+    MOST_ALONE,
+    Cause,
+    around,
+    changing,
+    groups,
+    instead,
+    kind,
+    last,
+    transposed,
+)
 from tui_transformer.diagnosis.evaluation import Change, Segment
-from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Linear, Project, Unembed
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.ops import LayerNorm, Linear, Project, RmsNorm, Unembed
+from tui_transformer.engine.program import Program, Step
 
 MATRIX, BIAS = 1, 2
 """Places among the inputs of a linear step."""
+
+NORMS = (LayerNorm, RmsNorm)
 
 
 def read_wrongly(segment: Segment) -> Iterator[Cause]:
     """Every matrix of a segment transposed, one kind of them, one alone."""
     steps = _linear(segment)
     for group in groups(steps):
-        change = Change(weights={step.inputs[MATRIX]: _transposed for step in group})
+        change = Change(weights={step.inputs[MATRIX]: transposed for step in group})
         says = f"when {_named(group, 'weight')} transposed: multiply x by the weight as in × out (x Wᵀ where out × in)"
         yield Cause("weight-transposed", change, says)
 
@@ -52,6 +63,7 @@ def exchanged(segment: Segment) -> Iterator[Cause]:
                 yield Cause("weight-exchanged", changing([step]), says)
 
     yield from _both_ways(segment)
+    yield from _norms(segment)
     yield from _of_another_layer(segment)
     yield from _left_out(segment)
 
@@ -68,6 +80,20 @@ def _both_ways(segment: Segment) -> Iterator[Cause]:
         yield Cause("weight-exchanged", changing(steps), says)
 
 
+def _norms(segment: Segment) -> Iterator[Cause]:
+    """Norms with the weights of the other norm of their layer."""
+    of = {step.name: step for step in segment.program.steps if isinstance(step.op, NORMS)}
+    for group in groups([step for step in segment.steps if step.name in of]):
+        steps = []
+        for step in group:
+            others = [each for each in of.values() if each.layer == step.layer and each.name != step.name]
+            if len(others) == 1 and len(others[0].inputs) == len(step.inputs):
+                steps.append(replace(step, inputs=(step.inputs[0], *others[0].inputs[1:])))
+        if steps:
+            says = "with the weights of the other norm of the layer: every norm has its own"
+            yield Cause("weight-exchanged", changing(steps), says)
+
+
 def _of_another_layer(segment: Segment) -> Iterator[Cause]:
     """The weights of the first layer in all of them."""
     weights = segment.program.weights
@@ -78,8 +104,23 @@ def _of_another_layer(segment: Segment) -> Iterator[Cause]:
         yield Cause("layer-repeated", changing(s for s in changed if s not in segment.steps), says)
 
 
+def one_layer_short(segment: Segment) -> Iterator[Cause]:
+    """What is after the layers reads the last but one."""
+    program, changed = segment.program, []
+    for step in segment.steps:
+        inputs = tuple(name if kind(step.name) != step.name else _layer_before(program, name) for name in step.inputs)
+        changed += [replace(step, inputs=inputs)] if inputs != step.inputs else []
+    if changed:
+        yield Cause("layer-missing", changing(changed), "without the last layer: let the loop run one further")
+
+
+def _layer_before(program: Program, name: str) -> str:
+    at = re.fullmatch(r"(\w+)\.(\d+)\.(.+)", name)
+    earlier = f"{at[1]}.{int(at[2]) - 1}.{at[3]}" if at else name
+    return earlier if earlier in program.by_name else name
+
+
 def _first_layer(name: str) -> str:
-    """The weight of the same name in layer 0."""
     return re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name)
 
 
@@ -95,12 +136,6 @@ def _left_out(segment: Segment) -> Iterator[Cause]:
 def _linear(segment: Segment) -> list[Step]:
     kinds = (Linear, Project)
     return [step for step in segment.steps if isinstance(step.op, kinds) and not isinstance(step.op, Unembed)]
-
-
-def _transposed(weight: Host) -> Host:
-    """A matrix that lies out × in and is taken for in × out, or the other way round."""
-    turned: Host = weight.T.reshape(weight.shape)
-    return turned
 
 
 def _named(group: tuple[Step, ...], part: str) -> str:

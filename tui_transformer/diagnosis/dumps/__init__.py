@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from tui_transformer.diagnosis.dumps.debugger import read_debugger
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values
-from tui_transformer.diagnosis.dumps.folder import is_dump_folder, read_folder
+from tui_transformer.diagnosis.dumps.folder import RAW, is_dump_folder, read_folder, read_raw
 from tui_transformer.diagnosis.dumps.llama_cpp import callback_log, is_callback_log
-from tui_transformer.diagnosis.dumps.log import log_of, read_text
+from tui_transformer.diagnosis.dumps.log import log_of, text_lines
 from tui_transformer.diagnosis.dumps.npz import npy_tensor, read_npz
 from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, is_folder
 from tui_transformer.text.files import shown_path
+
+BEGIN = 2_000
+"""Lines of a text in which the log of a callback is looked for."""
 
 PICKLED = frozenset({".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib"})
 
@@ -28,15 +32,26 @@ def open_dump(path: Path) -> Dump:
     if is_folder(path):
         return read_folder(path)
     check_regular(path)
-    if path.suffix in PICKLED:
+    if path.suffix in PICKLED and not (path.suffix in RAW and not _is_pickled(path)):
         raise InputError(_conversion(path))
     return READERS.get(path.suffix.lower(), _read_text)(path)
 
 
 def _read_text(path: Path) -> Dump:
     """A text: the log of a callback, or matrices under headings."""
-    text = read_text(path)
-    return callback_log(path, text) if is_callback_log(text) else log_of(path, text)
+    if is_callback_log(line.text for line in islice(text_lines(path), BEGIN)):
+        return callback_log(path, (line.text for line in text_lines(path)))
+    return log_of(path, text_lines(path))
+
+
+def _is_pickled(path: Path) -> bool:
+    """Whether a file begins as pickle or PyTorch write it, and not with a number."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4)
+    except OSError:
+        return False
+    return begin[:2] == b"PK" or (begin[:1] == b"\x80" and begin[1:2] <= b"\x05" and begin[2:3] in b"}](ctX\x8a\x95")
 
 
 def _read_npy(path: Path) -> Dump:
@@ -60,6 +75,7 @@ READERS: Mapping[str, Callable[[Path], Dump]] = {
     ".npy": _read_npy,
     ".safetensors": read_safetensors,
     ".json": read_debugger,
+    **dict.fromkeys(RAW, read_raw),
 }
 """By the ending of the file; anything else is a text."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, held
-from tui_transformer.diagnosis.dumps.numbers import NUMBER
+from tui_transformer.diagnosis.dumps.numbers import ELIDED, NUMBER
 from tui_transformer.diagnosis.dumps.precision import printed_precision
 from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
 from tui_transformer.errors import InputError
@@ -34,19 +34,19 @@ def read_debugger(path: Path) -> Dump:
     """
     tree = _tree(path)
     tensors: dict[str, Tensor] = {}
-    cut = 0
+    cut: dict[str, str] = {}
     for name, node in _nodes(tree):
         tensor = _tensor(path, name, node)
-        cut += tensor is None
-        if tensor is not None:
+        if tensor is None:
+            cut[name] = ELIDED
+        else:
             tensors.setdefault(name, tensor)
     if not tensors:
         raise InputError(
             f"{shown_path(path)}: shows only the corners of its arrays: write them whole, with "
             "model_addition_debugger_context(model, debug_path=…, do_prune_layers=False, use_repr=False)"
         )
-    notes = (f"{cut} arrays show only their corners and are left out",) if cut else ()
-    return Dump(path, tensors, notes)
+    return Dump(path, tensors, refused=cut)
 
 
 def _tree(path: Path) -> dict[str, Any]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values, bfloat16
-from tui_transformer.diagnosis.dumps.log import read_text
+from tui_transformer.diagnosis.dumps.log import matrix_of
 from tui_transformer.diagnosis.dumps.npz import npy_tensor
-from tui_transformer.diagnosis.dumps.numbers import printed, row, with_precision
+from tui_transformer.diagnosis.dumps.numbers import Printed, with_precision
 from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, WHOLE, Precision
 from tui_transformer.engine.axis import Shape
 from tui_transformer.errors import InputError
-from tui_transformer.files import read_json
+from tui_transformer.files import is_file, read_json
 from tui_transformer.text.files import shown_path
 
 RAW: Mapping[str, tuple[str, Precision]] = {
@@ -48,12 +48,25 @@ def read_folder(path: Path) -> Dump:
     for file in files:
         if file.suffix in RAW:
             tensors[file.stem] = _raw(file, shapes, fastest_first=reversed_ones)
-    tensors |= _texts([file for file in files if file.suffix in TEXT and not file.name.startswith(".")])
+    texts = {file.stem: matrix_of(file) for file in files if file.suffix in TEXT and not file.name.startswith(".")}
+    tensors |= with_precision({name: each for name, each in texts.items() if isinstance(each, Printed)})
+    refused = {name: each for name, each in texts.items() if isinstance(each, str)}
     if not tensors:
         raise InputError(
             f"{shown_path(path)}: no array is in this folder: name.npy, name.f32 or name.txt, a file a step"
         )
-    return Dump(path, tensors)
+    return Dump(path, tensors, refused=refused)
+
+
+def read_raw(path: Path) -> Dump:
+    """One file of bare numbers, with its shape where a JSON file beside it says it.
+
+    Raises:
+        InputError: Its bytes are no whole numbers of its type, or not of that shape.
+    """
+    beside = [file for file in (path.with_name("shapes.json"), path.with_suffix(".json")) if is_file(file)]
+    shapes, reversed_ones = _shapes(beside)
+    return Dump(path, {path.stem: _raw(path, shapes, fastest_first=reversed_ones)})
 
 
 def is_dump_folder(path: Path) -> bool:
@@ -68,7 +81,6 @@ def is_dump_folder(path: Path) -> bool:
 
 
 def _in_order(file: Path) -> list[Any]:
-    """By name, numbers in it as numbers."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", file.name)]
 
 
@@ -90,7 +102,6 @@ def _shapes(files: list[Path]) -> tuple[dict[str, Shape], bool]:
 
 
 def _bare(name: str) -> str:
-    """A name without the ending of a raw file."""
     return name.rpartition(".")[0] if any(name.endswith(ending) for ending in RAW) else name
 
 
@@ -110,15 +121,5 @@ def _raw(file: Path, shapes: Mapping[str, Shape], *, fastest_first: bool) -> Ten
             raise InputError(f"{shown_path(file)}: was cut or written to while it was read: write it again") from error
         return Values(bfloat16(numbers) if precision is BFLOAT16 else numbers, precision)
 
-    return Tensor(file.stem, shape, read, fastest_first=fastest_first and file.stem in shapes)
-
-
-def _texts(files: Sequence[Path]) -> dict[str, Tensor]:
-    """Files of numbers; a line with its name may stand above them."""
-    tensors = {}
-    for file in files:
-        rows = [words for line in read_text(file).splitlines() if (words := row(line)) is not None]
-        matrix = printed(rows)
-        if matrix is not None:
-            tensors[file.stem] = matrix
-    return with_precision(tensors)
+    known = file.stem in shapes
+    return Tensor(file.stem, shape, read, fastest_first=fastest_first and known, shapeless=not known)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-
-import numpy as np
+from typing import IO, TypeVar
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values, of_numbers
-from tui_transformer.diagnosis.dumps.npz_reader import VALUE, TraceFile, open_trace
-from tui_transformer.engine.backend import Host
+from tui_transformer.diagnosis.dumps.npz_reader import (
+    VALUE,
+    Header,
+    TraceFile,
+    header_of,
+    numbers,
+    open_trace,
+    readable_as,
+)
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
-from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
+
+Wanted = TypeVar("Wanted")
 
 
 def read_npz(path: Path) -> Dump:
@@ -27,16 +35,11 @@ def read_npz(path: Path) -> Dump:
 
 def _tensor(file: TraceFile, entry: str) -> Tensor:
     name = entry.removeprefix(VALUE)
-    return Tensor(name, file.shape(name) if _numbers(file, name) else (), lambda: of_numbers(file.read(name)))
-
-
-def _numbers(file: TraceFile, name: str) -> bool:
-    """Whether an entry holds numbers: a text beside them is left alone."""
     try:
-        file.shape(name)
-    except InputError:
-        return False
-    return True
+        shape, holds_numbers = file.shape(name), True
+    except InputError:  # a text beside arrays is left alone
+        shape, holds_numbers = (), False
+    return Tensor(name, shape, lambda: of_numbers(file.read(name)), numbers=holds_numbers)
 
 
 def npy_tensor(path: Path) -> Tensor:
@@ -45,10 +48,10 @@ def npy_tensor(path: Path) -> Tensor:
     Raises:
         InputError: It is damaged, or holds no numbers.
     """
-    shape = _npy(path, mapped=True).shape
+    shape = _npy(path, lambda _, header: header.shape)
 
     def read() -> Values:
-        array = _npy(path)
+        array = _npy(path, lambda file, header: numbers(file, header, shown_path(path)))
         if array.shape != shape:
             raise InputError(f"{shown_path(path)}: was written to while it was read: write it again")
         return of_numbers(array)
@@ -56,14 +59,7 @@ def npy_tensor(path: Path) -> Tensor:
     return Tensor(path.stem, shape, read)
 
 
-def _npy(path: Path, *, mapped: bool = False) -> Host:
-    """The numbers of an NPY file; mapped, they are not to be touched, as the file may be cut meanwhile."""
+def _npy(path: Path, use: Callable[[IO[bytes], Header], Wanted]) -> Wanted:
     check_regular(path)
-    try:
-        array: Host = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except Exception as error:  # a damaged header raises whatever it likes
-        reason = visible((str(error) or type(error).__name__).splitlines()[0])[:120]
-        raise InputError(f"{shown_path(path)}: not a whole NPY file ({reason}): write it again") from error
-    if array.dtype.kind not in "biuf" and array.dtype != np.dtype("V2"):
-        raise InputError(f"{shown_path(path)}: holds {visible(str(array.dtype))}, not numbers: nothing is unpickled")
-    return array
+    with readable_as("NPY", shown_path(path)), path.open("rb") as file:
+        return use(file, header_of(file, path.stat().st_size, shown_path(path)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,29 +48,77 @@ def stored_precision(dtype: np.dtype[Any]) -> Precision:
     return _BY_TYPE.get(dtype.str[1:], WHOLE)
 
 
-def printed_precision(words: Collection[str], digits: int = 0) -> Precision:
+@dataclass(slots=True)
+class Digits:
+    """The digits of printed numbers.
+
+    Attributes:
+        decimals: How many there are behind the point, of every number.
+        powers: Some number has an exponent.
+        count: How many numbers were looked at.
+        most: The most digits that a number has.
+        fractions: How many numbers have a point.
+        most_of_fractions: The most digits that one of those has.
+        scale: What the numbers were multiplied by after they were read.
+    """
+
+    decimals: set[int] = field(default_factory=set)
+    powers: bool = False
+    count: int = 0
+    most: int = 0
+    fractions: int = 0
+    most_of_fractions: int = 0
+    scale: float = 1.0
+
+    def add(self, words: Iterable[str]) -> None:
+        """Look at more numbers; what is infinite or none has no digits."""
+        for word in words:
+            if not (word[-1:].isdigit() or word.endswith(".")):
+                continue
+            mantissa, power, _ = word.lower().lstrip("+-").partition("e")
+            whole, point, decimals = mantissa.partition(".")
+            self.count += 1
+            self.powers |= bool(power)
+            self.decimals.add(len(decimals))
+            digits = len((whole + decimals).lstrip("0"))
+            self.most = max(self.most, digits)
+            if point:
+                self.fractions += 1
+                self.most_of_fractions = max(self.most_of_fractions, digits)
+
+    @property
+    def significant(self) -> int:
+        """The most digits; at least the six of `cout`, where there are few numbers."""
+        return self.most if self.count > FEW else max(self.most, USUAL)
+
+
+def significant_of_fractions(every: Iterable[Digits]) -> int:
+    """The digits that one program prints, from its numbers with a point."""
+    looked = list(every)
+    most = max((each.most_of_fractions for each in looked), default=0)
+    return most if sum(each.fractions for each in looked) > FEW else max(most, USUAL)
+
+
+def precision_of(digits: Digits, most: int = 0) -> Precision:
     """The precision of printed numbers, from the digits that they have.
 
     As many decimals in all (`%.4f`): half a unit of the last. Else (`cout`, `%g`) as many digits as the longest has,
-    since these leave out zeros at the end; `digits` where other numbers of the same program have more.
+    since these leave out zeros at the end; `most` where other numbers of the same program have more.
     """
-    finite = [word.lower().lstrip("+-") for word in words if word[-1:].isdigit() or word.endswith(".")]
-    decimals = {len(word.partition(".")[2]) for word in finite}
-    powers = any("e" in word for word in finite)
-    if decimals <= {0} and not powers:
+    if digits.decimals <= {0} and not digits.powers and digits.scale == 1:
         return WHOLE
-    if len(decimals) == 1 and not powers and len(finite) > 1:
-        places = decimals.pop()
-        return Precision(f"{places} decimals", FLOAT32_UNIT, 0.5 * 10.0**-places)
-    digits = max(digits, significant(finite), 1)
-    return Precision(f"{digits} digits", max(FLOAT32_UNIT, 0.5 * 10.0 ** (1 - digits)))
+    if len(digits.decimals) == 1 and not digits.powers and digits.count > 1:
+        (places,) = digits.decimals
+        return Precision(f"{places} decimals", FLOAT32_UNIT, 0.5 * 10.0**-places * digits.scale)
+    most = max(most, digits.significant, 1)
+    return Precision(f"{most} digits", max(FLOAT32_UNIT, 0.5 * 10.0 ** (1 - most)))
 
 
-def significant(words: Collection[str]) -> int:
-    """The most digits that a printed number has; at least the six of `cout`, where there are few numbers."""
-    mantissas = (word.lower().lstrip("+-").partition("e")[0] for word in words)
-    most = max((len(mantissa.replace(".", "").lstrip("0")) for mantissa in mantissas), default=0)
-    return most if len(words) > FEW else max(most, USUAL)
+def printed_precision(words: Collection[str]) -> Precision:
+    """The precision of numbers that are printed as these words."""
+    digits = Digits()
+    digits.add(words)
+    return precision_of(digits)
 
 
 USUAL = 6

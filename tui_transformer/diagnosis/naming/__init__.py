@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from tui_transformer.diagnosis.naming.canonical import canonical
 from tui_transformer.diagnosis.naming.ggml import ggml
@@ -12,7 +13,7 @@ from tui_transformer.diagnosis.naming.modules import modules
 from tui_transformer.diagnosis.naming.name import Convention, Table, Target, present, spelled
 from tui_transformer.diagnosis.naming.outputs import outputs
 from tui_transformer.diagnosis.naming.transformer_lens import transformer_lens
-from tui_transformer.diagnosis.naming.words import Headings, plain, words
+from tui_transformer.diagnosis.naming.words import Headings, numbers_in, plain, words
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
@@ -37,6 +38,22 @@ DEEPEST = 6
 LARGEST_MAP = 1 << 22
 
 
+class Spoken(Protocol):
+    """A heading, with the layer and the head that it says."""
+
+    @property
+    def layer(self) -> str:
+        """The layer; "" where none is said."""
+
+    @property
+    def head(self) -> str:
+        """The head."""
+
+    @property
+    def path(self) -> str:
+        """All of it, where it is the path of a module."""
+
+
 @dataclass(frozen=True, eq=False)
 class Names:
     """Finds what a name of a dump stands for."""
@@ -44,16 +61,48 @@ class Names:
     tables: tuple[Table, ...]
     own: Mapping[str, Target]
 
-    def find(self, name: str) -> tuple[Target, ...]:
-        """The targets of a name; none where nobody calls a step so."""
+    def find(self, name: str, *, spoken: bool = False) -> tuple[Target, ...]:
+        """The targets of a name; none where nobody calls a step so.
+
+        Args:
+            name: As it is in the dump.
+            spoken: It is a heading in words, in which layers may be counted from 1.
+        """
         if name in self.own:
             return (self.own[name],)
         parts = spelled(name).split(".")
         own = _joined(parts, _without_ends(parts))
         whole = tuple(table for table in self.tables if not isinstance(table, Headings))
-        spoken = tuple(table for table in self.tables if isinstance(table, Headings))
-        exact = _meant(whole, own) or _meant(spoken, [*own, plain(name)])
-        return exact or _meant(whole, _without_beginnings(parts))
+        if spoken and any(self.first):
+            whole = ()
+        exact = _meant(whole, own) or _meant(self._headings, [*own, plain(name)])
+        return exact or (() if spoken and " " in name else _meant(whole, _without_beginnings(parts)))
+
+    @property
+    def _headings(self) -> tuple[Headings, ...]:
+        return tuple(table for table in self.tables if isinstance(table, Headings))
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """The numbers of the first layer and of the first head in headings."""
+        return next((table.first for table in self._headings), (0, 0))
+
+    def counted_from(self, layer: int, head: int) -> Names:
+        """The same names where headings count layers and heads from other numbers."""
+        counted = (
+            replace(table, first=(layer, head)) if isinstance(table, Headings) else table for table in self.tables
+        )
+        return replace(self, tables=tuple(counted))
+
+    def numbers(self, name: str, heading: Spoken | None = None) -> tuple[int | None, int | None]:
+        """The layer and the head that a name says in words, as it counts them."""
+        if heading is not None and (not heading.path or not self.find(heading.path)):
+            return (int(heading.layer) if heading.layer else None, int(heading.head) if heading.head else None)
+        if name in self.own or _meant(
+            [table for table in self.tables if not isinstance(table, Headings)], [spelled(name)]
+        ):
+            return None, None
+        return numbers_in(spelled(name)) if self._headings else (None, None)
 
 
 def _meant(tables: Sequence[Table], keys: Sequence[str]) -> tuple[Target, ...]:
@@ -71,7 +120,6 @@ def _joined(*names: Sequence[str]) -> list[str]:
 
 
 def _without_ends(parts: Sequence[str]) -> Sequence[str]:
-    """A name without words behind it that change nothing."""
     while len(parts) > 1 and parts[-1] in BEHIND:
         parts = parts[:-1]
     return parts

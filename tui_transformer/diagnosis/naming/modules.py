@@ -100,13 +100,11 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
 
 
 def _last_bias(model: Model, program: Program) -> Host | None:
-    """The bias of the logits, which some models add after the module."""
     name = "output.logits.bias"
     return np.array(model.weights.get(name, program.shape(name))) if name in program.weights else None
 
 
 def _scale(program: Program, step: str) -> float:
-    """The factor of the rows of an embedding after they leave its module."""
     op = program.by_name[step].op
     return op.scale if isinstance(op, Embed) else 1.0
 
@@ -202,7 +200,6 @@ def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, 
 
 
 def _sublayers(program: Program, layer: str) -> list[str]:
-    """The sublayers of a layer, in order."""
     return list(dict.fromkeys(step.sublayer for step in program.steps if step.layer == layer))
 
 

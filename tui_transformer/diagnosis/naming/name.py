@@ -44,13 +44,25 @@ class Table(Protocol):
         """The step that a name stands for; None where nobody calls one so."""
 
 
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+WORD = re.compile(r"[a-z]+|\d+")
+
 Convention = Callable[[Model, Program], Table]
 
 
 def spelled(name: str) -> str:
     """A name in lower case, its words and numbers between points: `h.0.attn.c_attn` is `h.0.attn.c.attn`."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", ".", name)
-    return ".".join(re.findall(r"[a-z]+|\d+", words.lower()))
+    return ".".join(words_of(name))
+
+
+def words_of(name: str) -> list[str]:
+    """The words and numbers of a name, in lower case."""
+    return WORD.findall(name if name.islower() else HUMP.sub(".", name).lower())
+
+
+def phrases(text: str) -> frozenset[str]:
+    """Phrases between commas, in as many lines as they need."""
+    return frozenset(" ".join(each.split()) for each in text.split(","))
 
 
 def table(targets: Iterable[tuple[str, Target]]) -> dict[str, tuple[Target, ...]]:

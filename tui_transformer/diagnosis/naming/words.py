@@ -16,7 +16,6 @@ Table = Mapping[str, tuple[str, ...]]
 
 
 def _each(phrases: str, *steps: str) -> dict[str, tuple[str, ...]]:
-    """The same steps for phrases between commas."""
     return dict.fromkeys((phrase.strip() for phrase in phrases.split(",")), steps)
 
 
@@ -119,6 +118,10 @@ END: Table = {
 }
 """Headings → steps of the end; a matrix of an attention that is called the same has another shape."""
 
+POSITIONS = frozenset({"positional", "position", "positions", "pos", "pe"})
+ADDED = frozenset({"with", "plus", "added", "adding", "add", "after", "sum", "combined", "and"})
+"""Words beside those of positions that say that they were added."""
+
 LAYER_NUMBER = re.compile(
     r"\b(?:(?:encoder|decoder|enc|dec|transformer)\.)?(?:layers?|blocks?|l|h|enc|dec|encoder|decoder)\.(\d+)\b"
 )
@@ -133,6 +136,7 @@ OF_HIDDEN = frozenset({"ffn", "ffwd", "ff", "mlp", "feedforward", "feed", "forwa
 OF_PROJECTIONS = frozenset({"proj", "projection", "projected", "linear", "w", "x", "matrix"})
 """Words beside q, k and v that say nothing more."""
 
+SIZES = re.compile(r"[(\[{]?\s*\d+\s*[x×,]\s*\d+\s*[)\]}]?")
 SILENT = frozenset({"matrix", "of", "the", "for", "in", "after", "shape", "self", "step", "result", "final", "by"})
 """Words of a heading that say nothing."""
 
@@ -145,10 +149,13 @@ class Headings:
 
     program: Program
     stacks: Sequence[Stack]
+    first: tuple[int, int] = (0, 0)
+    """The numbers of the first layer and of the first head."""
 
     def get(self, key: str, /) -> tuple[Target, ...] | None:
         """The step of a heading in the spelling of `spelled`."""
-        layer, head = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
+        layer, said = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
+        head = int(said[1]) - self.first[1] if said else None
         behind = _words(key[layer.end() :] if layer else "")
         around = _words(LAYER_NUMBER.sub("", key, count=1))
         stack = self._stack(_words(key))
@@ -156,7 +163,9 @@ class Headings:
             return None
         if between := BETWEEN.fullmatch(key):
             return self._between(stack, int(between[1]))
-        number = int(layer[1]) if layer else None
+        number = int(layer[1]) - self.first[0] if layer else None
+        if number is not None and number < 0:
+            return None
         for words in (around, behind) if behind else (around,):
             bare = [word for word in words if word not in ("encoder", "decoder")]
             whole = number is None and len(bare) < len(words) and bare in (["output"], ["out"], [])
@@ -164,13 +173,16 @@ class Headings:
                 steps = present(self.program, f"{stack.name}.norm", stack.exit)
             else:
                 steps = self._steps(stack, number, bare or words)
-            if steps:
-                headed = head is not None and len(self.program.by_name[steps[0]].axes) == 3
-                return (Target(steps, head=int(head[1]) if head and headed else None),)
+            kept = steps if head is None else tuple(step for step in steps if self._has(step, head))
+            if kept:
+                return (Target(kept, head=head),)
         return None
 
+    def _has(self, step: str, head: int) -> bool:
+        axes = self.program.by_name[step].axes
+        return len(axes) != 3 or 0 <= head < axes[0].size
+
     def _stack(self, words: Sequence[str]) -> Stack | None:
-        """The stack that the heading names, else the first."""
         return next((stack for stack in self.stacks if stack.name in words), next(iter(self.stacks), None))
 
     def _steps(self, stack: Stack, number: int | None, words: Sequence[str]) -> Names:
@@ -203,7 +215,8 @@ class Headings:
             yield from (f"{layer}{step}" for step in self._of_layer(stack, spoken, numbered=number is not None))
             if number is None:
                 phrase = " ".join(spoken)
-                yield from (f"{stack.embedding}embedding.{step}" for step in OUTSIDE.get(phrase, ()))
+                outside = OUTSIDE.get(phrase) or (("output",) if _with_positions(spoken) else ())
+                yield from (f"{stack.embedding}embedding.{step}" for step in outside)
                 yield from END.get(phrase, ())
                 yield from (f"{stack.name}.norm" for _ in range(phrase in LAST_NORM))
 
@@ -220,15 +233,14 @@ class Headings:
         if len(feed) < len(rest):
             named = FEED_FORWARD.get(" ".join(feed), ()) if feed else ("output",)
             gated = GATED.get(" ".join(feed), ()) if "gate" in self._parts(stack) else ()
-            norm = ("norm",) if feed in (["norm"], ["layer", "norm"], ["layernorm"], ["ln"]) else ()
-            yield from (f"feed_forward.{step}" for step in (*gated, *named, *norm))
+            yield from (f"feed_forward.{step}" for step in (*gated, *named, *_of_sublayer(feed)))
             return
         if phrase not in OF_FEED_FORWARD:
             yield from (f"feed_forward.{step}" for step in FEED_FORWARD.get(phrase, ()))
         for spoken in (attention if len(attention) < len(rest) else [], rest):
             yield from (f"{sublayer}.{step}" for step in _of_attention(spoken))
-        if attention in (["norm"], ["layer", "norm"], ["layernorm"], ["ln"]) and len(attention) < len(rest):
-            yield f"{sublayer}.norm"
+        if len(attention) < len(rest):
+            yield from (f"{sublayer}.{step}" for step in _of_sublayer(attention))
         if rest and not attention:
             yield from (f"{sublayer}.{step}" for step in ("weights", "output", "context", "concat"))
 
@@ -240,7 +252,6 @@ class Headings:
                 yield f"{self._sublayers[stack.name][int(place)]}.{part}"
 
     def _parts(self, stack: Stack) -> set[str]:
-        """The steps of the feed-forward of the first layer, without its name."""
         inside = f"{stack.name}.0.feed_forward."
         return {name.removeprefix(inside) for name in self.program.by_name if name.startswith(inside)}
 
@@ -252,6 +263,15 @@ class Headings:
             inside = (step.sublayer for step in self.program.steps if step.layer == f"{stack.name}.0")
             by_stack[stack.name] = list(dict.fromkeys(each.rpartition(".")[2] for each in inside))
         return by_stack
+
+
+def _with_positions(words: Sequence[str]) -> bool:
+    return bool(POSITIONS & set(words)) and bool(ADDED & set(words))
+
+
+def _of_sublayer(words: Sequence[str]) -> tuple[str, ...]:
+    step = next(iter(NORM.get(" ".join(words), ())), "")
+    return (step.partition(".")[2],) if step.startswith("0.") else ()
 
 
 def _of_attention(words: Sequence[str]) -> tuple[str, ...]:
@@ -275,6 +295,12 @@ def words(model: Model, program: Program) -> Headings:
     return Headings(program, stacks(program))
 
 
+def numbers_in(key: str) -> tuple[int | None, int | None]:
+    """The layer and the head that a name in the spelling of `spelled` says."""
+    layer, head = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
+    return int(layer[1]) if layer else None, int(head[1]) if head else None
+
+
 def plain(name: str) -> str:
     """A heading without sizes in it, as "3x4"."""
-    return spelled(re.sub(r"[(\[{]?\s*\d+\s*[x×,]\s*\d+\s*[)\]}]?", " ", name))
+    return spelled(SIZES.sub(" ", name) if "x" in name or "×" in name or "," in name else name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of, whole
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Floats, Index, Item, Operand, Source, Sum, Value, Working
+from tui_transformer.engine.explanation import Index, Item, Operand, Source, Sum, Value, Working
 
 Gradients = tuple[Array | None, ...]
 RESULT = -1
@@ -31,6 +31,9 @@ class Op(ABC):
             others may be gone by then, and are None. By default it reads everything.
         chain: The gradient of every input (the last stands for all that follow), in the paper's letters; ∂y is the
             gradient of the result.
+        definition: The formula, where it is the same for every instance.
+        whole_rows: A row of the result is made from whole rows: a part of one cannot be had alone.
+        cost: Floating-point operations a cell, each elementwise function counted as one.
     """
 
     overwrites: ClassVar[bool] = False
@@ -40,15 +43,18 @@ class Op(ABC):
     sparse: ClassVar[bool] = False
     undone_from: ClassVar[tuple[int, ...] | None] = None
     chain: ClassVar[tuple[str, ...]] = ()
+    definition: ClassVar[str] = ""
+    whole_rows: ClassVar[bool] = False
+    cost: ClassVar[int] = 1
 
     @property
-    @abstractmethod
     def formula(self) -> str:
         """How the result is computed, in the paper's letters."""
+        return self.definition
 
-    @abstractmethod
     def axes(self, *inputs: Axes) -> Axes:
-        """The axes of the result."""
+        """The axes of the result: those of the first input, unless an op says otherwise."""
+        return inputs[0]
 
     @abstractmethod
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
@@ -59,11 +65,11 @@ class Op(ABC):
         """The gradient of every input (None where there is none), from the gradient of the output."""
 
     @abstractmethod
-    def explain(self, index: Index, *sources: Source) -> Working:
+    def explain(self, index: Index, *inputs: Source) -> Working:
         """The terms that made one cell."""
 
     def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
         """The terms of one cell of the gradient of input `toward`; None where the op does not write them out.
 
@@ -72,7 +78,7 @@ class Op(ABC):
             toward: Which input.
             gradient: The gradient of the result.
             output: The result.
-            sources: The inputs.
+            inputs: What the op reads.
         """
         return None
 
@@ -82,7 +88,7 @@ class Op(ABC):
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """The cells that have to be computed together to get those of `region`."""
-        return region
+        return (*region[:-1], range(shape[-1])) if self.whole_rows else region
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """For each input, the cells that `region` (already widened) is computed from."""
@@ -99,36 +105,13 @@ class Op(ABC):
         return 1.0
 
     def flops(self, *inputs: Axes) -> int:
-        """Floating-point operations of one forward pass of one sentence, counting each elementwise function as one."""
-        return math.prod(shape_of(self.axes(*inputs)))
-
-
-def whole_rows(region: Region, shape: Shape) -> Region:
-    """The region with its last axis complete, for ops that mix a whole row."""
-    return (*region[:-1], range(shape[-1]))
+        """Floating-point operations of one forward pass of one sentence."""
+        return self.cost * math.prod(shape_of(self.axes(*inputs)))
 
 
 def flat(array: Array) -> Array:
     """The array as rows × its last axis: one matrix product serves the whole batch."""
     return array.reshape(-1, array.shape[-1])
-
-
-def times(backend: Backend, x: Array, weight: Array) -> Array:
-    """The product x W, … × b: one of two matrices for the whole batch; of a single row without more ado."""
-    if x.size == x.shape[-1]:
-        return backend.xp.matmul(x, weight)
-    rows = flat(x)
-    result = backend.xp.matmul(rows, weight, out=backend.empty((rows.shape[0], weight.shape[1]), x.dtype))
-    return result.reshape(*x.shape[:-1], weight.shape[1])
-
-
-def plus_bias(total: Sum, column: int, biases: Sequence[Source]) -> Working:
-    """A sum and, where there is one, the bias of its column."""
-    items: list[Item] = [total]
-    for bias in biases:
-        cell = bias.operand(column)
-        items.append(Value("+ b", cell.value, cell))
-    return Working(tuple(items), sum(item.total if isinstance(item, Sum) else item.value for item in items))
 
 
 def passed_on(
@@ -146,6 +129,32 @@ def single(total: Sum) -> Working:
     return Working((total,), total.total)
 
 
-def along_column(gradient: Factor, normal: Floats) -> Sum:
-    """Σ ∂y x̂ over the rows: the gradient of a norm's γ."""
-    return Sum("Σ ∂y x̂ over the rows", (gradient,), gradient.values * normal, "∂y x̂")
+# Blocks: they stay in the processor's cache while several passes go over them
+
+Work = Callable[..., None]
+"""Takes the same rows of every array and writes its result into one of them; rows do not depend on each other."""
+
+
+def by_rows(backend: Backend, work: Work, *arrays: Array) -> None:
+    """Do work on all rows of these arrays: at once on a GPU and where they are one block, else block by block.
+
+    Args:
+        backend: Where the arrays are.
+        work: What to do with some of the rows: … × columns.
+        arrays: All of one shape, … × columns; those that are written to are contiguous.
+    """
+    if backend.device != "cpu" or arrays[0].size <= backend.block:
+        work(*arrays)
+        return
+    rows = [flat(array) for array in arrays]
+    height = max(1, backend.block // rows[0].shape[1])
+    for start in range(0, len(rows[0]), height):
+        work(*(array[start : start + height] for array in rows))
+
+
+def by_cells(backend: Backend, work: Work, *arrays: Array) -> None:
+    """As `by_rows`, where no cell depends on another."""
+    if backend.device != "cpu" or arrays[0].size <= backend.block:
+        work(*arrays)
+        return
+    by_rows(backend, work, *(array.reshape(-1, 1) for array in arrays))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,29 +17,24 @@ Shares = Callable[[Any, Array, Array], Array]
 """The share of every row, B × n × 1 or × d, of the array module, x (B × n × d) and what is visible (B × n, floats)."""
 
 
-def _first(xp: Any, x: Array, visible: Array) -> Array:
-    del x
+def _first(xp: Any, _: Array, visible: Array) -> Array:
     return (xp.arange(visible.shape[1]) == 0).astype(visible.dtype)[None, :, None] + xp.zeros_like(visible)[..., None]
 
 
-def _last(xp: Any, x: Array, visible: Array) -> Array:
-    del x
+def _last(xp: Any, _: Array, visible: Array) -> Array:
     last = visible.shape[1] - 1 - xp.argmax(visible[:, ::-1], axis=1)
     return (xp.arange(visible.shape[1])[None] == last[:, None]).astype(visible.dtype)[..., None]
 
 
-def _mean(xp: Any, x: Array, visible: Array) -> Array:
-    del x
+def _mean(xp: Any, _: Array, visible: Array) -> Array:
     return (visible / xp.maximum(visible.sum(axis=1, keepdims=True), 1.0))[..., None]
 
 
-def _mean_sqrt(xp: Any, x: Array, visible: Array) -> Array:
-    del x
+def _mean_sqrt(xp: Any, _: Array, visible: Array) -> Array:
     return (visible / xp.sqrt(xp.maximum(visible.sum(axis=1, keepdims=True), 1.0)))[..., None]
 
 
-def _weighted(xp: Any, x: Array, visible: Array) -> Array:
-    del x
+def _weighted(xp: Any, _: Array, visible: Array) -> Array:
     weighted = visible * xp.arange(1, visible.shape[1] + 1).astype(visible.dtype)[None]
     return (weighted / xp.maximum(weighted.sum(axis=1, keepdims=True), 1.0))[..., None]
 
@@ -80,20 +75,17 @@ class Pool(Op):
         how: A key of `SHARES`.
     """
 
-    chain: ClassVar[tuple[str, ...]] = ("∂y · share",)
+    chain = ("∂y · share",)
     how: str = "mean"
 
     @property
     def formula(self) -> str:
-        """The shares written out."""
         return FORMULAS[self.how]
 
     def axes(self, *inputs: Axes) -> Axes:
-        """One row's."""
         return (inputs[0][-1],)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """The rows times their shares, added."""
         return (inputs[0] * self._shares(backend.xp, *inputs)).sum(axis=1)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
@@ -104,33 +96,28 @@ class Pool(Op):
         return SHARES[self.how](xp, x, visible.astype(x.dtype))
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        """The columns of every row."""
         rows = range(inputs[0][0])
         return (rows, region[0]), (rows,)
 
-    def explain(self, index: Index, *sources: Source) -> Working:
-        """Every token's value times its share."""
+    def explain(self, index: Index, *inputs: Source) -> Working:
         (column,) = index
-        cells, shares = sources[0].factor(None, column), self._column(column, *sources)
-        seen = sources[1].factor(None)
+        cells, shares = inputs[0].factor(None, column), self._column(column, *inputs)
+        seen = inputs[1].factor(None)
         return single(Sum("Σ share · x", (cells, seen), cells.values * shares, "share · x"))
 
     def _column(self, column: int, x: Source, visible: Source) -> Any:
-        """The shares of one column."""
         rows = x.factor(None, column).values[None, :, None]
         shares = self._shares(np, rows, visible.read((range(visible.shape[0]),))[None])
         return shares[0, :, 0]
 
     def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *sources: Source
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
-        """The gradient of the column times the token's share."""
         if toward:
             return None
         row, column = index
-        share = float(self._column(column, *sources)[row])
+        share = float(self._column(column, *inputs)[row])
         return passed_on(gradient.operand(column), share, "· share", f"token {row}")
 
     def flops(self, *inputs: Axes) -> int:
-        """A product and a sum a cell of x."""
         return 2 * inputs[0][0].size * super().flops(*inputs)

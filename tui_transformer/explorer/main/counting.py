@@ -40,11 +40,11 @@ class Counting:
     """
 
     def __init__(
-        self, explored: Exploration, panes: Panes, show: Callable[[], None], tell: Callable[[str], None]
+        self, explored: Exploration, panes: Panes, focus: Callable[[str], None], tell: Callable[[str], None]
     ) -> None:
-        """No digit was typed; `show` shows the position again, `tell` says which count would be taken, "" for none."""
+        """No digit was typed; `focus` gives a pane the keys, `tell` says which count would be taken, "" for none."""
         self.moment = MOMENT
-        self._explored, self._panes, self._show, self._tell = explored, panes, show, tell
+        self._explored, self._panes, self._focus, self._tell = explored, panes, focus, tell
         self._digits, self._since = "", 0.0
         self._view: ViewState | None = None
         self._timer: Timer | None = None
@@ -68,14 +68,12 @@ class Counting:
         return True
 
     def _digit(self, digit: str, now: float) -> None:
+        """Say the count, until the moment is over."""
         if not self._digits:
             self._view = self._explored.view
-        if self._digits or digit != "0":
-            self._digits, self._since = (self._digits + digit)[-3:], now
-            self._wait()
-
-    def _wait(self) -> None:
-        """Say the count, until the moment is over."""
+            if digit == "0":
+                return
+        self._digits, self._since = (self._digits + digit)[-3:], now
         self._tell(self._digits)
         if self._timer is not None:
             self._timer.stop()
@@ -93,10 +91,7 @@ class Counting:
         if before is None or (before.active, before.whole, before.zoom) == (now.active, now.whole, now.zoom):
             return
         self._explored.change_view(whole=before.whole, zoom=before.zoom)
-        if (before.whole, before.zoom) != (now.whole, now.zoom):
-            self._panes.fit(self._panes.screen.size)
-            self._show()
-        self._panes.focus(before.active)
+        self._focus(before.active)
 
 
 def _type(app: App[object], key: str, character: str | None, times: int) -> None:

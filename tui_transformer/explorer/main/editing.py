@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.history import Way
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.written_edits import written
+from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.views.step_view import index_of
 
 HINT = "STEP[2:4] *= 0.5, = 0, = mean or += 4*'one text' - 4*'another'; {undo} takes it back"
@@ -31,38 +33,30 @@ class Editing:
     """Asks for changes and makes them."""
 
     def __init__(self, explored: Exploration, presenter: Presenter, port: Port) -> None:
-        """Change what a presenter shows."""
         self._explored, self._presenter, self._port = explored, presenter, port
 
-    def undo(self) -> None:
-        """Take the last change back."""
-        if self._explored.history.undo():
-            self._presenter.show_session()
-        else:
-            self._port.say("there is nothing to undo")
+    def turn_back(self, way: Way) -> None:
+        """Take the last change back, or make it again."""
+        if not self._port.turn_back(way):
+            self._port.say(f"there is nothing to {way}")
 
-    def redo(self) -> None:
-        """Make the change again."""
-        if self._explored.history.redo():
-            self._presenter.show_session()
-        else:
-            self._port.say("there is nothing to redo")
-
-    def turn_around(self) -> bool:
-        """Walk backwards from the loss or the metric, or forwards; False where targets have to be set first."""
+    def turn_around(self) -> None:
+        """Walk backwards from the loss or the metric, or forwards; targets are asked for where none were set."""
         session = self._explored.session
         if session.backward:
             self._port.change(session.with_overlay(NOTHING))
         elif (session.targets is None and session.scalar is None) or not session.has_loss:
-            return False
+            TOOLS["targets"](self._port)
         else:
             self._port.change(session.with_overlay(GRADIENT))
-        return True
+
+    def ask(self, what: Literal["sentence", "target", "cell"]) -> None:
+        """Ask for another sentence, another target of a decoder, or the value of the cell under the cursor."""
+        {"sentence": self._sentence, "target": self._target, "cell": self._number}[what]()
 
     # The text
 
-    def sentence(self) -> None:
-        """Ask for another sentence."""
+    def _sentence(self) -> None:
         session = self._explored.session
         if not session.model.config.vocab_size:
             self._port.say(self._port.hint("this model reads no sentence: edit Q, K and V with {cell.edit}"))
@@ -70,8 +64,7 @@ class Editing:
         title = "Source sentence" if session.model.has_decoder else "Sentence"
         self._ask_text(title, session.text or session.encoding.text, session.with_text)
 
-    def target(self) -> None:
-        """Ask for another target of a decoder beside an encoder."""
+    def _target(self) -> None:
         session = self._explored.session
         if session.decoder_encoding is None:
             self._port.say("this model reads one sentence")
@@ -111,38 +104,35 @@ class Editing:
 
     # A number
 
-    def cell(self) -> None:
+    def _number(self) -> None:
         """Ask for the value of the cell under the cursor, or for an edit of any step or weight."""
-        session, here = self._explored.session, self._cell()
+        explored, step, trace = self._explored, self._explored.step, self._explored.session.trace
+        here: tuple[str, Index] | None = None
+        title, value, hint = "Edit", "", HINT
+        if step is not None and not step.view.integer and step.view.name not in trace.program.givens:
+            name = step.view.name
+            index = index_of(trace.program.axes(name), step.place)
+            here, title = (name, index), f"Set {name}[{', '.join(map(str, index))}]"
+            value = repr(float(trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
+            hint = f"a number, += 0.5 or *= 2 of this cell; {HINT}"
         asked: list[Callable[[], None]] = []
 
         def check(text: str) -> None:
-            asked[:] = [self._by_notation(text, here) if "=" in text else self._by_hand(text, here)]
+            if "=" in text:
+                asked[:] = [self._by_notation(text, here)]
+            elif here is None:
+                raise InputError("there is no number here: name a step or a weight")
+            else:
+                number = read_number(text, explored.session.model.backend.dtype)
+                changed = explored.session.with_edits(Edit(*here, number))
+                asked[:] = [lambda: self._port.change(changed)]
 
         def finish(text: str | None) -> None:
             if text is not None:
                 asked[0]()
 
-        title = "Edit" if here is None else f"Set {here[0]}[{', '.join(map(str, here[1]))}]"
-        hint = self._port.hint(f"a number, += 0.5 or *= 2 of this cell; {HINT}" if here is not None else HINT)
-        value = _stored(session, here)
-        prompt = PromptScreen(title, value=value, hint=hint, check=check, lately=recent("edits"), replaces=True)
-        self._port.open(prompt, finish)
-
-    def _cell(self) -> tuple[str, Index] | None:
-        """The step and the cell under the cursor, where there is a number that can be edited."""
-        scene, program = self._explored.scene, self._explored.session.trace.program
-        if scene is None or scene.view.integer or scene.view.name in program.givens:
-            return None
-        return scene.view.name, index_of(program.axes(scene.view.name), scene.place)
-
-    def _by_hand(self, text: str, here: tuple[str, Index] | None) -> Callable[[], None]:
-        """A number in the cell under the cursor."""
-        session = self._explored.session
-        if here is None:
-            raise InputError("there is no number here: name a step or a weight")
-        changed = session.with_edits(Edit(*here, read_number(text, session.model.backend.dtype)))
-        return lambda: self._port.change(changed)
+        hint, lately = self._port.hint(hint), recent("edits")
+        self._port.open(PromptScreen(title, value=value, hint=hint, check=check, lately=lately, replaces=True), finish)
 
     def _by_notation(self, text: str, here: tuple[str, Index] | None) -> Callable[[], None]:
         """An edit as `--edit` takes it; texts whose means are asked for are read by the worker."""
@@ -172,14 +162,6 @@ class Editing:
                 make(given)
 
         return do
-
-
-def _stored(session: Session, here: tuple[str, Index] | None) -> str:
-    """Value of a cell, as Python writes it."""
-    if here is None:
-        return ""
-    name, index = here
-    return repr(float(session.trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
 
 
 def read_number(text: str, dtype: np.dtype[Any]) -> float:

@@ -7,6 +7,8 @@ from typing import Any
 
 from tui_transformer.engine.pool import trim
 from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.main.step_scene import StepScene
+from tui_transformer.explorer.main.store import Store
 from tui_transformer.explorer.state.cache import let_go
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
@@ -26,7 +28,8 @@ class Exploration:
         position: The stop and the cell.
         view: How one looks at them.
         trail: The positions that terms were followed from.
-        scene: What the matrix and cell panes show of the position; None for words, and until it is there.
+        scene: What is on the screen; None before anything is.
+        store: What was worked out of the sessions that are near.
         near_bytes: Bytes of the traces of other sessions that are kept.
     """
 
@@ -35,6 +38,7 @@ class Exploration:
     view: ViewState = field(default_factory=ViewState)
     trail: list[Position] = field(default_factory=list)
     scene: Scene | None = None
+    store: Store = field(default_factory=Store)
     near_bytes: int = NEAR_BYTES
 
     @classmethod
@@ -47,6 +51,14 @@ class Exploration:
     def session(self) -> Session:
         """The session that is explored."""
         return self.history.current
+
+    @property
+    def step(self) -> StepScene | None:
+        """The matrix and the cell on the screen; None for words, and where the screen has not followed yet."""
+        scene = self.scene
+        if scene is None or scene.session is not self.session or scene.position.stop != self.position.stop:
+            return None
+        return scene.step
 
     def change_view(self, **changes: Any) -> None:
         """Replace parts of the view state."""
@@ -61,29 +73,24 @@ class Exploration:
     def stay(self) -> None:
         """Keep the positions that the session has; where it has not this one, go to the first stop.
 
-        What was worked out of sessions many changes away, or takes much memory, is let go, and so are weights that no
-        nearer one has.
+        What was worked out of sessions many changes away, or takes more memory than is kept, is let go, and so are
+        weights that no nearer one has.
         """
         if not self.has(self.position.stop):
             self.position = Position(self.session.stops[0])
         self.trail = [position for position in self.trail if self.has(position.stop)]
-        self.scene = None
-        near = self._near()
-        kept = set(map(id, near))
-        far = [each for each in self.history.all if id(each) not in kept]
-        let_go((each.cache for each in far), (each.cache for each in near))
-        held = {id(each.model.weights) for each in near}
-        for each in far:
-            if id(each.model.weights) not in held:
-                each.model.weights.let_go()
-        trim()
-
-    def _near(self) -> list[Session]:
-        """The session, and those a few changes away, as far as what was worked out of them is no more than is kept."""
         near, held = [self.session], 0
         for each in self.history.near:
             held += each.cache.held_bytes
             if held > self.near_bytes:
                 break
             near.append(each)
-        return near
+        self.store.keep(near)
+        kept = set(map(id, near))
+        far = [each for each in self.history.all if id(each) not in kept]
+        let_go((each.cache for each in far), (each.cache for each in near))
+        weights = {id(each.model.weights) for each in near}
+        for each in far:
+            if id(each.model.weights) not in weights:
+                each.model.weights.let_go()
+        trim()

@@ -1,18 +1,31 @@
-"""Taking values out: to a file, or to the clipboard."""
+"""Taking out what is shown: values to a file or the clipboard, the place to a lecture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
-from tui_transformer.errors import InputError
+from textual.screen import Screen
+
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes.cell_lines import number
+from tui_transformer.explorer.main.panes.texts import step_words, stop_title
+from tui_transformer.explorer.main.tour import Tour
+from tui_transformer.explorer.shell.outlet import path_of
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.files import expanded
+from tui_transformer.explorer.state.kept_edits import as_written
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.files import is_there
+from tui_transformer.guide.lecture import check_name as check_lecture_name
+from tui_transformer.guide.lecture import read_lecture, with_stop
+from tui_transformer.guide.texts import Stop
 from tui_transformer.views.charts import Chart
+
+LECTURE = "lecture.toml"
+"""Where the first bookmark goes, unless another name is given."""
 
 EXPORTED_AT_ONCE = 200_000
 """Cells of a view that are written before the next key; more are written in the background."""
@@ -24,39 +37,39 @@ ROW_LIMIT = 100_000
 class Export:
     """Writes and copies what is shown."""
 
-    def __init__(
-        self, explored: Exploration, port: Port, copy: Callable[[str], None], chart: Callable[[], Chart | None]
-    ) -> None:
-        """Take out what is shown; `copy` puts a text into the clipboard, and `chart` is what is drawn as one."""
-        self._explored, self._port, self._clip, self._chart = explored, port, copy, chart
+    def __init__(self, explored: Exploration, port: Port, tour: Tour, screen: Screen[Any]) -> None:
+        self._explored, self._port, self._tour, self._screen = explored, port, tour, screen
+        self._lecture = LECTURE
 
     def to_file(self) -> None:
         """Ask for a name, and write what is drawn: the chart, where that has the keys."""
-        if self._explored.view.active == "chart" and (chart := self._chart()) is not None:
-            self._chart_to_file(chart)
+        drawn = self._explored.scene
+        if drawn is not None and drawn.arrangement.active == "chart" and drawn.chart is not None:
+            self._chart_to_file(drawn.chart)
             return
-        scene = self._explored.scene
+        scene = self._explored.step
         if scene is None:
             self._port.say("this stop is words: go to a step to export its numbers")
             return
         from tui_transformer.report.export import SUFFIXES, export
 
-        view = scene.drawn
+        view, what = scene.drawn, ""
+        if scene.alone is not None:
+            beside = "difference." if scene.shown == "difference" else "beside."
+            what = "gradient." if self._explored.session.backward else beside
         head = f".head{view.head}" if view.heads > 1 else ""
         large = view.rows.size * view.columns.size > EXPORTED_AT_ONCE
 
-        def written(name: str) -> None:
-            self._port.say(f"written: {name}")
-
         def finish(name: str | None) -> None:
+            port = self._port
             if name is not None and large:
-                self._port.ask("export", AT_ONCE + 1, lambda _: export(view, check_name(name)), lambda _: written(name))
+                port.ask("export", AT_ONCE + 1, lambda _: export(view, check_name(name)), lambda _: port.written(name))
             elif name is not None:
-                written(name)
+                port.written(name)
 
         prompt = PromptScreen(
             "Export to",
-            value=f"{self._what()}{view.name}{head}.csv",
+            value=f"{what}{view.name}{head}.csv",
             hint=f"the name decides the format: {', '.join(SUFFIXES)}",
             check=check_name if large else lambda name: export(view, check_name(name)),
             replaces=True,
@@ -64,11 +77,7 @@ class Export:
         self._port.open(prompt, finish)
 
     def _chart_to_file(self, chart: Chart) -> None:
-        from tui_transformer.explorer.widgets.chart_text import CHART_SUFFIXES, export_chart
-
-        def written(name: str | None) -> None:
-            if name is not None:
-                self._port.say(f"written: {name}")
+        from tui_transformer.explorer.widgets.chart_drawing import CHART_SUFFIXES, export_chart
 
         prompt = PromptScreen(
             "Export the chart to",
@@ -77,35 +86,49 @@ class Export:
             check=lambda name: export_chart(chart, path_of(name)),
             replaces=True,
         )
-        self._port.open(prompt, written)
+        self._port.open(prompt, lambda name: self._port.written(name) if name is not None else None)
 
-    def _what(self) -> str:
-        """Part of the name of a file for a matrix that is drawn alone in place of a step's values; "" for its own."""
-        scene = self._explored.scene
-        if scene is None or scene.alone is None:
-            return ""
-        if self._explored.session.backward:
-            return "gradient."
-        return "difference." if scene.shown == "difference" else "beside."
-
-    def copy_cell(self) -> None:
-        """Copy the value of the cell."""
-        scene = self._explored.scene
-        if scene is not None and scene.working is not None:
-            self._copy(repr(scene.working.stored), f"copied {number(scene.working.stored)}")
-
-    def copy_row(self) -> None:
-        """Copy the row, separated by tabs."""
-        scene = self._explored.scene
+    def copy(self, what: Literal["cell", "row"]) -> None:
+        """Copy the value of the cell, or the row, separated by tabs, to the clipboard."""
+        scene = self._explored.step
         if scene is None:
             return
-        width = min(scene.drawn.columns.size, ROW_LIMIT)
-        values = scene.drawn.window(range(scene.place.row, scene.place.row + 1), range(width))[0]
-        self._copy("\t".join(map(repr, values.tolist())), f"copied {width:,} numbers")
-
-    def _copy(self, text: str, message: str) -> None:
-        self._clip(text)
+        if what == "row":
+            width = min(scene.drawn.columns.size, ROW_LIMIT)
+            values = scene.drawn.window(range(scene.place.row, scene.place.row + 1), range(width))[0]
+            text, message = "\t".join(map(repr, values.tolist())), f"copied {width:,} numbers"
+        elif scene.working is not None:
+            text, message = repr(scene.working.stored), f"copied {number(scene.working.stored)}"
+        else:
+            return
+        self._screen.app.copy_to_clipboard(text)
         self._port.say(message)
+
+    def bookmark(self) -> None:
+        """Ask for a lecture and a line of notes, and append the place; the lecture that goes on is suggested."""
+        prompt = PromptScreen(
+            "Bookmark this place in",
+            value=str(self._tour.file or self._lecture),
+            hint="a lecture, to which it is appended: --tour FILE opens with it",
+            check=_check_lecture,
+            replaces=True,
+        )
+        self._port.open(prompt, self._ask_notes)
+
+    def _ask_notes(self, name: str | None) -> None:
+        if name is None:
+            return
+        session, position = self._explored.session, self._explored.position
+
+        def write(notes: str | None) -> None:
+            if notes is not None:
+                count = with_stop(path_of(name), stop_at(session, position, notes.strip()))
+                self._lecture = name
+                lost = kept(session).count(None)
+                left_out = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
+                self._port.written(name, f"stop {count} of {name}: {stop_title(session, position.stop)}{left_out}")
+
+        self._port.open(PromptScreen("Notes for who gives the lecture", hint="a line, or nothing"), write)
 
 
 def check_name(name: str) -> Path:
@@ -117,8 +140,33 @@ def check_name(name: str) -> Path:
     return path
 
 
-def path_of(name: str) -> Path:
-    """The path that a person writes, with ~ for their folder; InputError for an empty one."""
-    if not name.strip():
-        raise InputError("give the file a name")
-    return expanded(name.strip())
+def _check_lecture(name: str) -> None:
+    """Raise InputError where a file is no lecture."""
+    path = path_of(name)
+    check_lecture_name(path)
+    if is_there(path):
+        read_lecture(path)
+
+
+def stop_at(session: Session, position: Position, notes: str = "") -> Stop:
+    """The stop of a lecture that leads to a position."""
+    title, place = stop_title(session, position.stop), position.place
+    return Stop(
+        name=title,
+        title=title,
+        text=step_words(session, position.stop).what or title,
+        step=position.stop,
+        head=place.head,
+        row=place.row,
+        column=place.column,
+        sentence=session.text or None,
+        target=session.decoder_text or None,
+        edits=tuple(text for text in kept(session) if text is not None),
+        breaks=session.breaks,
+        notes=notes,
+    )
+
+
+def kept(session: Session) -> list[str | None]:
+    """The edits of a session as they are written; None for those that cannot be."""
+    return [as_written(change, session.base.program) for change in session.edits]

@@ -1,34 +1,38 @@
-"""Moving: from stop to stop, from head to head, along terms and back."""
+"""Moving, and how one looks: from stop to stop, head to head and pane to pane, along terms and back."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from tui_transformer.engine.explanation import Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.layout import Panes
-from tui_transformer.explorer.main.panes.text import WORDS
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.main.whole.moving import neighbour_box, reader, standing
+from tui_transformer.explorer.main.room import room_for_whole
+from tui_transformer.explorer.main.whole.scene import neighbour_box, reader, standing
+from tui_transformer.explorer.main.words import TEMPERATURES, WORDS
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.state.going import destination, names
 from tui_transformer.explorer.state.heads import head_at, query_head
+from tui_transformer.explorer.state.overlay import next_shown
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import VOCABULARY
+from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.report.comparison import TOLERANCE
 from tui_transformer.views.step_view import Place, place_of
 
 
 class Navigation:
-    """Where to go from where one is."""
+    """Where to go from where one is, and how to look at it."""
 
-    def __init__(self, explored: Exploration, panes: Panes, presenter: Presenter, port: MainPort) -> None:
-        """Move in what a presenter shows."""
-        self._explored, self._panes, self._presenter, self._port = explored, panes, presenter, port
+    def __init__(self, explored: Exploration, presenter: Presenter, port: MainPort) -> None:
+        self._explored, self._panes, self._presenter, self._port = explored, presenter.panes, presenter, port
         self._query_head = 0
+
+    # To another step
 
     def go_to_stop(self, stop: str) -> None:
         """Go to a stop at the same cell; where one came from is of no use there."""
@@ -50,30 +54,6 @@ class Navigation:
         if following is not None:
             self.go_to_stop(following)
 
-    def turn_head(self, direction: int) -> None:
-        """Go to the next or previous head."""
-        scene = self._explored.scene
-        if scene is not None and scene.view.heads:
-            self.go_to_head((self._explored.position.place.head + direction) % scene.view.heads)
-
-    def go_to_head(self, head: int) -> None:
-        """Go to another head of the same step, at the same cell."""
-        position = self._explored.position
-        self._port.go(replace(position, place=replace(position.place, head=head)))
-
-    def go_to_token(self, which: int, place: int) -> None:
-        """Make a token of a sentence the current row, or the current column where the columns are its tokens."""
-        name = list(self._explored.session.sequences)[which]
-        scene, position = self._explored.scene, self._explored.position
-        column = scene is not None and scene.view.rows.sequence != name and scene.view.columns.sequence == name
-        changed = {"column": place} if column else {"row": place}
-        self._port.go(replace(position, place=replace(position.place, **changed)))
-
-    def turn_token(self, by: int) -> None:
-        """Go to another row, so many tokens on."""
-        place = self._explored.position.place
-        self._port.go(replace(self._explored.position, place=replace(place, row=max(place.row + by, 0))))
-
     def ask_where(self) -> None:
         """Ask for a step, a layer or a number, and go there."""
         session, stop = self._explored.session, self._explored.position.stop
@@ -92,9 +72,10 @@ class Navigation:
 
     def go_to_box(self, across: int, down: int) -> None:
         """Go to the box beside the current one in the whole."""
-        position = standing(self._explored.session, self._explored.position)
-        program, placed = self._explored.session.trace.program, self._presenter.whole.placed
-        self.go_to_stop(neighbour_box(program, placed, position.stop, across, down))
+        scene, session = self._explored.scene, self._explored.session
+        bands = scene.whole.bands if scene is not None and scene.whole is not None else ()
+        here = standing(session, self._explored.position).stop
+        self.go_to_stop(neighbour_box(session.trace.program, [each for each, _ in bands], here, across, down))
 
     def go_into(self, stop: str, head: int | None, row: int | None) -> None:
         """Go to a step, and to the head and row of it that are given."""
@@ -104,6 +85,31 @@ class Navigation:
         chosen = Place(head, place.row if row is None else row, place.column)
         self._explored.trail.clear()
         self._port.go(Position(stop, chosen))
+
+    # To another cell of the step
+
+    def go_to_cell(self, **place: int) -> None:
+        """Go to the head, row or column that is given."""
+        position = self._explored.position
+        self._port.go(replace(position, place=replace(position.place, **place)))
+
+    def turn_head(self, direction: int) -> None:
+        """Go to the next or previous head."""
+        scene = self._explored.step
+        if scene is not None and scene.view.heads:
+            self.go_to_cell(head=(self._explored.position.place.head + direction) % scene.view.heads)
+
+    def go_to_token(self, which: int, place: int) -> None:
+        """Make a token of a sentence the current row, or the current column where the columns are its tokens."""
+        name, scene = list(self._explored.session.sequences)[which], self._explored.step
+        column = scene is not None and scene.view.rows.sequence != name and scene.view.columns.sequence == name
+        self.go_to_cell(**{"column" if column else "row": place})
+
+    def turn_token(self, by: int) -> None:
+        """Go to another row, so many tokens on."""
+        self.go_to_cell(row=max(self._explored.position.place.row + by, 0))
+
+    # Along a term, and back
 
     def follow_operand(self, operand: Operand) -> None:
         """Go to the cell that a term was read from: of the value, or of the gradient where that is the operand."""
@@ -144,26 +150,87 @@ class Navigation:
             axes = session.trace.program.axes(comparison.first)
             self._port.follow(Position(comparison.first, place_of(axes, index) if index else Place()))
 
-    def back(self) -> None:
-        """Go back where a term was followed from; else to the matrix."""
-        if self._explored.trail:
-            self._port.go(self._explored.trail.pop())
-        else:
-            self._panes.focus("matrix")
-
-    def return_to_shown(self) -> None:
-        """Go back to what is still on the screen, when a computation was ended."""
-        explored = self._explored
-        if explored.scene is not None:
-            explored.position = Position(explored.scene.view.name, explored.scene.place)
-        elif explored.position.stop not in (VOCABULARY, *WORDS):
-            explored.position = Position(explored.session.stops[0])
-        self._presenter.show_position()
-
     def follow_vocabulary(self) -> None:
-        """Go to the vocabulary, where the model has one."""
-        if self._explored.session.model.vocabulary is None:
+        """Go to the vocabulary, where the model has one; from there, open another one."""
+        if self._explored.position.stop == VOCABULARY:
+            TOOLS["vocabulary"](self._port)
+        elif self._explored.session.model.vocabulary is None:
             self._port.say("this model has no vocabulary")
         else:
             self._port.follow(self._explored.position.at(VOCABULARY))
-            self._panes.focus("matrix")
+            self._presenter.focus("matrix")
+
+    def back(self) -> None:
+        """End a computation or a zoom; else go back where a term was followed from; else to the matrix."""
+        if self._presenter.stop():
+            return
+        if self._explored.view.zoom is not None:
+            self.zoom()
+        elif self._explored.trail:
+            self._port.go(self._explored.trail.pop())
+        else:
+            self._presenter.focus("matrix")
+
+    # To another pane
+
+    def go_to_pane(self, name: str) -> None:
+        """Go to a pane; the whole gives way to one that has no room beside it."""
+        if self._panes.whole and name not in self._panes.arrangement.names:
+            self._explored.change_view(whole=False)
+        self._presenter.focus(name)
+
+    def turn_pane(self, direction: int) -> None:
+        """Go to the next or previous pane."""
+        names = self._panes.arrangement.names
+        self._presenter.focus(names[(names.index(self._panes.arrangement.active) + direction) % len(names)])
+
+    def zoom(self) -> None:
+        """Give the pane that has the keys the whole terminal, or all panes their places again."""
+        self.look(zoom=self._panes.arrangement.active if self._explored.view.zoom is None else None)
+
+    def turn_whole(self) -> None:
+        """Show the whole above the step, or the lists of steps and heads instead."""
+        if not room_for_whole(self._panes.screen.size, self._panes.told):
+            self._port.say("beside the card there is no room for the whole: leave the tour first")
+            return
+        self._explored.change_view(whole=not self._panes.whole)
+        self._presenter.focus("matrix" if self._panes.whole else "whole")
+
+    # At the same cell in another way
+
+    def look(self, **changes: Any) -> None:
+        """Change how one looks at it."""
+        self._explored.change_view(**changes)
+        self._presenter.show()
+
+    def next_shown(self) -> None:
+        """Draw the values and what is beside them; then one of them alone, or the difference."""
+        kind = self._explored.session.overlay.kind
+        if kind == "nothing":
+            self._port.say(self._port.hint("there is nothing beside: {backward} shows gradients, {compare} compares"))
+        else:
+            self.look(wanted=next_shown(kind, self._panes.shown, wide=self._panes.arrangement.is_wide))
+
+    def next_chart(self) -> None:
+        """Draw the next chart of those that fit the step."""
+        self.look(chart=self._explored.view.chart + 1)
+
+    def share_scale(self) -> None:
+        """Use one scale for all layers, or one a step."""
+        shared = not self._explored.view.shared_scale
+        self._port.say("one scale for this step in all layers" if shared else "a scale for each step")
+        self.look(shared_scale=shared)
+
+    def hide(self, which: str) -> None:
+        """Leave special tokens, or the first, out of attention weights; the rest of a row sums to 1 again."""
+        hidden = self._explored.view.hidden.turned(which)
+        self._port.say(hidden.text or "no token is hidden")
+        self.look(hidden=hidden)
+
+    def warm(self, steps: int) -> None:
+        """List the most likely words at a higher or lower temperature."""
+        place = TEMPERATURES.index(self._explored.view.temperature) + steps
+        if 0 <= place < len(TEMPERATURES):
+            self._explored.change_view(temperature=TEMPERATURES[place])
+            if self._explored.position.stop in WORDS:
+                self._presenter.show()

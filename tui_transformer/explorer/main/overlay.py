@@ -12,7 +12,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.overlay import Shown
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.views.step_view import (
-    Place,
     difference_of,
     extremes,
     gradient_of,
@@ -38,20 +37,16 @@ class OverlayMatrix:
     note: str = ""
 
 
-def overlay_of(session: Session, view: View, place: Place, shown: Shown, report: Report) -> OverlayMatrix | None:
+def overlay_of(session: Session, view: View, shown: Shown, report: Report) -> OverlayMatrix | None:
     """The overlay of a view; None where there is nothing, or where this step has no such thing."""
-    kind = session.overlay.kind
-    if kind == "nothing" or (kind == "trace" and shown == "value"):
-        return None
-    if kind == "gradient":
-        return _gradient(session, view, place, report)
-    return _of_other(session, view, place, shown, report)
+    if session.overlay.kind == "gradient":
+        return _gradient(session, view, report)
+    if session.overlay.kind == "trace" and shown != "value":
+        return _of_other(session, view, shown, report)
+    return None
 
 
-# The gradient
-
-
-def _gradient(session: Session, view: View, place: Place, report: Report) -> OverlayMatrix | None:
+def _gradient(session: Session, view: View, report: Report) -> OverlayMatrix | None:
     values = session.go_back(report).values.get(view.name)
     if values is None:
         return None
@@ -60,7 +55,7 @@ def _gradient(session: Session, view: View, place: Place, report: Report) -> Ove
     low, high = float(values.min()), float(values.max())
     title = f"∂loss/∂{view.name.rpartition('.')[2]} · {shape_text(shape_of(axes))}"
     norm = float(np.linalg.norm(values.astype(np.float64)))
-    return OverlayMatrix(made, scale_for("diverging", low, high), _tile(made, place), title, f"norm {norm:.3g}")
+    return OverlayMatrix(made, scale_for("diverging", low, high), _first_tile(made), title, f"norm {norm:.3g}")
 
 
 # Another trace
@@ -81,27 +76,33 @@ def other_view(session: Session, view: View, report: Report = lambda _: None) ->
     return view_of(other.trace, name, other.labels, head=min(view.head or 0, heads - 1))
 
 
-def _of_other(session: Session, view: View, place: Place, shown: Shown, report: Report) -> OverlayMatrix | None:
+def _of_other(session: Session, view: View, shown: Shown, report: Report) -> OverlayMatrix | None:
     second = other_view(session, view, report)
     if second is None:
         return None
-    difference = shown == "difference"
-    made = difference_of(view, second) if difference else second
-    tile = _tile(made, place)
-    scale = scale_for(made.kind, *tile_extremes(tile.values)) if difference else joint_scale(session, view, second)
-    title = f"this less {session.overlay.label}" if difference else session.overlay.label
-    part = "common part " if difference and view.shape != second.shape else ""
-    return OverlayMatrix(made, scale, tile, f"{title} · {part}{shape_text(made.shape)}")
-
-
-def joint_scale(session: Session, first: View, second: View) -> Scale:
-    """One scale for both, so that the same colour is the same number."""
-    ends = [*_ends(session.trace, first), *_ends(session.other.trace, second)]
-    return scale_for(first.kind, min(ends), max(ends))
+    if shown == "difference":
+        made = difference_of(view, second)
+        tile = _first_tile(made)
+        scale = scale_for(made.kind, *tile_extremes(tile.values))
+        part = "common part " if view.shape != second.shape else ""
+        title = f"this less {session.overlay.label} · {part}{shape_text(made.shape)}"
+        return OverlayMatrix(made, scale, tile, title)
+    ends = [*_ends(session.trace, view), *_ends(session.other.trace, second)]
+    scale = scale_for(view.kind, min(ends), max(ends))  # one for both, so that the same colour is the same number
+    title = f"{session.overlay.label} · {shape_text(second.shape)}"
+    return OverlayMatrix(second, scale, _first_tile(second), title)
 
 
 def _ends(trace: Trace, view: View) -> tuple[float, float]:
-    return extremes(trace, view.name) or tile_extremes(_tile(view, Place()).values)
+    return extremes(trace, view.name) or tile_extremes(_first_tile(view).values)
+
+
+def _first_tile(view: View) -> Tile:
+    """All cells of a view where they are few, else the first."""
+    rows, columns = view.shape
+    if rows * columns > SCREENFUL**2:
+        rows = columns = SCREENFUL
+    return view.tile(range(rows), range(columns))
 
 
 def apart(session: Session, name: str) -> str:
@@ -154,12 +155,3 @@ def _mark(session: Session, name: str) -> str:
     if name == first:
         return WRONG
     return FOLLOWS if name in session.trace.program.downstream([first]) else ""
-
-
-def _tile(view: View, place: Place) -> Tile:
-    """The cells around a place, or all where they are few."""
-    rows, columns = view.shape
-    top, left = max(place.row - SCREENFUL // 2, 0), max(place.column - SCREENFUL // 2, 0)
-    if rows * columns <= SCREENFUL**2:
-        return view.tile(range(rows), range(columns))
-    return view.tile(range(top, top + SCREENFUL), range(left, left + SCREENFUL))

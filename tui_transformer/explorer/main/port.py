@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from textual.notifications import SeverityLevel
-from textual.screen import Screen
 from textual.widget import Widget
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.requests import Requests, Result
-from tui_transformer.explorer.shell.saying import say
-from tui_transformer.explorer.shell.worker import Background, Task, Worker
+from tui_transformer.explorer.shell.outlet import hand_over
+from tui_transformer.explorer.shell.requests import Requests
+from tui_transformer.explorer.shell.worker import Background, Worker
+from tui_transformer.explorer.state.history import Way
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 
@@ -25,8 +23,11 @@ class MainPort:
     Attributes:
         worker: The thread of the engine.
         background: Where work that goes on without its screen is kept.
-        tour_begins: Begins a tour, by its name.
-        tour_ends: Leaves the tour that goes on, if one does.
+        ask: Does work now if it is small, else on the worker; then uses what it gave.
+        say: Shows a message that goes away by itself.
+        open: Puts a screen in front, and gives its result to a function.
+        begin_tour: Begins a tour of what is explored, by its name.
+        end_tour: Leaves the tour that goes on, if one does.
     """
 
     def __init__(
@@ -37,12 +38,11 @@ class MainPort:
         worker: Worker,
         background: Background,
     ) -> None:
-        """Everything that is changed here is shown by the presenter."""
         self.worker, self.background = worker, background
-        self._explored, self._presenter, self._requests = explored, presenter, requests
-        self._screen = presenter.panes.screen
-        self.tour_begins: Callable[[str], None] = lambda _: None
-        self.tour_ends: Callable[[], None] = lambda: None
+        self._explored, self._presenter, self._screen = explored, presenter, presenter.panes.screen
+        self.ask, self.say, self.open = requests.ask, self._screen.say, self._screen.open
+        self.begin_tour: Callable[[str], None] = lambda _: None
+        self.end_tour: Callable[[], None] = lambda: None
 
     @property
     def session(self) -> Session:
@@ -59,19 +59,26 @@ class MainPort:
     def change(self, session: Session, at: Position | None = None) -> None:
         """Explore something else, at a position if one is given; undo takes it back. Another model ends a tour."""
         if (session.model.name, session.model.folder) != (self.session.model.name, self.session.model.folder):
-            self.tour_ends()
+            self.end_tour()
         if at is not None:
             self._explored.trail.append(self.position)
             self._explored.position = at
         self._explored.history.push(session)
         self._presenter.show_session()
 
+    def turn_back(self, way: Way) -> bool:
+        """Take the last change back, or make it again; whether there was one."""
+        turned = self._explored.history.turn(way)
+        if turned:
+            self._presenter.show_session()
+        return turned
+
     def go(self, position: Position) -> None:
         """Show another stop or cell."""
         if position.stop != self.position.stop:
             self._explored.change_view(chart=0)
         self._explored.position = position
-        self._presenter.show_position()
+        self._presenter.show()
 
     def follow(self, position: Position) -> None:
         """Go to another cell, and remember where one came from."""
@@ -85,34 +92,23 @@ class MainPort:
             return
         self._explored.trail.clear()
         self.go(position)
-        self._presenter.panes.focus("matrix")
+        self._presenter.focus("matrix")
 
-    # What is computed and said
+    # What is said
 
-    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
-        """Do work now if it is small, else on the worker; then use what it gave."""
-        self._requests.ask(kind, cost, work, done)
-
-    def say(self, message: str, severity: SeverityLevel = "information") -> None:
-        """Show a message that goes away by itself."""
-        say(self._screen.app, message, severity)
+    def written(self, name: str, says: str = "") -> None:
+        """Hand a file that was written to a browser that has to keep it itself, and say so."""
+        became = hand_over(self._screen.app, name)
+        self.say(says or became)
 
     def hint(self, text: str) -> str:
         """A text that names keys by their meanings, `{undo} takes it back`, with the keys that are in use."""
         return hint(self._screen.app, text)
 
-    def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
-        """Put a screen in front; `done` is given its result."""
-        self._screen.open(screen, done)
-
     def keep_words(self, text: str) -> None:
         """Show the neighbours of a sum of words beside every embedding from now on."""
         self._explored.change_view(words=text)
-        self._presenter.show_position()
-
-    def begin_tour(self, name: str) -> None:
-        """Begin a tour of what is explored."""
-        self.tour_begins(name)
+        self._presenter.show()
 
     def banner(self, line: Widget) -> None:
         """Show a line above everything, unless one of its kind is there."""

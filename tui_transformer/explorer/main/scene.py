@@ -1,208 +1,269 @@
-"""Contents of the screen at a position, before they are drawn: views, scale, numbers, the working of a cell."""
+"""A scene: everything that the panes draw of a session, a position and a view in a terminal of some size."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
+from textual.geometry import Size
 
-from tui_transformer.analysis.attentions import is_attention
-from tui_transformer.engine.explanation import Explanation, Value
-from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.main.cell import cell_of
-from tui_transformer.explorer.main.overlay import SCREENFUL, OverlayMatrix, overlay_of
-from tui_transformer.explorer.state.hiding import without_hidden
-from tui_transformer.explorer.state.near import Near, has_neighbours
-from tui_transformer.explorer.state.overlay import Shown
+from tui_transformer.analysis.renormalized import renormalized
+from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.engine.backend import Host
+from tui_transformer.explorer.main.overlay import other_view
+from tui_transformer.explorer.main.room import Arrangement, Told, arrange, shown_at
+from tui_transformer.explorer.main.step_scene import StepScene, step_scene
+from tui_transformer.explorer.main.store import Part, Reading, Report
+from tui_transformer.explorer.main.whole.scene import WholeScene, whole_scene
+from tui_transformer.explorer.main.words import WORDS, Drawn, Keys
+from tui_transformer.explorer.shell.requests import AT_ONCE
+from tui_transformer.explorer.state.hiding import hidden_keys
 from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.session import VOCABULARY, Session
+from tui_transformer.explorer.state.told import told as answer_of
+from tui_transformer.explorer.state.told import told_cost
 from tui_transformer.explorer.state.view_state import ViewState
-from tui_transformer.views.step_view import (
-    Place,
-    index_of,
-    scale_for,
-    tile_extremes,
-    view_of,
-)
-from tui_transformer.views.view import Scale, Tile, View
+from tui_transformer.text.display import visible
+from tui_transformer.views.chart_data import Kind, chart, charts_for
+from tui_transformer.views.charts import Chart
+from tui_transformer.views.gradient_charts import GRADIENT_KINDS, GradientKind, gradient_chart
+from tui_transformer.views.step_view import difference_of, small, thumbnail, view_of
+from tui_transformer.views.view import Scale
 
-SCAN_COST = 4
-"""Operations that it takes to find the extremes, per cell."""
+ChartKind = Kind | GradientKind
 
-WORD_ROWS = 40
-"""Rows that are fetched at first of a matrix whose rows have to be worked out over the whole vocabulary."""
+LIGHT_CHARTS = ("row", "waves", "sines", "cosines", "all waves")
+"""Charts that read one row, whatever the size of the step."""
+
+THUMB_ROWS, THUMB_COLUMNS = 12, 24
+MOST_THUMBS = 64
+
+MOST_FOR_ANSWER = 2_000_000_000
+"""Operations that an answer may take that nobody asked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A position, ready to be drawn.
+    """What is shown of a position. Never changed: another key, another size or another result make another one.
 
     Attributes:
-        view: The step's own values.
-        working: How the cell was made: of the gradient, where that is shown.
-        seconds: The time that the step took to compute.
-        overlay: What is beside the values, if anything is.
-        shown: Which of the two are drawn.
-        values: The numbers beside the cell.
-        hidden: What is left out of the attention weights that are drawn, in words.
-        near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
+        session: What is explored.
+        position: Where; the cell is one that the step has.
+        view: How one looks at it.
+        size: Columns and lines of the screen.
+        arrangement: The panes and the room that each has.
+        step: The matrix and its cell; None for words, and until they are there.
+        words: Of a stop that is words, these; None until they are there.
+        heads: Every head of the step, small; None until they are there, and where there is no room for them.
+        kind: The kind of chart that was chosen; None where the stop has none.
+        chart: The chart, likewise.
+        whole: Every step as a small picture, where there is room for it.
+        answer: The model's answer in a few words, where it is asked for; None until it is there.
+        missing: What is still to be worked out, the most wanted first, with what it costs.
+        failed: Why parts could not be worked out just now.
+        lost: Whether what the stop itself shows cannot be worked out.
     """
 
-    view: View
-    scale: Scale
-    tile: Tile
-    place: Place
-    working: Explanation | None
-    seconds: float = 0.0
-    overlay: OverlayMatrix | None = None
-    shown: Shown = "value"
-    values: tuple[Value, ...] = ()
-    hidden: str = ""
-    near: tuple[Near, ...] | None = None
+    session: Session
+    position: Position
+    view: ViewState
+    size: Size
+    arrangement: Arrangement
+    step: StepScene | None
+    words: Drawn | None
+    heads: Heads | None
+    kind: ChartKind | None
+    chart: Chart | None
+    whole: WholeScene | None
+    answer: str | None
+    missing: tuple[tuple[Part[Any], int], ...]
+    failed: tuple[Exception, ...]
+    lost: bool
 
     @property
-    def alone(self) -> OverlayMatrix | None:
-        """The matrix that is drawn in place of the step's own values."""
-        return None if self.shown in ("both", "value") else self.overlay
+    def has_pair(self) -> bool:
+        """Whether two matrices are drawn."""
+        return "-both" in self.arrangement
 
     @property
-    def drawn(self) -> View:
-        """The view that is drawn, the first of two."""
-        return self.view if self.alone is None else self.alone.view
+    def is_told(self) -> bool:
+        """Whether a tour leads through it."""
+        return "-tour" in self.arrangement
+
+    @property
+    def waits(self) -> bool:
+        """Whether what the stop itself shows is missing: the matrix, or the words."""
+        stop = self.position.stop
+        return stop != VOCABULARY and (self.words if stop in WORDS else self.step) is None
 
 
-def gather(
-    session: Session, position: Position, view_state: ViewState, shown: Shown, report: Callable[[str], None]
+def scene(
+    reading: Reading,
+    session: Session,
+    position: Position,
+    view: ViewState,
+    size: Size,
+    *,
+    keys: Keys,
+    told: Told = (),
+    asks_answer: bool = False,
 ) -> Scene:
-    """Everything that the matrix and cell panes show of a position; what is missing is computed.
+    """The scene of a position: what the reading gives of it, and what is missing.
 
     Args:
-        session: The model and its sentence.
-        position: A step or weight and a cell of it; the cell is moved inside the matrix.
-        view_state: Which tokens are hidden, and whether the scale is shared.
-        shown: Which matrices are drawn.
-        report: Told what is being computed; may raise to end it.
+        reading: Gives what is there, and works out what costs little.
+        session: What is explored.
+        position: Where; a cell outside the step is moved into it.
+        view: How one looks at it.
+        size: Columns and lines of the screen.
+        keys: Writes the keys that are in use into texts.
+        told: Of every stop of the tour that goes on its paragraphs; none without a tour.
+        asks_answer: Whether the answer is shown in the line of keys.
     """
-    trace, name = session.trace, position.stop
-    started = time.perf_counter()
-    if name in trace.program.by_name:
-        trace.prepare(name, before=lambda step: report(step.name))
-    seconds = time.perf_counter() - started
-    axes = trace.program.axes(name)
-    place = _inside(position.place, [axis.size for axis in axes], index_of(axes, Place()))
-    stored = view_of(trace, name, session.labels, head=place.head)
-    place = place.within(stored)
-    view = without_hidden(session, stored, view_state.hidden)
-    tile = first_tile(trace, view, place)
-    is_whole = view is stored
-    low, high = _range(session, name, tile, shared=view_state.shared_scale) if is_whole else tile_extremes(tile.values)
-    scale = scale_for(view.kind, low, high)
-    overlay = None
-    if session.overlay.kind != "nothing":
-        overlay = overlay_of(session, view, place, shown, report)
-        if overlay is not None and shown not in ("both", "value"):
-            place = place.within(overlay.view)
-    if overlay is not None and shown == "both" and session.overlay.kind == "trace":
-        scale = overlay.scale
-    cell = cell_of(session, name, place, shown, view_state.hidden)
-    remark = "" if is_whole else view_state.hidden.text
-    near = () if has_neighbours(session, name) else None
-    return Scene(view, scale, tile, place, cell.working, seconds, overlay, shown, cell.values, remark, near)
+    stop, step, words = position.stop, None, None
+    shown = shown_at(session, view, size)
+    if stop in WORDS:
+        words = _words(reading, session, stop, keys, view.temperature)
+    elif stop != VOCABULARY:
+        step = step_scene(reading, session, position, view, shown)
+    lost = step is None and words is None and stop != VOCABULARY and not reading.missing
+    if step is not None:
+        head = step.place.head if step.view.heads else position.place.head
+        position = replace(position, place=replace(step.place, head=head))
+    arrangement = arrange(size, session, position, view, told, step)
+    if session.overlay.kind == "trace" and session.comparison is None:
+        reading.get(session, "", "comparison", lambda: AT_ONCE + 1, partial(_compare, session))
+    whole = whole_scene(reading, session, position, arrangement.whole, shown) if arrangement.whole else None
+    heads = kind = drawn = None
+    if step is not None and step.view.heads > 1 and arrangement.draws("heads"):
+        heads = _heads(reading, session, step, view.hidden)
+    if step is not None and arrangement.draws("chart"):
+        kinds = _kinds_of(session, step.drawn.name)
+        kind = kinds[view.chart % len(kinds)] if kinds else None
+        drawn = None if kind is None else _chart(reading, session, step, kind, view.hidden)
+    answer = _answer(reading, session) if asks_answer else None
+    return Scene(
+        session,
+        position,
+        view,
+        size,
+        arrangement,
+        step,
+        words,
+        heads,
+        kind,
+        drawn,
+        whole,
+        answer,
+        tuple(reading.missing),
+        tuple(reading.failed),
+        lost,
+    )
 
 
-def scene_cost(session: Session, name: str, *, shared: bool) -> int:
-    """About how many operations it takes to gather a scene: what is to be computed, and looking through it."""
-    own = _own_cost(session, name, shared=shared)
-    return own if session.overlay.kind == "nothing" else own + _overlay_cost(session, name)
+def _compare(session: Session, report: Report) -> bool:
+    session.compare(report)
+    return True
 
 
-def _overlay_cost(session: Session, name: str) -> int:
-    """The overlay: a backward pass is about two forward passes, after one."""
-    program = session.trace.program
-    if session.overlay.kind == "gradient":
-        return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
-    other = session.other.trace
-    steps = [name] if name in other.program.by_name else []
-    return other.pending(steps) + SCAN_COST * sum(math.prod(other.program.shape(each)) for each in steps)
+def _words(reading: Reading, session: Session, stop: str, keys: Keys, temperature: float) -> Drawn | None:
+    words, what = WORDS[stop], ("words", temperature)
+    cost = partial(words.cost, session)
+    return reading.get(session, stop, what, cost, lambda report: words.made(session, report, keys, temperature))
 
 
-def _own_cost(session: Session, name: str, *, shared: bool) -> int:
-    trace = session.trace
-    names = _same_kind(trace, name) if shared else (name,)
-    whole = [each for each in names if _is_whole(trace, each)]
-    steps = [each for each in whole if each in trace.program.by_name]
-    unknown = [each for each in whole if not session.knows_extremes(each)]
-    looked_through = SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in unknown)
-    return trace.pending(steps) + looked_through + (0 if name in whole else _cost_of_part(trace, name))
+def _answer(reading: Reading, session: Session) -> str | None:
+    if (cost := told_cost(session)) > MOST_FOR_ANSWER:
+        return None
+    return reading.get(session, session.stops[-1], "answer", lambda: cost, partial(answer_of, session))
 
 
-def _is_whole(trace: Trace, name: str) -> bool:
-    """Whether a step is kept, so that all of it is looked through; weights and inputs always are."""
-    return name not in trace.program.by_name or name in trace.plan.names
+# The heads of a step
 
 
-def _cost_of_part(trace: Trace, name: str) -> int:
-    """Cost of drawing a part of a step that is not kept: its inputs, and the cells themselves."""
-    *heads, rows, columns = (1, 1, *trace.program.shape(name))[-3:]
-    height, width = first_size(trace.program.axes(name)[-1].name)
-    share = min(height, rows) / rows / math.prod(heads)
-    return trace.pending_part(name, share) + SCAN_COST * min(height, rows) * min(width, columns)
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Every head of a step, small.
+
+    Attributes:
+        tiles: A small picture of each.
+        scale: The range that their colours stand for.
+        shape: Rows × columns of each.
+        what: What they show where it is not the step's values.
+        of: How many heads the step has.
+    """
+
+    tiles: tuple[Host, ...]
+    scale: Scale
+    shape: tuple[int, int]
+    what: str
+    of: int
 
 
-def first_tile(trace: Trace, view: View, place: Place) -> Tile:
-    """The whole matrix where it is in this computer's memory, else the cells around the place."""
-    rows, columns = view.shape
-    here = trace.backend.device == "cpu" and _is_whole(trace, view.name)
-    if here and (rows * columns <= SCREENFUL**2 or _masked_step(trace, view.name) is None):
-        return tile_of(trace, view, range(rows), range(columns))
-    height, width = first_size(view.columns.name)
-    top, left = max(place.row - height // 2, 0), max(place.column - width // 2, 0)
-    return tile_of(trace, view, range(top, top + height), range(left, left + width))
+def _heads(reading: Reading, session: Session, step: StepScene, choice: Hidden) -> Heads | None:
+    scale = step.scale if step.alone is None else step.alone.scale
+    what = ("heads", choice, step.shown, scale)
+    work = partial(heads_of, session, step, choice)
+    return reading.get(
+        session, step.view.name, what, lambda: 4 * math.prod(session.trace.program.shape(step.view.name)), work
+    )
 
 
-def first_size(columns: str) -> tuple[int, int]:
-    """Rows and columns that are fetched at first of a matrix that is not drawn whole, by what its columns are."""
-    return (WORD_ROWS if columns == "vocabulary" else SCREENFUL), SCREENFUL
+def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) -> Heads:
+    """Every head of a step, as what is drawn large of it is drawn; none where there is only one."""
+    name, alone, of_gradient = step.view.name, step.alone, session.overlay.kind == "gradient"
+    hidden = hidden_keys(session, name, choice) if alone is None else None
+
+    def left(rows: Host) -> Host:
+        """Rows without the keys that are hidden."""
+        return rows if hidden is None else np.where(hidden, -np.inf, renormalized(rows, hidden)).astype(rows.dtype)
+
+    def tile(head: int) -> Host:
+        if alone is not None and of_gradient:
+            return small(session.gradients.values[name][head], THUMB_ROWS, THUMB_COLUMNS)
+        before = partial(report, f"head {head}")
+        if alone is None:
+            before()
+        view = view_of(session.trace, name, session.labels, head=head)
+        if alone is None:
+            return thumbnail(view, THUMB_ROWS, THUMB_COLUMNS, left, before)
+        other = other_view(session, view)
+        shown = view if other is None else difference_of(view, other) if step.shown == "difference" else other
+        return thumbnail(shown, THUMB_ROWS, THUMB_COLUMNS, before=before)
+
+    if alone is None:
+        what = "renormalised" if step.hidden else ""
+    elif of_gradient:
+        what = "∂loss/∂x"
+    else:
+        what = "difference" if step.shown == "difference" else visible(session.overlay.label)
+    heads = step.view.heads if step.view.heads > 1 else 0
+    tiles = tuple(tile(head) for head in range(min(heads, MOST_THUMBS)))
+    return Heads(tiles, step.scale if alone is None else alone.scale, step.view.shape, what, heads)
 
 
-def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
-    """Cells of a view to be drawn; attention weights of masked scores, which are 0, are marked as masked."""
-    tile, source = view.tile(rows, columns), _masked_step(trace, view.name)
-    if source is None:
-        return tile
-    height, width = tile.values.shape
-    heads = range(view.head or 0, (view.head or 0) + 1)
-    region = heads, range(tile.row, tile.row + height), range(tile.column, tile.column + width)
-    hidden = np.isneginf(trace.window(source, region)[0])
-    return replace(tile, values=np.where(hidden, np.nan, tile.values)) if hidden.any() else tile
+# Its charts: of its values, and of the gradients where they are beside
 
 
-def _masked_step(trace: Trace, name: str) -> str | None:
-    """The masked scores that a step of attention weights is made from."""
-    step = trace.program.by_name.get(name)
-    return step.inputs[0] if step is not None and is_attention(step) else None
+def _kinds_of(session: Session, name: str) -> tuple[ChartKind, ...]:
+    """The kinds of chart of a step or weight, in the order in which they are offered."""
+    kinds = charts_for(session.trace.program, name)
+    return (*GRADIENT_KINDS, *kinds) if session.backward and session.has_loss else kinds
 
 
-def _range(session: Session, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
-    names = _same_kind(session.trace, name) if shared else (name,)
-    ranges = [limits for each in names if (limits := session.extremes(each)) is not None]
-    if not ranges:
-        return tile_extremes(tile.values)
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
+def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind, choice: Hidden) -> Chart | None:
+    """A chart of what is drawn."""
+    drawn, place = step.drawn, step.place
+    cost = 0 if kind in LIGHT_CHARTS else 10 * drawn.rows.size * drawn.columns.size * (drawn.heads or 1)
 
+    def work(_: Report) -> Chart:
+        if kind in GRADIENT_KINDS:
+            gradient_kind: GradientKind = kind
+            return gradient_chart(gradient_kind, session.trace.program, session.gradients.values, drawn.name)
+        word, among = session.labels.word, session.model.has_vector
+        return chart(cast(Kind, kind), session.trace, drawn, place, word=word, among=among)
 
-def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:
-    """Every step of the program with the same sublayer and last part, whatever the layer."""
-    if name not in trace.program.by_name:
-        return (name,)
-    kind = name.split(".")[-2:]
-    return tuple(step.name for step in trace.program.steps if step.name.split(".")[-2:] == kind)
-
-
-def _inside(place: Place, sizes: list[int], index: tuple[int, ...]) -> Place:
-    """The place with a head that the step has."""
-    heads = sizes[0] if len(index) == 3 else 1
-    return Place(min(place.head, heads - 1), place.row, place.column)
+    return reading.get(session, drawn.name, ("chart", kind, place, step.shown, choice), lambda: cost, work)

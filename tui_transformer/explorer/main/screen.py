@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from functools import partial
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.events import DescendantFocus, Key, Resize
 from textual.message import Message
 
-from tui_transformer.engine.program import Grain
-from tui_transformer.explorer.main.layout import compose_panes
-from tui_transformer.explorer.main.parts import assemble
-from tui_transformer.explorer.main.replies import REPLIES
+from tui_transformer.explorer.main.layout import compose_panes, pane_of
+from tui_transformer.explorer.main.panes import texts
+from tui_transformer.explorer.main.parts import REPLIES, Parts
+from tui_transformer.explorer.main.room import arrange
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import VOCABULARY, Session
+from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.state.view_state import ViewState
-from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.opening import COMMANDS, TOOLS
+from tui_transformer.guide.texts import help_text, step_text
 
 
 class MainScreen(ExplorerScreen[None]):
@@ -37,187 +39,105 @@ class MainScreen(ExplorerScreen[None]):
     def __init__(
         self, session: Session, worker: Worker, background: Background, view: ViewState, at: Position | None = None
     ) -> None:
-        """Show a session from a position, by default its first stop."""
         super().__init__()
-        self.parts = assemble(self, session, worker, background, view, at)
+        self.parts = Parts(self, session, worker, background, view, at)
 
     @property
     def settled(self) -> bool:
-        """Whether charts and heads follow what is shown."""
-        return super().settled and not self.parts.presenter.details.due
+        """Whether the screen shows the state."""
+        return super().settled and self.parts.presenter.settled
 
     def compose(self) -> ComposeResult:
         """The panes that there is room for are shown from the start."""
-        self.parts.panes.fit(self.app.size)
+        explored = self.parts.explored
+        self.parts.panes.lay_out(arrange(self.app.size, explored.session, explored.position, explored.view, (), None))
         yield from compose_panes()
 
     def on_mount(self) -> None:
         """Name the panes and show the first stop."""
         self.parts.panes.begin()
-        self.parts.explored.change_view(active="whole" if self.parts.panes.whole else "matrix")
-        self.parts.presenter.show_session()
-        self.parts.panes.focus(self.parts.explored.view.active)
-        self.parts.presenter.lines.opening.begin(self.parts.explored.session)
+        self.parts.explored.stay()
+        self.parts.presenter.focus("whole" if self.parts.panes.whole else "matrix")
 
     def on_key(self, event: Key) -> None:
         """The line that opened gives way to the keys; digits before a movement are its count."""
-        self.parts.presenter.lines.opening.end()
+        lines = self.parts.presenter.lines
+        if lines.opening:
+            lines.opening = False
+            lines.show_again()
         if self.parts.counting.takes(event):
             event.stop()
 
     def on_resize(self, event: Resize) -> None:
         """Show all panes, some, or one at a time, as the size allows."""
-        panes, presenter = self.parts.panes, self.parts.presenter
-        was = panes.shown
-        panes.fit(event.size)
-        presenter.lines.show()
-        presenter.whole.show()
-        if panes.shown != was:
-            presenter.show_position()
+        del event  # the size is that of the screen
+        shown = self.parts.explored.scene
+        if shown is None or shown.size != self.app.size:
+            self.parts.presenter.show_now()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """A click goes to a pane as its digit does."""
-        self.parts.panes.focused(event.widget)
-        self.parts.presenter.lines.show()
+        presenter, active = self.parts.presenter, self.parts.panes.arrangement.active
+        pane = pane_of(event.widget)
+        if event.widget is self.focused and pane not in (None, active):
+            presenter.activate(pane)
+        else:
+            presenter.lines.show_again()
 
     def _reply(self, event: Message) -> None:
-        """Do what a pane asks for."""
         REPLIES[type(event)](self.parts, event)
 
     for _kind in REPLIES:
         on(_kind)(_reply)
 
-    def commands(self) -> Iterable[SystemCommand]:
-        """Commands of the palette that are no actions."""
-        from tui_transformer.explorer.main.commands import commands
+    # Actions, which shell/actions/main.py gives keys and titles, by the part that does them
 
-        return commands(self.parts)
+    action_step = property(lambda self: self.parts.navigation.step)
+    action_head = property(lambda self: self.parts.navigation.turn_head)
+    action_pane = property(lambda self: self.parts.navigation.go_to_pane)
+    action_next_pane = property(lambda self: self.parts.navigation.turn_pane)
+    action_weights = property(lambda self: self.parts.navigation.follow_weights)
+    action_first_difference = property(lambda self: self.parts.navigation.follow_first_difference)
+    action_back = property(lambda self: self.parts.navigation.back)
+    action_vocabulary = property(lambda self: self.parts.navigation.follow_vocabulary)
+    action_go = property(lambda self: self.parts.navigation.ask_where)
 
-    # Moving
+    action_shown = property(lambda self: self.parts.navigation.next_shown)
+    action_next_chart = property(lambda self: self.parts.navigation.next_chart)
+    action_scale = property(lambda self: self.parts.navigation.share_scale)
+    action_hide = property(lambda self: self.parts.navigation.hide)
+    action_zoom = property(lambda self: self.parts.navigation.zoom)
+    action_whole = property(lambda self: self.parts.navigation.turn_whole)
+    action_tour = property(lambda self: self.parts.tour.begin_or_leave)
+    action_predict = property(lambda self: self.parts.predicting.ask)
 
-    def action_step(self, grain: Grain, direction: int) -> None:
-        """The next or previous operation, sublayer or layer."""
-        self.parts.navigation.step(grain, direction)
+    action_history = property(lambda self: self.parts.editing.turn_back)
+    action_edit = property(lambda self: self.parts.editing.ask)
+    action_backward = property(lambda self: self.parts.editing.turn_around)
 
-    def action_head(self, direction: int) -> None:
-        """The next or previous head."""
-        self.parts.navigation.turn_head(direction)
-
-    def action_pane(self, name: str) -> None:
-        """Go to a pane; the whole gives way to one that has no room beside it."""
-        if self.parts.panes.whole and name not in self.parts.panes.names():
-            self.parts.view_changes.turn_whole()
-        self.parts.panes.focus(name)
-
-    def action_next_pane(self, direction: int) -> None:
-        """The next or previous pane."""
-        self.parts.panes.focus_next(direction)
-
-    def action_weights(self) -> None:
-        """The first weight that the step reads, and back."""
-        self.parts.navigation.follow_weights()
-
-    def action_first_difference(self) -> None:
-        """The first step that differs in what is compared."""
-        self.parts.navigation.follow_first_difference()
-
-    def action_back(self) -> None:
-        """End a computation; else go back where a term was followed from; else to the matrix."""
-        if self.parts.requests.cancel_all():
-            self.parts.navigation.return_to_shown()
-        elif self.parts.explored.view.zoom is not None:
-            self.parts.view_changes.zoom()
-        else:
-            self.parts.navigation.back()
-
-    def action_vocabulary(self) -> None:
-        """The vocabulary; from there, another one."""
-        if self.parts.port.position.stop == VOCABULARY:
-            self.action_open("vocabulary")
-        else:
-            self.parts.navigation.follow_vocabulary()
-
-    def action_go(self) -> None:
-        """Another step, by name or number."""
-        self.parts.navigation.ask_where()
-
-    # Looking
-
-    def action_shown(self) -> None:
-        """Values and what is beside them; then one of them alone, or the difference."""
-        self.parts.view_changes.next_shown()
-
-    def action_next_chart(self) -> None:
-        """The next chart of those that fit the step."""
-        self.parts.view_changes.next_chart()
-
-    def action_scale(self) -> None:
-        """One scale for all layers, or one a step."""
-        self.parts.view_changes.share_scale()
-
-    def action_hide(self, which: str) -> None:
-        """Special tokens, or the first, left out of attention weights."""
-        self.parts.view_changes.hide(which)
-
-    def action_tour(self) -> None:
-        """The tour of what is explored, and its end."""
-        self.parts.tour.begin_or_leave()
-
-    def action_predict(self) -> None:
-        """A question on the step that is shown."""
-        self.parts.predicting.ask()
-
-    def action_zoom(self) -> None:
-        """The pane that has the keys in the whole terminal, and back."""
-        self.parts.view_changes.zoom()
-
-    def action_whole(self) -> None:
-        """The whole above the step, and the lists of steps and heads instead."""
-        self.parts.view_changes.turn_whole()
-
-    # Changing
-
-    def action_history(self, way: Literal["undo", "redo"]) -> None:
-        """The last change taken back, or made again."""
-        editing = self.parts.editing
-        {"undo": editing.undo, "redo": editing.redo}[way]()
-
-    def action_edit(self, what: Literal["sentence", "target", "cell"]) -> None:
-        """Another sentence, another target for a decoder, or the cell under the cursor set by hand."""
-        editing = self.parts.editing
-        {"sentence": editing.sentence, "target": editing.target, "cell": editing.cell}[what]()
-
-    def action_backward(self) -> None:
-        """Backwards from the loss, or forwards again; targets are asked for where none were set."""
-        if not self.parts.editing.turn_around():
-            self.action_open("targets")
-
-    # Taking values out
-
-    def action_export(self) -> None:
-        """Export the view that is shown to a file."""
-        self.parts.export.to_file()
-
-    def action_copy(self, what: Literal["cell", "row"]) -> None:
-        """The value of the cell or its row, to the clipboard."""
-        export = self.parts.export
-        {"cell": export.copy_cell, "row": export.copy_row}[what]()
-
-    def action_bookmark(self) -> None:
-        """The place, as a stop of a lecture."""
-        self.parts.bookmark.keep()
-
-    # Screens of their own
+    action_export = property(lambda self: self.parts.export.to_file)
+    action_copy = property(lambda self: self.parts.export.copy)
+    action_bookmark = property(lambda self: self.parts.export.bookmark)
 
     def action_open(self, name: str) -> None:
         """The tool of this name."""
         TOOLS[name](self.parts.port)
 
+    def commands(self) -> Iterable[SystemCommand]:
+        """Commands of the palette that are no actions: every step, the models and tours of the program, settings."""
+        for number, stop in enumerate(self.parts.explored.session.stops, 1):
+            words = step_text(stop)
+            name = "" if stop in (VOCABULARY, TEXT, LOSS) else f" · {stop}"
+            go = partial(self.parts.navigation.go_to_stop, stop)
+            yield SystemCommand(f"Step {number}: {words.label}{name}", words.what or "go to the step", go)
+        yield from (SystemCommand(*command) for command in COMMANDS(self.parts.port))
+
     @property
     def help_page(self) -> str:
-        """The step that is shown, the keys of the focused pane, and those of every pane."""
-        from tui_transformer.guide.texts import help_text
-
-        active = self.parts.explored.view.active
-        topic = VOCABULARY if active == "matrix" and self.parts.port.position.stop == VOCABULARY else active
-        return f"{self.parts.presenter.about}\n\n{help_text(topic)}\n\n{help_text('general')}"
+        """The step that is shown, the keys of the focused pane, and those of every pane, as Markdown."""
+        session, stop = self.parts.explored.session, self.parts.explored.position.stop
+        about = texts.about(session, stop, first_key(self.app, "tour")).replace("\n", "\n\n")
+        active = self.parts.panes.arrangement.active
+        topic = VOCABULARY if active == "matrix" and stop == VOCABULARY else active
+        title = texts.stop_title(session, stop)
+        return f"# {title}\n\n{about}\n\n{help_text(topic)}\n\n{help_text('general')}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +15,11 @@ from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import keymap_of, with_keys
 from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.history import History
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.tour_stop import (
     Scenery,
     backwards,
+    base_of,
     doing,
     has_outcome,
     outcome,
@@ -39,25 +39,12 @@ LOSS = "the model says question 99.9 %, the target is statement: loss 7.1234"
 """As long as what comes of a stop usually is: before → after, and backward."""
 
 
-@dataclass(frozen=True, eq=False)
-class Begun:
-    """The session and the position when the tour began, and how one looked at them."""
-
-    session: Session
-    past: list[Session]
-    future: list[Session]
-    position: Position
-    trail: list[Position]
-    view: ViewState
-
-
 class Tour:
     """Leads through what is explored, a stop after the other."""
 
     def __init__(
         self, explored: Exploration, panes: Panes, presenter: Presenter, port: MainPort, predicting: Predicting
     ) -> None:
-        """Lead nowhere yet."""
         self._explored, self._panes, self._presenter, self._port = explored, panes, presenter, port
         self._predicting = predicting
         self._asked: set[str] = set()
@@ -65,9 +52,10 @@ class Tour:
         self._stops: tuple[Stop, ...] = ()
         self._lecture: Lecture | None = None
         self._place = 0
-        self._begun: Begun | None = None
+        self._begun: Exploration | None = None
         self._base = explored.session
         self._shown: tuple[Session, ...] = ()
+        port.begin_tour, port.end_tour = self.begin, self.leave
 
     def begin_or_leave(self) -> None:
         """Begin the tour of this model, backward that of gradients, or leave it."""
@@ -76,7 +64,9 @@ class Tour:
             return
         name = tour_of(self._explored.session)
         if name is None:
-            self._port.say(f"there is no tour of {self._explored.session.model.name}: --model question has one")
+            self._port.say(
+                self._port.hint(f"there is no tour of {self._explored.session.model.name}: {{open}} lists tours")
+            )
             return
         self.begin(name)
 
@@ -89,19 +79,18 @@ class Tour:
         told = with_keys(told, keymap_of(self._panes.screen.app))
         self.leave()
         explored, history = self._explored, self._explored.history
-        self._begun = Begun(
-            explored.session, [*history.past], [*history.future], explored.position, explored.trail, explored.view
-        )
-        if explored.view.zoom is not None:
-            self._panes.zoom(None)
+        before = History(explored.session, [*history.past], [*history.future])
+        self._begun = replace(explored, history=before, scene=None)
+        explored.change_view(zoom=None)
         self._lecture, self._stops, self._place = told, told.stops, 0
         self._asked, self._hidden = set(), False
-        self._base = explored.session.with_breaks() if explored.session.breaks else explored.session
+        self._base = base_of(explored.session, told)
         self._shown = (explored.session, self._base)
         texts = tuple(_paragraphs(told.question, stop) for stop in told.stops)
         panel = TourPanel(told.question, texts)  # without an ID: the panel before may still be there
         self._panes.screen.mount(panel, after="#body")
-        self._panes.tell(texts)
+        self._panes.told = texts
+        self._presenter.show_now()
         if told.path is None and told.name == BACKWARD:
             program = self._base.trace.program
             cost = 3 * sum(map(program.flops, program.steps))
@@ -129,16 +118,16 @@ class Tour:
         if begun is None:
             return
         explored = self._explored
-        known = any(explored.session is each for each in (*self._shown, *begun.past))
+        known = any(explored.session is each for each in (*self._shown, *begun.history.past))
         own = [] if known else [explored.session]
-        explored.history = History(begun.session, begun.past, [*begun.future, *own])
+        explored.history = History(begun.session, begun.history.past, [*begun.history.future, *own])
         explored.position, explored.trail, explored.view = begun.position, begun.trail, begun.view
         screen = self._panes.screen
         for panel in screen.query(TourPanel):
             panel.remove()
-        self._panes.tell(())
-        self._presenter.show_session()
-        self._panes.focus(begun.view.active)
+        self._panes.told = ()
+        explored.stay()
+        self._presenter.focus(begun.view.active)
         if own:
             self._port.say(self._port.hint("the tour has ended: {redo} brings back what you changed"))
 
@@ -191,7 +180,7 @@ class Tour:
             return
         changed = explored.session is not shown.after
         edited = [shown.before] if shown.after is not shown.before else []
-        explored.history = History(shown.after, [*begun.past, *edited])
+        explored.history = History(shown.after, [*begun.history.past, *edited])
         explored.trail, self._shown = [], (begun.session, self._base, shown.before, shown.after)
         explored.change_view(chart=0)
         self._have_chart(stop, begun.view)
@@ -199,9 +188,9 @@ class Tour:
         if changed:
             self._presenter.show_session()
         else:
-            self._presenter.show_position()
-        if not self._panes.wide:
-            self._panes.focus(PANE_OF.get(stop.action or "", "matrix"))
+            self._presenter.show()
+        if not self._panes.arrangement.is_wide:
+            self._presenter.focus(PANE_OF.get(stop.action or "", "matrix"))
         self._panel.focus()
         if has_outcome(stop):
             self._port.ask(
@@ -214,7 +203,6 @@ class Tour:
         if hides is not self._hidden:
             self._hidden = hides
             self._explored.change_view(whole=False if hides else view.whole)
-            self._panes.fit(self._panes.screen.size)
 
     def _say_outcome(self, text: str) -> None:
         if self._begun is not None:

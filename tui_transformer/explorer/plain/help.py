@@ -15,7 +15,7 @@ HELP = (
     f" {MOVING} the cell,"
     " {head.back} {head.next} head, {layer.back} {layer.next} layer, {sublayer.next} sublayer,"
     " {tour} the tour and its next stop, leave or {back} the end of it,"
-    " {cursor.choose} how the cell was made, {go} a step,"
+    " {cursor.choose} how the cell was made, {softmax} the softmax of the row, naive and safe, {go} a step,"
     " {sentence.edit} a sentence, {cell.edit} a value, {open} another model, {breaks} what to break,"
     " {predict} a question on the step, r the answer to it,"
     f" {{undo}} undo, {{quit}} quit; commands are {', '.join(COMMANDS)}."

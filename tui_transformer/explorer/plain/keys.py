@@ -14,8 +14,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.keys import KEYS
 
 COMMANDS: Mapping[str, str] = {
-    "next": "step.next",
-    "back": "step.back",
+    "next": "next",
+    "back": "before",
     "left": "cursor.left",
     "right": "cursor.right",
     "up": "cursor.up",
@@ -47,11 +47,15 @@ COMMANDS: Mapping[str, str] = {
     "predict": "predict",
     "answer": "answer",
     "break": "breaks",
+    "softmax": "softmax",
     "open": "open",
     "help": "help",
     "quit": "quit",
 }
 """Commands that are typed, and what they mean; the keys of the same meanings do the same."""
+
+STOPS: Mapping[str, int] = {"next": 1, "before": -1}
+"""Meanings that go from stop to stop in a tour, and from step to step otherwise."""
 
 ASKS: Mapping[str, str] = {
     "go": "step",
@@ -138,13 +142,12 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
 
 def _command(meaning: str, rest: str) -> Typed:
     """A command; a number behind one that moves is how far."""
-    if meaning.startswith(("step.", "cursor.", "layer.")) and re.fullmatch(r"[0-9]{1,4}", rest):
+    if meaning.startswith(("next", "before", "cursor.", "layer.")) and re.fullmatch(r"[0-9]{1,4}", rest):
         return Typed(meaning, int(rest))
     return Typed(meaning, words=rest)
 
 
 def _meaning(key: str, known: Mapping[str, str]) -> str:
-    """Meaning of a key, given its name or the character that it types."""
     key = _SHORT.get(key, key)
     return known.get(key) or (known.get(key_name(key), "") if len(key) == 1 or key in _SPECIAL else "")
 

@@ -6,8 +6,7 @@ from collections import Counter
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.predict.answers import chosen
-from tui_transformer.explorer.main.predict.question import Question, question
+from tui_transformer.explorer.main.predict.question import Question, chosen, question
 from tui_transformer.explorer.plain.sentences import view_at
 from tui_transformer.explorer.shell.score import keep_score, read_score
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY
@@ -18,7 +17,6 @@ class Questions:
     """Asks one question after the other, another one on a step that was asked about."""
 
     def __init__(self, explored: Exploration) -> None:
-        """Nothing was asked yet."""
         self._explored = explored
         self._numbers: Counter[str] = Counter()
         self._asked: Question | None = None

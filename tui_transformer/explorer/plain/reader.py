@@ -16,20 +16,20 @@ from tui_transformer.engine.program import Grain
 from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.step_scene import cell_of
 from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
-from tui_transformer.explorer.plain.keys import Typed
+from tui_transformer.explorer.plain.keys import STOPS, Typed
 from tui_transformer.explorer.plain.otherwise import broken, opened
 from tui_transformer.explorer.plain.questions import Questions
-from tui_transformer.explorer.plain.sentences import DIGITS, model_said, said, view_at, words_of
+from tui_transformer.explorer.plain.sentences import DIGITS, answer_changed, model_said, said, view_at, words_of
 from tui_transformer.explorer.plain.touring import Touring
-from tui_transformer.explorer.state.answer import answer, answers
 from tui_transformer.explorer.state.edited import words
 from tui_transformer.explorer.state.going import destination
 from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Shown
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.explorer.state.softmax_row import told as softmaxes_told
 from tui_transformer.explorer.state.written_edits import EXAMPLES, written
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.text.display import visible
@@ -50,22 +50,29 @@ class Reader:
     """Answers what is typed with a sentence."""
 
     def __init__(
-        self, explored: Exploration, told: Lecture | None = None, keymap: Mapping[str, str] = MappingProxyType({})
+        self,
+        explored: Exploration,
+        told: Lecture | None = None,
+        keymap: Mapping[str, str] = MappingProxyType({}),
+        *,
+        by_line: bool = True,
     ) -> None:
         """Begin where the exploration is.
 
         Args:
             explored: The session and the position.
-            told: The tour that is led, by default that of the model.
+            told: The tour that it begins with; by default none, and that of the model is led when it is asked for.
             keymap: The keys that the user gave to meanings.
+            by_line: Whether whole lines are typed, with commands in words, or single keys.
         """
-        self.explored, self._keymap = explored, keymap
-        self._touring, self._questions = Touring(explored, told, keymap), Questions(explored)
+        self.explored, self._keymap, self._begins = explored, keymap, told is not None
+        self._touring, self._questions = Touring(explored, told, keymap, by_line=by_line), Questions(explored)
         self.ended = False
 
     def begin(self) -> str:
-        """The model, and where one is."""
-        return f"{model_said(self.explored.session)} {said(self.explored).sentence()}. help lists what can be typed."
+        """The model, and where one is, or the first stop of the tour."""
+        where = self._touring.go(1) if self._begins else f"{said(self.explored).sentence()}."
+        return f"{model_said(self.explored.session)} {where} help lists what can be typed."
 
     def answer(self, typed: Typed) -> str:
         """Do what is typed, and say where one is, and what changed.
@@ -73,6 +80,8 @@ class Reader:
         Raises:
             InputError: It cannot be done; everything is as it was.
         """
+        if typed.meaning in STOPS and self._touring.goes_on:
+            return self._touring.go(STOPS[typed.meaning])
         if typed.meaning in TELLING:
             return TELLING[typed.meaning](self, typed)
         if typed.meaning not in DOING:
@@ -273,6 +282,10 @@ class Reader:
         sums = "; the row sums to " + spoken(float(values.sum())) if view.formula == Softmax().formula else ""
         return f"{said(self.explored).sentence()}; the row is {told}{rest}{sums}."
 
+    def softmax(self, typed: Typed) -> str:
+        """The softmax of the row, naive and safe."""
+        return softmaxes_told(self.explored.session, self.explored.position, typed.words)
+
     def what(self, _: Typed) -> str:
         """Meaning of the step, why it is there, and what to look for."""
         words = words_of(self.explored.session, self.explored.position.stop)
@@ -313,7 +326,7 @@ class Reader:
     def _change(self, session: Session, what: str) -> str:
         before = self.explored.session
         self._replace(session)
-        return f"{what}{_answer_changed(before, session)}"
+        return f"{what}{answer_changed(before, session)}"
 
     def _replace(self, session: Session) -> None:
         self.explored.history.push(session)
@@ -324,18 +337,12 @@ class Reader:
         if not turn():
             raise InputError(f"there is nothing to {what}")
         self.explored.stay()
-        return f"{what}{_answer_changed(before, self.explored.session)}"
-
-
-def _answer_changed(before: Session, after: Session) -> str:
-    """`; answer from question 99.9 % to statement 99.8 %`."""
-    if not (answers(before) and answers(after)):
-        return ""
-    was, now = str(answer(before)), str(answer(after))
-    return f"; answer from {was} to {now}" if was != now else f"; the answer stays {now}"
+        return f"{what}{answer_changed(before, self.explored.session)}"
 
 
 DOING: Mapping[str, Doing] = {
+    "next": lambda reader, typed: reader.step(typed, "operation", 1),
+    "before": lambda reader, typed: reader.step(typed, "operation", -1),
     "step.next": lambda reader, typed: reader.step(typed, "operation", 1),
     "step.back": lambda reader, typed: reader.step(typed, "operation", -1),
     "sublayer.next": lambda reader, typed: reader.step(typed, "sublayer", 1),
@@ -379,6 +386,7 @@ TELLING: Mapping[str, Callable[[Reader, Typed], str]] = {
     "where": Reader.where,
     "cursor.choose": Reader.explain,
     "line": Reader.line,
+    "softmax": Reader.softmax,
     "what": Reader.what,
     "predict": lambda reader, _: reader._questions.ask(),
     "answer": lambda reader, typed: reader._questions.reveal(typed.words),

@@ -25,13 +25,14 @@ LONGEST = 100_000
 def run_plain(session: Session, at: Position | None = None, told: Lecture | None = None) -> int:
     """Answer what is typed until it ends; the exit code is 1 where a line of a pipe could not be done."""
     preferences = read_preferences(preferences_path())
-    reader = Reader(Exploration.begun(session, at), told, preferences.keys)
+    by_line = sys.stdin is None or not sys.stdin.isatty()
+    reader = Reader(Exploration.begun(session, at), told, preferences.keys, by_line=by_line)
     known = meanings(preferences.keys)
     begin = (*preferences.problems, reader.begin())
     if sys.stdin is None:
         _say(*begin)
         return 0
-    if not sys.stdin.isatty():
+    if by_line:
         _say(*begin)
         return int(_answered(reader, _lines(sys.stdin, known)))
     with _at_once(sys.stdin):  # before anything is said: whoever reads it may press a key

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_transformer.engine.spoken import spoken
-from tui_transformer.explorer.main.cell import cell_of
 from tui_transformer.explorer.main.exploration import Exploration
+from tui_transformer.explorer.main.step_scene import cell_of
 from tui_transformer.explorer.state.answer import answer, answers, guesses
 from tui_transformer.explorer.state.edited import active
 from tui_transformer.explorer.state.hiding import without_hidden
@@ -141,3 +141,11 @@ def _of_loss(explored: Exploration, step: str) -> Said:
     target = session.loss_targets[row]
     name = "none" if target < 0 else session.model.target_label(target)
     return Said(step, row=f"row {row}", value=f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}")
+
+
+def answer_changed(before: Session, after: Session) -> str:
+    """`; answer from question 99.9 % to statement 99.8 %`."""
+    if not (answers(before) and answers(after)):
+        return ""
+    was, now = str(answer(before)), str(answer(after))
+    return f"; answer from {was} to {now}" if was != now else f"; the answer stays {now}"

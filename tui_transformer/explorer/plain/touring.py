@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.sentences import said
-from tui_transformer.explorer.shell.keymap import with_keys
+from tui_transformer.explorer.shell.keymap import hint_in, with_keys
 from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tour_stop import backwards, has_outcome, outcome, scenery
+from tui_transformer.explorer.state.tour_stop import backwards, base_of, has_outcome, outcome, scenery
 from tui_transformer.explorer.state.tours import BACKWARD, tour_of
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.text.display import visible
+
+ON_BY_LINE, ON_BY_KEY = "next or {tour} goes to the next stop", "{tour} goes to the next stop"
+OUT_BY_LINE, OUT_BY_KEY = "{step.next} goes a step on; leave ends the tour", "{step.next} goes a step on; {back} leaves"
+LAST = "this was the last stop"
+"""The end of what is said at a stop: how it goes on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +39,19 @@ class Begun:
 class Touring:
     """Leads through what is explored, a stop after the other."""
 
-    def __init__(self, explored: Exploration, told: Lecture | None, keymap: Mapping[str, str]) -> None:
+    def __init__(
+        self, explored: Exploration, told: Lecture | None, keymap: Mapping[str, str], *, by_line: bool
+    ) -> None:
         """Lead nowhere yet.
 
         Args:
             explored: The session and the position.
             told: The tour that is led, by default that of the model.
             keymap: The keys that the user gave to meanings.
+            by_line: Whether whole lines are typed, with commands in words, or single keys.
         """
+        self._on = hint_in(keymap, ON_BY_LINE if by_line else ON_BY_KEY)
+        self._out = hint_in(keymap, OUT_BY_LINE if by_line else OUT_BY_KEY)
         self._explored, self._told, self._keymap = explored, told, keymap
         self._begun: Begun | None = None
         self._stop = -1
@@ -73,7 +83,8 @@ class Touring:
         notes = [f"notes: {stop.notes}"] if stop.notes else []
         about = [begun.told.question] if place == 0 and begun.told.question else []
         head = f"Stop {place + 1} of {len(stops)}, {stop.title}: {stop.text}"
-        return visible(" ".join([*about, head, *done, *notes, f"{said(explored).sentence()}."]))
+        here, goes_on = f"{said(explored).sentence()}.", self._on if place + 1 < len(stops) else LAST
+        return visible(" ".join([*about, head, *done, *notes, here, f"{goes_on}; {self._out}."]))
 
     def leave(self) -> str:
         """End the tour, and go back to what was explored before; what was changed meanwhile, redo brings.
@@ -98,7 +109,7 @@ class Touring:
         told = self._told if name is None else lecture(name)
         if told is None:
             raise InputError(f"there is no tour of {session.model.name}: --tour FILE gives one")
-        base = session.with_breaks() if session.breaks else session
+        base = base_of(session, told)
         base = backwards(base, lambda _: None) if told.path is None and told.name == BACKWARD else base
         history = explored.history
         return Begun(

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.shell.saying import called, say, saying_what_fails
-from tui_transformer.explorer.widgets.inks import INK_CLASSES
+from tui_transformer.explorer.widgets.labels import INK_CLASSES
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -46,7 +46,6 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     _is_left = False
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Bind the keys of the actions that a screen names."""
         if "ACTIONS" in vars(cls):
             cls.BINDINGS = bindings(cls.ACTIONS)
         super().__init_subclass__(**options)

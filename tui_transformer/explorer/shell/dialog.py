@@ -54,6 +54,7 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         .problem { color: $error; }
         .quiet { color: $foreground 65%; }
         &.-short #buttons { display: none; }
+        &.-short Page { scrollbar-gutter: stable; }  /* in a few cells its bar would come and go for good */
         #box Static { height: auto; padding: 0 1; }
     }
     """

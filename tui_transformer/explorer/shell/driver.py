@@ -17,6 +17,8 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from tui_transformer.text.guarded import end_awaited, is_awaited
+
 LARGEST = 10_000
 """Columns or lines that a terminal may say it has."""
 
@@ -104,8 +106,8 @@ class TerminalDriver(LinuxDriver):
         self._sent = asyncio.run_coroutine_threadsafe(self._app._post_message(message), self._loop)
 
     def _let_it_handle(self) -> None:
-        """Wait as long as very many events do."""
-        while self._too_many and not self.exit_event.wait(SOON):
+        """Wait as long as very many events do; where the screen itself waits, escape may be among those to come."""
+        while self._too_many and not is_awaited() and not self.exit_event.wait(SOON):
             pass
 
     @property
@@ -114,6 +116,8 @@ class TerminalDriver(LinuxDriver):
 
     def _hand_on(self, messages: Iterable[Message]) -> None:
         for message in messages:
+            if isinstance(message, events.Key) and message.key == "escape":
+                end_awaited()
             if not isinstance(message, events.Resize) or _can_be(message):
                 self.process_message(message)
 

@@ -39,7 +39,6 @@ class Failures:
     """
 
     def __init__(self, app: App[Any]) -> None:
-        """Nothing failed yet."""
         self._app = app
         self._leaving: Screen[Any] | None = None
         self.told: dict[tuple[str, str, str], str] = {}
@@ -90,7 +89,6 @@ class Failures:
         return len(screens) >= NEEDED and screens[NEEDED - 1].is_mounted
 
     def _leave(self, screen: Screen[Any]) -> None:
-        """Leave a screen, and those over it first."""
         screens = self._app.screen_stack
         for each in reversed(screens[screens.index(screen) :] if screen in screens else []):
             each.dismiss()
@@ -109,7 +107,6 @@ class Failures:
 
 
 def _screen_of(node: object) -> Screen[Any] | None:
-    """The screen that something is on."""
     nodes = node.ancestors_with_self if isinstance(node, DOMNode) else []
     return next((each for each in nodes if isinstance(each, Screen)), None)
 

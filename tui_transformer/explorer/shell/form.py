@@ -125,7 +125,6 @@ class Form(Vertical):
         self.query_one(f"#{self._first or next(keys)}").focus()
 
     def _fit(self) -> None:
-        """Give the fields the room that the lines under and over them leave."""
         fields, screen = self.query_one("#fields"), self.screen
         others = sum(widget.outer_size.height for widget in self.children if widget.display and widget is not fields)
         fields.styles.max_height = max(screen.size.height - screen.query_one("#box").gutter.height - others, 2)

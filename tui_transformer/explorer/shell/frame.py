@@ -24,7 +24,6 @@ class Frame:
     """The cells that were written to the terminal, line by line."""
 
     def __init__(self, system: ColorSystem) -> None:
-        """Nothing was written yet to a terminal with so many colours."""
         self._lines: dict[int, list[Cell | None]] = {}
         self._cells = Cells(system)
 
@@ -93,5 +92,5 @@ def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, Iter
         return
     for y, first, last in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-            if strip is not None and x <= last and end > first:
+            if strip is not None and x < last and end > first:
                 yield y, x, (strip.crop(0, min(end, last) - x),)

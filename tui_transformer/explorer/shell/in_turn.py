@@ -26,6 +26,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from tui_transformer.explorer.shell.saying import saying_what_fails
+from tui_transformer.text.guarded import ask_again
 
 Handle = Callable[[events.Event], Awaitable[None]]
 
@@ -111,6 +112,8 @@ class InTurn:
     async def _next(self) -> None:
         while self._waiting and self._behind is None:
             event, screen = self._waiting.popleft()
+            if isinstance(event, events.Key) and event.key == "escape":
+                ask_again()  # what was typed before it had no answer either
             if not _is_again(self._now, event):
                 self._catch_up()
             self._now = event
@@ -166,7 +169,6 @@ class InTurn:
             self._lost.cancel()
 
     def _front(self) -> Widget | None:
-        """The widget or screen that the next key would go to."""
         screen = self._screen()
         return None if screen is None else screen.focused or screen
 
@@ -187,5 +189,4 @@ class InTurn:
 
 
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
-    """Whether an event is the same key as the one before."""
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -17,6 +17,9 @@ from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action, spelled
 from tui_transformer.guide.lecture import Lecture
 
 _MEANING, _KEY = re.compile(r"\{([a-z.-]+)\}"), re.compile(r"\{key:([^{}\s]+)\}")
+
+_LISTED = re.compile(r"- `[^:]*`:")
+"""The beginning of a line of help, with its keys."""
 
 
 def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Binding]:
@@ -102,6 +105,17 @@ def with_own_keys(app: App[Any], markdown: str) -> str:
         if key
     }
     return re.sub(r"`[^`\s]+`", lambda match: own.get(match[0], match[0]), markdown)
+
+
+def without(markdown: str, meanings: Collection[str]) -> str:
+    """A page without the lines of a list about keys of these meanings alone: "- `W`: write on"."""
+    keys = {f"`{spelled(key)}`" for meaning in meanings for key in KEYS.get(meaning, "").split(",") if key}
+    return "\n".join(line for line in markdown.split("\n") if not _of_keys(line, keys))
+
+
+def _of_keys(line: str, keys: set[str]) -> bool:
+    said = _LISTED.match(line)
+    return said is not None and set(re.findall(r"`[^`]+`", said[0])) <= keys
 
 
 def keymap_of(app: App[Any]) -> Mapping[str, str]:

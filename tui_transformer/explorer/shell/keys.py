@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
-from tui_transformer.explorer.widgets.cursor_keys import CURSOR_KEYS
+from tui_transformer.explorer.widgets.cursor import CURSOR_KEYS
 
 KEYS: Mapping[str, str] = {
     "step.next": "space,n",

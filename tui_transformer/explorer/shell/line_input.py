@@ -85,6 +85,8 @@ class LineInput(Input):
 
     def action_complete(self) -> None:
         """Take the completion."""
+        if not self.is_attached:
+            return  # the key came late: what was typed into is gone
         if self.completion is None:
             self.screen.focus_next()
             return

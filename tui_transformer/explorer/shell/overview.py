@@ -22,7 +22,7 @@ from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import cells, visible
-from tui_transformer.text.unknown import unknown_named
+from tui_transformer.text.known_words import unknown_named
 from tui_transformer.views.step_view import Place
 
 
@@ -54,7 +54,6 @@ class Overview(ExplorerScreen[None]):
     """The work that is done bit by bit."""
 
     def __init__(self, port: Port) -> None:
-        """Show what the main screen explores."""
         super().__init__()
         self.port, self.worker, self.session = port, port.worker, port.session
         self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,22 @@ from tui_transformer.explorer.shell.keymap import bindings_in_use
 Display = Callable[[Binding], str]
 
 
-def commands_of(screen: Screen[Any], display: Display, keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
-    """A command for every action; `display` writes a key as the key line does, `keymap` has the keys of the user."""
+def commands_of(
+    screen: Screen[Any], display: Display, keymap: Mapping[str, str], left_out: Collection[str]
+) -> Iterator[SystemCommand]:
+    """A command for every action but those that are of no use now.
+
+    Args:
+        screen: What is shown.
+        display: Writes a key as the key line does.
+        keymap: The keys of the user.
+        left_out: The meanings that are of no use.
+    """
     said: set[str] = set()
     nodes = (screen,) if screen.focused is None else (screen, screen.focused)
     for node in nodes:
         for binding in _bindings(node):
-            if binding.tooltip not in said:
+            if binding.tooltip not in said and binding.id not in left_out:
                 said.add(binding.tooltip)
                 keys = " ".join(map(display, bindings_in_use(binding, keymap)))
                 hint = f"key: {keys}" if keys else "no key"

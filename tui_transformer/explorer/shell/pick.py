@@ -26,7 +26,6 @@ class PickScreen(Dialog[str]):
     ACTIONS = PICK
 
     def __init__(self, title: str, offers: Mapping[str, str], note: str = "") -> None:
-        """Offer things by name."""
         super().__init__(title)
         self._offers, self._note = dict(offers), note
 

@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from tui_transformer.explorer.shell.worker import Background, Task, Worker
+from tui_transformer.explorer.state.history import Way
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 
@@ -38,6 +39,9 @@ class Port(Protocol):
     def say(self, message: str, severity: SeverityLevel = "information") -> None:
         """A message that goes away by itself."""
 
+    def written(self, name: str, says: str = "") -> None:
+        """A file was written to `path_of` this name: hand it to a browser that has to keep it itself, and say so."""
+
     def hint(self, text: str) -> str:
         """A text that names keys by their meanings, `{undo} takes it back`, with the keys that are in use."""
 
@@ -46,6 +50,9 @@ class Port(Protocol):
 
     def change(self, session: Session, at: Position | None = None) -> None:
         """Explore something else, at a position if one is given; undo takes it back."""
+
+    def turn_back(self, way: Way) -> bool:
+        """Take the last change back, or make it again; whether there was one."""
 
     def visit(self, position: Position) -> None:
         """Show a cell in the matrix of the main screen."""

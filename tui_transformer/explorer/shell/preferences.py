@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import own_folders, read_toml
+from tui_transformer.files import is_there, own_folders, read_toml
 
 FILE = "config.toml"
 LARGEST = 1 << 20
@@ -44,7 +44,7 @@ def preferences_path() -> Path:
 def read_preferences(path: Path) -> Preferences:
     """The preferences in a file; defaults where there is none, and a line for everything that cannot be used."""
     try:
-        raw = read_toml(path, LARGEST) if path.exists() else {}
+        raw = read_toml(path, LARGEST) if is_there(path) else {}
     except (InputError, OSError) as error:
         return Preferences(problems=(str(error),))
     theme, whole, keys = raw.get("theme"), raw.get("whole", True), raw.get("keys", {})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import own_folders, read_json, write_whole
+from tui_transformer.files import make_folder, own_folders, read_json, write_whole
 
 Kind = Literal["edits", "models", "sentences", "surveys", "vocabularies"]
 FILE = "recent.json"
@@ -39,7 +39,7 @@ def remember(kind: Kind, entry: str) -> None:
     known[kind] = (entry, *(old for old in known.get(kind, ()) if old != entry))[:MOST]
     with suppress(InputError, OSError, ValueError):
         path = recent_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_whole(path, json.dumps(known, ensure_ascii=True, indent=1).encode())
 
 

@@ -111,7 +111,6 @@ class Requests:
         return True
 
     def _progress(self, what: str) -> None:
-        """Called on the worker's thread."""
         self._now = what
 
     def _show_progress(self) -> None:

@@ -46,7 +46,6 @@ class Messages:
     """The messages, the last first."""
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
         self._said: deque[str] = deque(maxlen=MOST_KEPT)
 
     def keep(self, message: str, severity: SeverityLevel) -> None:

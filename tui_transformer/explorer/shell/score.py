@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import own_folders, read_json, write_whole
+from tui_transformer.files import make_folder, own_folders, read_json, write_whole
 
 FILE = "score.json"
 LARGEST = 1 << 12
@@ -55,5 +55,5 @@ def keep_score(score: Score) -> None:
     """Write the score; a file that cannot be written is left as it is."""
     with suppress(InputError, OSError):
         path = score_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_whole(path, json.dumps({"right": score.right, "asked": score.asked}).encode())

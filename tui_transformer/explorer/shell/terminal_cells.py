@@ -93,7 +93,6 @@ class Cells:
     """Makes cells of strips."""
 
     def __init__(self, system: ColorSystem) -> None:
-        """Of a terminal with so many colours."""
         self._system = system
         self._known: dict[tuple[str, int], tuple[Any, list[Cell]]] = {}
 
@@ -136,7 +135,6 @@ def _cell(character: str, own: CellStyle) -> Cell:
 
 @lru_cache(1 << 12)
 def _style_of(style: Style, system: ColorSystem) -> CellStyle:
-    """The codes of a style, for a terminal with so many colours."""
     attributes = tuple(code for name, code in _ATTRIBUTES.items() if getattr(style, name))
     return cell_style(_code(style.color, system) or OWN.color, _code(style.bgcolor, system), attributes)
 

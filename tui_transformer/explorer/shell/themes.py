@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from textual.theme import Theme
 
 
@@ -78,3 +80,11 @@ LIGHT = Theme(
 )
 
 THEMES = (DARK, LIGHT)
+
+SHORT = {"dark": DARK.name, "light": LIGHT.name}
+"""What the themes of the program are called in short."""
+
+
+def theme_names(others: Iterable[str]) -> tuple[str, ...]:
+    """The themes that there are, those of the program first and by their short names."""
+    return (*SHORT, *sorted(set(others) - set(SHORT.values())))

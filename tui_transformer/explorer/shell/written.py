@@ -14,7 +14,6 @@ class Written:
     """The texts under a widget."""
 
     def __init__(self, around: Widget) -> None:
-        """Nothing is written yet."""
         self._around = around
         self._lines: dict[str, Line] = {}
 

@@ -40,9 +40,13 @@ def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda
 
     if not where.strip():
         raise InputError("give the path of a dump: a file of arrays, or a folder with a file a step")
-    dump = open_dump(expanded(where.strip()))
     givens = session.base.givens
     ids = givens.get("input.ids")
+    dump = open_dump(expanded(where.strip()))
+    same = (
+        each for each in dump.further if ids is not None and each.ids is not None and each.ids.tolist() == ids.tolist()
+    )
+    dump = next(same, dump)
     if ids is not None and dump.ids is not None and dump.ids.tolist() != ids.tolist():
         raise InputError(
             f"{dump.path}: is of other tokens: explore its sentence first, or use `diff {dump.path} --open`"
@@ -56,7 +60,9 @@ def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda
         raise InputError(f"{dump.path}: holds no step whole: compare it with `diff`")
     overlay, first = Overlay("trace", dump.path.name, values=values), diagnosis.first
     if first is None:
-        return Dumped(overlay, None, f"{dump.path.name}: {len(diagnosis.steps)} arrays agree as far as rounding goes")
+        rest = f"; {len(diagnosis.unmatched)} more were not compared" if diagnosis.unmatched else ""
+        said = f"{len(diagnosis.steps)} arrays agree as far as rounding goes{rest}"
+        return Dumped(overlay, None, f"{dump.path.name}: {said}")
     name = session.base.program.step(first.step).name
     index = first.index[-len(session.base.program.by_name[name].axes) :]
     count = sum(each.step in diagnosis.following and each.verdict == "follows" for each in diagnosis.steps)

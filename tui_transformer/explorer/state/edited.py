@@ -73,7 +73,6 @@ _SIGNS: Mapping[type, str] = {Set: "→", Add: "+", Scale: "×"}
 
 
 def _part(region: Region, shape: Shape) -> str:
-    """The heads, rows and columns that are set, where these are not all."""
     kinds = zip(KINDS[-len(shape) :], region, shape, strict=True)
     return " ".join(_line(kind, part) for kind, part, size in kinds if len(part) < size)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tui_transformer.engine.by_program import by_program
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import Program, by_program
 
 HEAD = "head"
 """The first axis of a step that has heads."""

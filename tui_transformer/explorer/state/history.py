@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 State = TypeVar("State")
+Way = Literal["undo", "redo"]
 MOST = 100
 NEAR = 2
 """Changes back and forth that are undone and made again at once; further away, all is worked out again."""
@@ -35,6 +36,10 @@ class History(Generic[State]):
         """A new current state; what was undone is forgotten."""
         self.past = [*self.past, self.current][-MOST:]
         self.current, self.future = state, []
+
+    def turn(self, way: Way) -> bool:
+        """Go back or forward one state; whether there was one."""
+        return self.undo() if way == "undo" else self.redo()
 
     def undo(self) -> bool:
         """Go back one state; whether there was one."""

@@ -8,9 +8,8 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
-from tui_transformer.model.options import ModelOptions
-from tui_transformer.model.reading import Ids, Reading
-from tui_transformer.text.samples import sample_sentence, sample_target
+from tui_transformer.model.options import Ids, ModelOptions, Reading
+from tui_transformer.text.known_words import sample_sentence, sample_target
 
 EXAMPLE_IDS = 8
 """Token IDs of the example for a model that has no vocabulary."""

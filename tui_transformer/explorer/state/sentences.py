@@ -105,7 +105,7 @@ def _framed(read: Sentences) -> Batch:
     if not read.model.config.vocab_size:
         return Batch((Encoding("", ()),))
     given = read.batch or (read.text if read.ids is None else read.ids,)
-    return batch_of(read.model, [_encode(read, each) for each in given], read.framing)
+    return batch_of(read.model, [_encode(read, each) for each in given], read.framing, cut=read.cut)
 
 
 def _encode(read: Sentences, given: str | Ids) -> Encoding:

@@ -27,7 +27,7 @@ from tui_transformer.model.framing import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
 from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.dispatch import load_vocabulary
-from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.known_words import sample_sentence
 from tui_transformer.views.step_view import extremes
 
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
@@ -265,7 +265,7 @@ class Session(Sentences):
         words = model.vocabulary
         if words is None:
             return self._checked(replace(self, model=model, edits=(), targets=None, measure=None))
-        known = bool(self.text) and not any(token.unknown for token in model.encode(self.text, cut=True).tokens)
+        known = bool(self.text) and model.knows(self.text)
         text = self.text if known else sample_sentence(words)
         same = replace(self, model=model, edits=(), targets=None, measure=None)
         return self._checked(replace(same, text=text, ids=None, mask=None, batch=(), item=0))
@@ -284,7 +284,8 @@ class Session(Sentences):
             changes["positions"] = stop.positions
         text = self.text if stop.sentence is None else stop.sentence
         target = self.decoder_text if stop.target is None else stop.target
-        if not changes and (text, target) == (self.text, self.decoder_text):
+        alone = stop.sentence is None or (self.framing == PLAIN and not self.batch and self.mask is None)
+        if not changes and alone and (text, target) == (self.text, self.decoder_text):
             return self
         model = self.model.changed(**changes) if changes else self.model
         same = replace(self, model=model, edits=(), targets=None, measure=None, framing=PLAIN, batch=(), item=0)
@@ -328,12 +329,10 @@ def _outlived(session: Session, before: Session) -> bool:
 
 
 def _batch_with(session: Session, own: str | Ids) -> tuple[str | Ids, ...]:
-    """The sentences with another in place of the one that is shown."""
     return (*session.batch[: session.item], own, *session.batch[session.item + 1 :]) if session.batch else ()
 
 
 def _lasting_edits(session: Session) -> tuple[Change, ...]:
-    """Edits that are meant for other sentences too."""
     known = session.base.program
     return tuple(edit for edit in session.edits if edit.name in known.weights or is_of_any_text(known, edit))
 
@@ -343,7 +342,6 @@ def _extremes_of(name: str) -> str:
 
 
 def _ids_of(session: Session) -> list[Ids]:
-    """The tokens of every sequence."""
     return [sequence.ids for sequence in session.sequences.values()]
 
 

@@ -36,7 +36,6 @@ def told_cost(session: Session) -> int:
 
 
 def _weights(session: Session) -> Step | None:
-    """The last weights of attention."""
     steps = (step for step in reversed(session.trace.program.steps) if step.square and step.name.endswith(".weights"))
     return next(steps, None)
 

@@ -16,7 +16,7 @@ from tui_transformer.explorer.state.break_names import break_titles, unknown_bre
 from tui_transformer.explorer.state.overlay import BEFORE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tours import BACKWARD
+from tui_transformer.explorer.state.tours import ANY_MODEL, BACKWARD, own_tour
 from tui_transformer.explorer.state.written_edits import changes, written
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.guide.texts import Stop, matching
@@ -48,6 +48,10 @@ def suitable(session: Session, where: str) -> Lecture:
         InputError: There is none, or it leads where the model has nothing.
     """
     told = lecture(where)
+    if told.path is None and told.name not in (*ANY_MODEL, own_tour(session.model)):
+        raise InputError(
+            f"the tour {told.name} tells of the model {told.name} as it comes: leave out --model and its sizes"
+        )
     check_lecture(_led_through(session, told), told)
     return told
 
@@ -68,7 +72,7 @@ def check_lecture(session: Session, told: Lecture) -> None:
         InputError: A step, or what is to be ablated, is not in the model; the line names file, section and field.
     """
     program = session.trace.program
-    names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name)
+    names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name, *program.aliases)
     for stop in told.stops:
         where = f"{told.path or told.name}: [{stop.name}]"
         if not matching(names, stop.step):
@@ -92,6 +96,14 @@ def _check_edits(session: Session, stop: Stop, where: str) -> None:
                 written(program, text)
             except InputError as error:
                 raise InputError(f"{where} edits: {error}") from error
+
+
+def base_of(session: Session, told: Lecture) -> Session:
+    """What a tour is told of: the model unbroken, and where the tour names its numbers also without edits."""
+    if session.breaks:
+        session = session.with_breaks()
+    names_numbers = told.path is None and told.name not in ANY_MODEL
+    return session.unedited if session.edits and names_numbers else session
 
 
 def backwards(session: Session, report: Report) -> Session:
@@ -129,14 +141,16 @@ def scenery(base: Session, stop: Stop, report: Report) -> Scenery:
 
 def _position(session: Session, stop: Stop, report: Report) -> Position:
     """The cell of a stop; the one of the largest gradient where that is asked for."""
-    names = matching((*session.stops, *session.trace.program.weights), stop.step)
+    program = session.trace.program
+    other = {name: own for name, own in program.aliases.items() if own in session.stops}
+    names = [other.get(name, name) for name in matching((*session.stops, *program.weights, *other), stop.step)]
     if not names:
         return Position(session.stops[0])
     if stop.cell is None or not session.backward:
         return Position(names[0], Place(stop.head or 0, stop.row or 0, stop.column or 0))
     gradients = session.go_back(report).values
     name = max((name for name in names if name in gradients), key=lambda name: float(np.abs(gradients[name]).max()))
-    axes, values = session.trace.program.axes(name), gradients[name]
+    axes, values = program.axes(name), gradients[name]
     index = np.unravel_index(int(np.abs(values).argmax()), values.shape)
     return Position(name, place_of(axes, tuple(map(int, index))))
 

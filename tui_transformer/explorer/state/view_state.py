@@ -21,6 +21,8 @@ class ViewState:
         active: The pane that has the keys.
         words: The sum of words whose neighbours are shown beside an embedding; "" for none.
         whole: Whether the whole is shown above the step; None where there is room for it.
+        cell_width: Columns of a cell of the matrix; None for as many as fit.
+        by_size: Whether the terms of a cell are in the order of their size.
         zoom: The pane that has the whole screen; None for all that there is room for.
     """
 
@@ -32,4 +34,6 @@ class ViewState:
     active: str = "matrix"
     words: str = ""
     whole: bool | None = None
+    cell_width: int | None = None
+    by_size: bool = False
     zoom: str | None = None

@@ -15,6 +15,7 @@ has one:
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,12 +26,12 @@ import numpy as np
 from tui_transformer.analysis.means import means
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.changeable import array_of_numbers
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change
 from tui_transformer.engine.explanation import Index
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import expanded
 from tui_transformer.model import Model
 from tui_transformer.model.traced import Listen, ignore, texts_of, traced
 from tui_transformer.text.display import visible
@@ -45,6 +46,8 @@ TERM = re.compile(
 )
 EXAMPLES = "write STEP = 0, STEP[3] *= 0.5, STEP += 2*vector.npy or STEP += 'one text' - 'another'"
 MEAN = "mean"
+MOST_CELLS = 1 << 22
+"""Numbers of an array that a step is changed by, where the step of a text that grows may become larger than it is."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ def written(program: Program, text: str, here: tuple[str, Index] | None = None) 
     mean = match["value"] == MEAN
     if mean and match["op"] != "=":
         raise UsageError(f"{name} can be set to its mean with =, and not {match['op']}")
-    terms = () if mean else tuple(_terms(name, match["value"]))
+    terms = () if mean else tuple(_terms(name, match["value"], max(MOST_CELLS, math.prod(shape))))
     return Written(place.placed(program, {}) if mean else place, match["op"], terms, shape)
 
 
@@ -202,15 +205,15 @@ def _part(name: str, kind: str, text: str, size: int) -> range | None:
     return range(int(match[2] or 0), int(match[3]) if match[3] else OPEN if kind == "row" else size)
 
 
-def _terms(name: str, text: str) -> Iterator[Term]:
-    """The terms of a sum, each with its sign and factor."""
+def _terms(name: str, text: str, most: int) -> Iterator[Term]:
+    """The terms of a sum, each with its sign and factor; an array has at most so many numbers."""
     at = 0
     while at < len(text):
         match = TERM.match(text, at)
         if match is None or (at and not match["sign"]):
             raise UsageError(f"{visible(text[at : at + 40])!r} is no value: {EXAMPLES}")
         sign, at = -1.0 if match["sign"] == "-" else 1.0, match.end()
-        yield _term(name, sign * _factor(match["factor"]), match)
+        yield _term(name, sign * _factor(match["factor"]), match, most)
 
 
 def _factor(text: str | None) -> float:
@@ -220,13 +223,13 @@ def _factor(text: str | None) -> float:
         raise UsageError(f"{visible(text or '')!r} is no factor: {EXAMPLES}") from error
 
 
-def _term(name: str, factor: float, match: re.Match[str]) -> Term:
+def _term(name: str, factor: float, match: re.Match[str], most: int) -> Term:
     if match["number"] is not None:
         return Term(factor, name, np.asarray(float(match["number"])))
     if match["file"] is not None:
-        return Term(factor, name, _array(match["file"]))
+        return Term(factor, name, _array(match["file"], most))
     if match["texts"] is not None:
-        return Term(factor, name, path=Path(match["texts"].strip()))
+        return Term(factor, name, path=expanded(match["texts"].strip()))
     return Term(factor, name, text=match["text"] if match["text"] is not None else match["other"])
 
 
@@ -239,11 +242,11 @@ def of_texts(model: Model, path: Path, names: Sequence[str], listen: Listen = ig
     return means(traced(model, texts_of(path), listen), names)
 
 
-def _array(text: str) -> Host:
+def _array(text: str, most: int) -> Host:
     from tui_transformer.diagnosis.dumps import open_dump
 
     path, _, name = text.rpartition(":") if ":" in text else (text, "", "")
-    tensors = open_dump(Path(path)).tensors
+    tensors = open_dump(expanded(path)).tensors
     if not name and len(tensors) != 1:
         raise InputError(f"{visible(text)} holds {len(tensors)} arrays: write {visible(text)}:NAME")
     name = name or next(iter(tensors))
@@ -251,4 +254,5 @@ def _array(text: str) -> Host:
         raise InputError(
             f"{visible(path)} has no array {visible(name)!r}: it has {', '.join(map(visible, [*tensors][:6]))}"
         )
+    tensors[name].check_size(most, Path(path))
     return np.asarray(tensors[name].values.array, np.float64)

@@ -13,8 +13,8 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.strip import Strip
 
+from tui_transformer.explorer.widgets.character_graphics import Dots
 from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, GridWidget
-from tui_transformer.explorer.widgets.dots import Dots
 from tui_transformer.explorer.widgets.grid import Grid
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.views.view import Values
@@ -65,14 +65,11 @@ class Arcs(GridWidget, can_focus=True):
     class Chosen(GridWidget.Chosen):
         """The user chose the query; `index` is its number."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Show nothing yet."""
-        super().__init__(id=id)
-        self._weights: Values = np.zeros((0, 0))
-        self._query: Callable[[int], str] = str
-        self._key: Callable[[int], str] = str
-        self._drawn: tuple[int, list[Text]] = -1, []
-        self._pitch = 1
+    _weights: Values = np.zeros((0, 0))
+    _query: Callable[[int], str] = str
+    _key: Callable[[int], str] = str
+    _drawn: tuple[int, list[Text]] = -1, []
+    _pitch = 1
 
     def show(self, weights: Values, query: Callable[[int], str], key: Callable[[int], str]) -> None:
         """Show weights, queries × keys, with the words of both."""
@@ -137,7 +134,6 @@ class Arcs(GridWidget, can_focus=True):
         return [self._line(canvas, top, y, (margin, word), (plain, quiet, accent)) for y in range(height)]
 
     def _center(self, row: int) -> float:
-        """Where a token stands, in lines from the first."""
         return row * self._pitch + self._pitch // 2 + 0.5
 
     def _draw(self, canvas: Dots, query: int, top: int, style: Style) -> None:
@@ -149,8 +145,13 @@ class Arcs(GridWidget, can_focus=True):
             start = self._center(query) - top
             end = min(max(self._center(key) - top, 0.0), canvas.height - 0.01)
             for k in range(thickness):
-                shift = (k - (thickness - 1) / 2) / 4
-                _curve(canvas, start + shift, end + shift, style, 3 if thickness == 1 else 1)
+                shift, width = (k - (thickness - 1) / 2) / 4, canvas.width - 0.01
+                places = [  # of a line that begins and ends level
+                    (width * t, start + shift + (end - start) * t * t * (3 - 2 * t))
+                    for t in np.linspace(0, 1, BENDS + 1).tolist()
+                ]
+                for one, other in pairwise(places):
+                    canvas.line(one, other, style, 3 if thickness == 1 else 1)
 
     def _line(self, canvas: Dots, top: int, y: int, columns: tuple[int, int], inks: tuple[Style, Style, Style]) -> Text:
         (row, part), (margin, word), (plain, quiet, accent) = divmod(top + y, self._pitch), columns, inks
@@ -167,11 +168,3 @@ class Arcs(GridWidget, can_focus=True):
         strong = weight >= THICK[1]
         text.append(fit_label(self._key(row), word), accent if strong else plain)
         return text.append(f"{weight:.2f}".replace("0.", ".").rjust(NUMBER), accent if strong else quiet)
-
-
-def _curve(canvas: Dots, start: float, end: float, style: Style, gap: int) -> None:
-    """A line from the left to the right that begins and ends level."""
-    width = canvas.width - 0.01
-    places = [(width * t, start + (end - start) * t * t * (3 - 2 * t)) for t in np.linspace(0, 1, BENDS + 1).tolist()]
-    for one, other in pairwise(places):
-        canvas.line(one, other, style, gap)

@@ -1,15 +1,68 @@
-"""The cache of keys and values, drawn."""
+"""The cache of keys and values of one layer: key heads × tokens, which rows were kept and which are new."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
+from rich.cells import set_cell_size
 from rich.segment import Segment
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cache_lines import INKS, CachePicture, Run, cache_lines, largest
-from tui_transformer.explorer.widgets.drawn import DrawnWidget
-from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.explorer.widgets.careful import DrawnWidget
+from tui_transformer.explorer.widgets.labels import fit_label, label_width
+from tui_transformer.explorer.widgets.palette import Surface, palette
+from tui_transformer.text.display import visible
+
+KEPT, NOW, FREE = "■", "●", "·"
+WIDTHS = (8, 6, 4, 3, 2, 1)
+"""Columns of a token, the first that lets all tokens fit."""
+
+LABELLED = 3
+"""Columns of a token from which on its word is written over it."""
+
+MOST_FREE = 8
+"""Free tokens that are drawn; how many there are is said in words."""
+
+ATTENTION = "attention"
+"""Label of the line of shades that stands for all query heads, where they have none of their own."""
+
+NAMED = 3
+"""Query heads that are named one by one."""
+
+Ink = Literal["plain", "quiet", "kept", "now", "free"]
+INKS: tuple[Ink, ...] = get_args(Ink)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A few characters in one ink, or a cell that stands for an attention weight."""
+
+    text: str
+    ink: Ink = "plain"
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class CachePicture:
+    """The cache of one layer, as far as it is known.
+
+    Attributes:
+        queries: For each key head the query heads that read it.
+        tokens: The word of every token whose keys and values are there.
+        computed: How many of these, the last ones, were computed now; the others were kept.
+        limit: Tokens that there can be.
+        attention: How much the newest token looks at each token, for every query head; none where not known.
+        note: Why the attention is not known.
+    """
+
+    queries: tuple[tuple[int, ...], ...]
+    tokens: tuple[str, ...]
+    computed: int
+    limit: int
+    attention: tuple[tuple[float, ...], ...] = ()
+    note: str = ""
 
 
 class CacheMap(DrawnWidget):
@@ -28,10 +81,7 @@ class CacheMap(DrawnWidget):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Make a map that shows nothing yet."""
-        super().__init__(id=id)
-        self._picture: CachePicture | None = None
+    _picture: CachePicture | None = None
 
     def show(self, picture: CachePicture | None) -> None:
         """Show a cache, or nothing."""
@@ -48,13 +98,134 @@ class CacheMap(DrawnWidget):
         high = largest(picture) or 1.0
 
         def segment(run: Run) -> Segment:
-            return Segment(run.text, inks[run.ink]) if run.weight is None else _shade(run, run.weight / high, colors)
+            if run.weight is None:
+                return Segment(run.text, inks[run.ink])
+            level = round(run.weight / high * (len(colors.styles) - 1))
+            sign = " " if colors.has_color else colors.glyphs[level][-1]
+            return Segment(sign * len(run.text), colors.styles[level])
 
         return [Strip([segment(run) for run in line if run.text]) for line in cache_lines(picture, *self.size)]
 
 
-def _shade(run: Run, share: float, colors: Palette) -> Segment:
-    """A cell in the colour of its share of the largest weight, or filled with a sign where there is no colour."""
-    level = round(share * (len(colors.styles) - 1))
-    sign = " " if colors.has_color else colors.glyphs[level][-1]
-    return Segment(sign * len(run.text), colors.styles[level])
+def head_label(key_head: int, queries: Sequence[int]) -> str:
+    """A key head and who reads it: `K0 ← q0 q1 q2`."""
+    if len(queries) > NAMED:
+        return f"K{key_head} ← q{queries[0]}–q{queries[-1]}"
+    return " ".join([f"K{key_head} ←", *(f"q{query}" for query in queries)])
+
+
+def cache_lines(picture: CachePicture, width: int, height: int) -> list[list[Run]]:
+    """The lines of a picture: words, a line for each key head, attention, and what the signs mean.
+
+    Args:
+        picture: What to draw.
+        width: Cells of a line.
+        height: Lines that there is room for; key heads that do not fit are counted in words.
+    """
+    columns = _Columns.fitting(picture, width)
+    legend = _legend(picture, width)
+    room = max(height - 2 - len(legend), 1)
+    readers = bool(picture.attention) and len(picture.queries) + len(picture.attention) <= room
+    apart = readers and 2 * len(picture.queries) + len(picture.attention) <= room
+    heads = [line for head in range(len(picture.queries)) for line in columns.head(head, readers=readers, apart=apart)]
+    if len(heads) > room:
+        rest = len(heads) - (room - 1)
+        heads = [*heads[: room - 1], [Run(f"{rest} more key heads, kept alike", "quiet")]]
+    mean = columns.attention("mean" if readers else ATTENTION)
+    return [columns.words(), *heads, mean, *legend][:height]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where tokens are drawn: from `first` on, `cell` columns each, after `gutter` columns of labels."""
+
+    picture: CachePicture
+    gutter: int
+    cell: int
+    first: int
+    free: int
+
+    @classmethod
+    def fitting(cls, picture: CachePicture, width: int) -> _Columns:
+        """The widest columns in which all tokens and the next fit, or the last tokens in narrow ones."""
+        labels = [head_label(head, queries) for head, queries in enumerate(picture.queries)]
+        gutter = max(map(label_width, [*labels, ATTENTION])) + 1
+        room, count = max(width - gutter, 2), len(picture.tokens)
+        left = max(picture.limit - count, 0)
+        cell = next((cell for cell in WIDTHS if cell * (count + min(left, 1)) <= room), 1)
+        shown = min(count, room // cell - min(left, 1))
+        return cls(picture, gutter, cell, count - shown, min(left, MOST_FREE, room // cell - shown))
+
+    @property
+    def tokens(self) -> range:
+        return range(self.first, len(self.picture.tokens))
+
+    def words(self) -> list[Run]:
+        """The words over the columns; where these are narrow, the places of the first and the last."""
+        if self.cell >= LABELLED:
+            words = [visible(self.picture.tokens[token].strip()) for token in self.tokens]
+            texts = [set_cell_size(word, self.cell - 1) + " " for word in words]  # an ellipsis would have no room
+            return [Run(" " * self.gutter), Run("".join(texts), "quiet")]
+        first, last = str(self.first), str(len(self.picture.tokens) - 1)
+        across = max(len(self.tokens) * self.cell - len(last), len(first) + 1)
+        return [Run(" " * self.gutter), Run(first.ljust(across) + last if first != last else first, "quiet")]
+
+    def head(self, head: int, *, readers: bool, apart: bool) -> Iterator[list[Run]]:
+        """A line for a key head, one for the attention of each query head that reads it, and an empty one."""
+        queries = self.picture.queries[head]
+        yield [Run(fit_label(head_label(head, queries), self.gutter)), *self._rows()]
+        for query in queries if readers else ():
+            yield self._shades(fit_label(f"q{query} ", self.gutter, "right"), self.picture.attention[query])
+        if apart:
+            yield []
+
+    def _rows(self) -> list[Run]:
+        """The rows of keys and values: kept, computed now, free."""
+        kept = len(self.picture.tokens) - self.picture.computed
+        counts = {"kept": max(kept - self.first, 0), "now": len(self.picture.tokens) - max(kept, self.first)}
+        return [
+            Run(self._cell(KEPT) * counts["kept"], "kept"),
+            Run(self._cell(NOW) * counts["now"], "now"),
+            Run(self._cell(FREE) * self.free, "free"),
+        ]
+
+    def attention(self, name: str) -> list[Run]:
+        """The mean over the query heads, or why there is none."""
+        label, by_head = fit_label(name, self.gutter), self.picture.attention
+        if not by_head:
+            return [Run(label, "quiet"), Run(self.picture.note, "quiet")]
+        return self._shades(label, [sum(weights) / len(by_head) for weights in zip(*by_head, strict=True)])
+
+    def _shades(self, label: str, weights: Sequence[float]) -> list[Run]:
+        gap = " " if self.cell > 1 else ""
+        shown = [weights[token] for token in self.tokens]
+        shades = [run for weight in shown for run in (Run(" " * (self.cell - len(gap)), weight=weight), Run(gap))]
+        return [Run(label, "quiet"), *shades]
+
+    def _cell(self, sign: str) -> str:
+        return sign * (self.cell - 1) + " " if self.cell > 1 else sign
+
+
+def largest(picture: CachePicture) -> float:
+    """The largest attention weight, which the strongest shade stands for."""
+    return max((weight for weights in picture.attention for weight in weights), default=1.0)
+
+
+def _legend(picture: CachePicture, width: int) -> list[list[Run]]:
+    """Legend of the signs with their numbers, on as many lines as it takes."""
+    count = len(picture.tokens)
+    entries = [
+        [Run(KEPT, "kept"), Run(f" kept {count - picture.computed:,}", "quiet")],
+        [Run(NOW, "now"), Run(f" computed now {picture.computed:,}", "quiet")],
+        [Run(FREE, "free"), Run(f" free {max(picture.limit - count, 0):,} of {picture.limit:,}", "quiet")],
+    ]
+    if picture.attention:
+        entries.append([Run(f"shades: attention 0 – {largest(picture):.2f}", "quiet")])
+    lines = [entries[0]]
+    for entry in entries[1:]:
+        joined = [*lines[-1], Run("   "), *entry]
+        if sum(label_width(run.text) for run in joined) <= width:
+            lines[-1] = joined
+        else:
+            lines.append(entry)
+    return lines

@@ -1,20 +1,28 @@
-"""Charts drawn by plotext, each kind by one function."""
+"""Charts drawn by plotext, each kind by one function: in colours, as text without, and into files."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 from rich.color_triplet import ColorTriplet
 
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.numbers import short_number
+from tui_transformer.files import write_whole
+from tui_transformer.report.chart_svg import render
+from tui_transformer.text.display import visible
+from tui_transformer.text.files import shown_path
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
 from tui_transformer.views.ticks import tick_texts, ticks
 
@@ -31,6 +39,10 @@ _MANY_LINES = 6
 _SAMPLES_PER_CELL = 2
 _LARGEST = 1e150
 _ROUNDING = 1e-6
+
+WIDTH, HEIGHT = 100, 30
+SMALLEST = (24, 8)
+"""Columns and lines of a chart as text: usually, and at least."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,37 @@ def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
         return str(figure.build().string())
 
 
+def chart_text(chart: Chart, width: int = WIDTH, height: int = HEIGHT) -> str:
+    """The title, the names of all curves or a remark, and the chart."""
+    width, height = max(width, SMALLEST[0]), max(height, SMALLEST[1])
+    heading = [line for part in _heading(chart) for line in wrap(visible(part), width)]
+    drawn = draw(chart, width, max(height - len(heading), SMALLEST[1]), Inks((), None, None))
+    lines = re.sub(r"\x1b\[[\d;]*m", "", drawn).splitlines()
+    return "\n".join([*heading, *(line.rstrip() for line in lines)]).rstrip() + "\n"
+
+
+def _heading(chart: Chart) -> list[str]:
+    if isinstance(chart, LineChart):
+        signs = (SERIES_GLYPHS[index % len(SERIES_GLYPHS)] for index in range(len(chart.series)))
+        return [chart.title, "   ".join(f"{sign} {each.label}" for sign, each in zip(signs, chart.series, strict=True))]
+    return [chart.title, chart.note] if isinstance(chart, Histogram) else [chart.title]
+
+
+CHART_SUFFIXES: Mapping[str, Callable[[Chart], str]] = {".svg": render, ".txt": chart_text}
+
+
+def export_chart(chart: Chart, path: Path) -> None:
+    """Write a chart as SVG or text, by the suffix of the path.
+
+    Raises:
+        InputError: Another suffix, or a file that cannot be written.
+    """
+    written = CHART_SUFFIXES.get(path.suffix.lower())
+    if written is None:
+        raise InputError(f"{shown_path(path)}: the name of a chart has to end in {', '.join(CHART_SUFFIXES)}")
+    write_whole(path, written(chart).encode("utf-8", errors="backslashreplace"))
+
+
 def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
     figure = canvas.figure
     for index, series in enumerate(chart.series):
@@ -85,7 +128,9 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
         _mark_x(canvas, min(x), max(max(x), min(x) + 1) if chart.counted else max(x), whole=chart.counted)
     if not chart.logarithmic:
         _mark_values(canvas, [value for series in chart.series for value in series.y])
-    _label_axes(figure, chart.x_label, chart.y_label)
+    for axis, label in (("x", chart.x_label), ("y", chart.y_label)):
+        if label:
+            figure.label(fit_label(label, label_width(label)), axis=axis)
 
 
 def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
@@ -102,7 +147,6 @@ def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
 
 
 def _mark_x(canvas: _Canvas, low: float, high: float, *, whole: bool = False) -> None:
-    """Mark the x axis at round numbers, as many as there is room for."""
     places = ticks(low, high, max(canvas.width // (_TICK_CELLS + 3), 1), whole=whole)
     canvas.figure.ruler("x").lim(low, high if high > low else low + 1).ticks(list(places), list(tick_texts(places)))
 
@@ -150,7 +194,10 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     """One line a bar: its label, the bar, its value."""
     figure, values = canvas.figure, _heights(chart)
     low, high = min([0.0, *values]), max([0.0, *values])
-    labels = [_bar_label(label, index == chart.marked) for index, label in enumerate(chart.labels)]
+    labels = [
+        _MARK * (index == chart.marked) + fit_label(label, min(label_width(label), _LABEL_CELLS)) + " "
+        for index, label in enumerate(chart.labels)
+    ]
     span, room = (high - low) or 1.0, max(canvas.width - max(map(label_width, labels)) - _VALUE_CELLS, 1)
     lines, beyond = range(len(values) - 1, -1, -1), span * _VALUE_CELLS / room
     cell = (span + beyond) / (room + _VALUE_CELLS - 1)
@@ -158,13 +205,15 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     figure.axes(active=False)
     figure.ruler("x").lim(low, high + beyond).ticks([], [])
     figure.ruler("y").lim(-0.5, len(values) - 0.5).ticks(list(lines), labels)
-    _draw_baseline(canvas, (0, 0), (-0.5, len(values) - 0.5), "│")
+    figure.draw(figure.segment((0, 0), (-0.5, len(values) - 0.5), marker="│"))  # the line of 0
     for index, (line, value) in enumerate(zip(lines, values, strict=True)):
         end = round(value / cell) * cell  # a bar and its value are rounded once: they keep their distance
         if end:
             marker = _bar_marker(chart.marked == index, canvas.inks)
             figure.draw(figure.segment((0, end), (line, line), marker=marker))
-        figure.draw(figure.text(max(end, 0.0) + _GAP_CELLS * cell, line, _value_text(chart.values[index])))
+        value = chart.values[index]
+        text = "× masked" if math.isnan(value) or value == -math.inf else short_number(value)
+        figure.draw(figure.text(max(end, 0.0) + _GAP_CELLS * cell, line, text))
 
 
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
@@ -187,7 +236,6 @@ def _drawn(heights: list[float], lines: int) -> list[float]:
 
 
 def _heights(chart: BarChart) -> list[float]:
-    """How far each bar reaches."""
     if not chart.logarithmic:
         return [_drawable(value) for value in chart.values]
     floor = _floor(chart.values)
@@ -215,7 +263,7 @@ def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marke
     figure.ruler("x").lim(edges[0], edges[-1])
     figure.ruler("y").lim(min(0.0, min(heights)), max(0.0, max(heights)) or 1.0)
     if min(heights) < 0:
-        _draw_baseline(canvas, (edges[0], edges[-1]), (0, 0), "─")
+        figure.draw(figure.segment((edges[0], edges[-1]), (0, 0), marker="─"))  # the line of 0
     samples = np.linspace(edges[0], edges[-1], _SAMPLES_PER_CELL * canvas.width, endpoint=False)
     bars = np.clip(np.searchsorted(edges, samples, side="right") - 1, 0, len(heights) - 1)
     tops = np.array(heights)[bars]
@@ -224,11 +272,6 @@ def _draw_steps(canvas: _Canvas, edges: list[float], heights: list[float], marke
         if chosen.any():
             marker = _bar_marker(is_marked, canvas.inks, fine=True)
             figure.draw(figure.signal(samples[chosen].tolist(), tops[chosen].tolist(), marker=marker).fillx())
-
-
-def _draw_baseline(canvas: _Canvas, x: tuple[float, float], y: tuple[float, float], glyph: str) -> None:
-    """The line of 0, from which bars go both ways."""
-    canvas.figure.draw(canvas.figure.segment(x, y, marker=glyph))
 
 
 _DRAW: dict[type[Any], Callable[[_Canvas, Any], None]] = {
@@ -252,17 +295,6 @@ def _drawable(value: float) -> float:
     return max(min(value, _LARGEST), -_LARGEST) if math.isfinite(value) else 0.0
 
 
-def _value_text(value: float) -> str:
-    if math.isnan(value) or value == -math.inf:
-        return "× masked"
-    return short_number(value)
-
-
-def _bar_label(label: str, marked: bool) -> str:  # noqa: FBT001
-    sign = _MARK if marked else ""
-    return sign + fit_label(label, min(label_width(label), _LABEL_CELLS)) + " "
-
-
 def _some_labels(chart: BarChart, width: int) -> tuple[list[int], list[str]]:
     step = max(math.ceil(len(chart.labels) * (_TICK_CELLS + 1) / width), 1)
     if chart.labels[0].isdecimal():
@@ -271,17 +303,8 @@ def _some_labels(chart: BarChart, width: int) -> tuple[list[int], list[str]]:
         places = list(range(-first % step, len(chart.labels), step))
     else:
         places = list(range(0, len(chart.labels), step))
-    return places, [_short(chart.labels[place]) for place in places]
-
-
-def _short(label: str) -> str:
-    return fit_label(label, min(label_width(label), _TICK_CELLS))
-
-
-def _label_axes(figure: Any, x_label: str, y_label: str) -> None:
-    for axis, label in (("x", x_label), ("y", y_label)):
-        if label:
-            figure.label(fit_label(label, label_width(label)), axis=axis)
+    labels = (chart.labels[place] for place in places)
+    return places, [fit_label(label, min(label_width(label), _TICK_CELLS)) for label in labels]
 
 
 def _curve_marker(index: int, inks: Inks) -> Any:

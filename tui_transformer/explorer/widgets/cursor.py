@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.style import Style
@@ -15,9 +15,26 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_transformer.explorer.widgets.careful import CarefulWidget
-from tui_transformer.explorer.widgets.content_size import set_content_size
-from tui_transformer.explorer.widgets.cursor_keys import CURSOR_KEYS
 from tui_transformer.explorer.widgets.grid import Cell, Grid
+
+CURSOR_KEYS: Mapping[str, str] = {
+    "cursor.left": "left,h",
+    "cursor.right": "right,l",
+    "cursor.up": "up,k",
+    "cursor.down": "down,j",
+    "cursor.top": "g",
+    "cursor.bottom": "G",
+    "cursor.row-start": "home",
+    "cursor.row-end": "end",
+    "cursor.page-up": "pageup",
+    "cursor.page-down": "pagedown",
+    "cursor.half-up": "ctrl+u",
+    "cursor.half-down": "ctrl+d",
+    "cursor.wider": "plus,equals_sign",
+    "cursor.narrower": "minus",
+    "cursor.choose": "enter",
+}
+"""The keys of each meaning, separated by commas; the table of all keys takes them from here."""
 
 
 def _key(name: str, action: str, says: str) -> Binding:
@@ -95,10 +112,11 @@ class CursorWidget(CarefulWidget):
         """The user chose what is under the cursor."""
 
     def __init__(self, *children: Widget, **options: Any) -> None:
-        """Make a widget that shows nothing yet; the options are those of every widget."""
         super().__init__(*children, **options)
         self.at: Cell = (0, 0)
         self._styles: dict[str, Style] = {}
+        for axis in ("horizontal", "vertical"):
+            self.watch(self, f"show_{axis}_scrollbar", lambda: put_bars(self), init=False)
 
     @property
     def extent(self) -> Cell:
@@ -153,8 +171,8 @@ class CursorWidget(CarefulWidget):
         self.action_step(row * far, column * far)
 
     def action_choose(self) -> None:
-        """Choose what is under the cursor."""
-        if all(self.extent):
+        """Choose what is under the cursor, where it is on anything."""
+        if all(self.extent) and self.inside(self.at) == self.at:
             self.post_message(self.Chosen(self))
 
     def on_click(self, event: events.Click) -> None:
@@ -255,3 +273,47 @@ class GridWidget(ScrollView, CursorWidget):
         label = self.grid.label_region(cell[0], self.scroll_offset)
         header = Region(0, 0, self.size.width, self.grid.header)
         return self.grid.cell_region(cell, self.scroll_offset), label, header
+
+
+def set_content_size(view: ScrollView, size: Size) -> None:
+    """Say how large the content is; only where a scroll bar comes or goes is the whole screen laid out again."""
+    if not view.container_size or _bars(view, size) != (view.show_horizontal_scrollbar, view.show_vertical_scrollbar):
+        view.virtual_size = size
+        return
+    view.set_reactive(Widget.virtual_size, size)
+    if view.show_horizontal_scrollbar:
+        view.horizontal_scrollbar.window_virtual_size = size.width
+    if view.show_vertical_scrollbar:
+        view.vertical_scrollbar.window_virtual_size = size.height
+    x, y = min(view.scroll_x, view.max_scroll_x), min(view.scroll_y, view.max_scroll_y)
+    if (x, y) != (view.scroll_x, view.scroll_y):
+        view.scroll_to(x, y, animate=False, force=True)
+    view.refresh()
+
+
+def put_bars(view: Widget) -> None:
+    """Put the scroll bars where the view is scrolled to, in its colours: away, they were told of neither."""
+    if view.show_horizontal_scrollbar:
+        view.horizontal_scrollbar.position = view.scroll_x
+        view.horizontal_scrollbar.refresh()
+    if view.show_vertical_scrollbar:
+        view.vertical_scrollbar.position = view.scroll_y
+        view.vertical_scrollbar.refresh()
+    if view.show_horizontal_scrollbar and view.show_vertical_scrollbar:
+        view.scrollbar_corner.refresh()
+
+
+def _bars(view: ScrollView, size: Size) -> tuple[bool, bool]:
+    """Whether content of this size needs a horizontal and a vertical scroll bar; each takes room from the other."""
+    styles, room = view.styles, view.container_size
+    across = _needed(styles.overflow_x, size.width, room.width)
+    down = _needed(styles.overflow_y, size.height, room.height)
+    if down and not across:
+        across = _needed(styles.overflow_x, size.width, room.width - styles.scrollbar_size_vertical)
+    if across and not down:
+        down = _needed(styles.overflow_y, size.height, room.height - styles.scrollbar_size_horizontal)
+    return across, down
+
+
+def _needed(overflow: str, content: int, room: int) -> bool:
+    return overflow == "scroll" or (overflow == "auto" and content > room)

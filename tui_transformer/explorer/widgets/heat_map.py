@@ -12,11 +12,9 @@ from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.axis_labels import widest_label
-from tui_transformer.explorer.widgets.cell_table import CellTable, Marks
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, GridWidget, next_size
-from tui_transformer.explorer.widgets.drawing import Drawing, Labels
 from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, WIDTHS, Cell, Grid, choose_grid
+from tui_transformer.explorer.widgets.matrix_drawing import CellTable, Drawing, Header, widest_label
 from tui_transformer.explorer.widgets.numbers import BRACKETS, NumberFormat, number_format, shortest_width
 from tui_transformer.explorer.widgets.palette import Surface, palette, uncolored
 from tui_transformer.views.view import Scale, Tile, View
@@ -71,6 +69,13 @@ class HeatMap(GridWidget, can_focus=True):
     class Chosen(GridWidget.Chosen):
         """The user chose a cell."""
 
+    class Sized(Message):
+        """The user made cells wider or narrower: of so many columns, or None as they fit."""
+
+        def __init__(self, width: int | None) -> None:
+            super().__init__()
+            self.width = width
+
     class TileNeeded(Message):
         """Cells are on screen, or near it, that no tile holds; answer with `supply`."""
 
@@ -85,19 +90,17 @@ class HeatMap(GridWidget, can_focus=True):
             """The heat map that sent the message."""
             return self.heat_map
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        """Make a heat map that shows nothing yet."""
-        super().__init__(name=name, id=id, classes=classes)
-        self._view: View | None = None
-        self._scale = Scale("sequential", 0.0, 1.0)
-        self._tile = Tile(0, 0, np.zeros((0, 0)))
-        self._requested: tuple[range, range] | None = None
-        self._wanted_width: int | None = None
-        self.always_numbers = self.marks_row_alone = False
-        self._label_width = self._number_width = 0
-        self._row_label: Callable[[int], str] = str
-        self._column_label: Callable[[int], str] = str
-        self._drawing: Drawing | None = None
+    wanted_width: int | None = None
+    always_numbers = marks_row_alone = False
+    _view: View | None = None
+    _scale = Scale("sequential", 0.0, 1.0)
+    _tile = Tile(0, 0, np.zeros((0, 0)))
+    _requested: tuple[range, range] | None = None
+    _how: tuple[int, int | None, bool, bool] | None = None
+    _label_width = _number_width = 0
+    _row_label: Callable[[int], str] = str
+    _column_label: Callable[[int], str] = str
+    _drawing: Drawing | None = None
 
     def show(
         self,
@@ -117,6 +120,16 @@ class HeatMap(GridWidget, can_focus=True):
             number_width: Columns a number at least, so that the cells of two heat maps are as wide as each other.
             cursor: Where the cursor goes; None to leave it, as far as the matrix reaches.
         """
+        how = number_width, self.wanted_width, self.always_numbers, self.marks_row_alone
+        if view is self._view and scale == self._scale and how == self._how:
+            shown = self.shown
+            if tile is not self._tile and not (all(shown) and self._tile.covers(*shown)):
+                self._tile = tile
+                self._redraw()
+            self.put(cursor or self.at)
+            self._request_missing()
+            return
+        self._how = how
         start = Offset() if self._view is not None and self._view.shape != view.shape else None
         self._view, self._scale, self._tile, self._requested = view, scale, tile, None
         self._number_width = number_width
@@ -126,8 +139,15 @@ class HeatMap(GridWidget, can_focus=True):
         self.at = cursor or self.at
         self._lay_out(start)
 
-    def supply(self, tile: Tile) -> None:
-        """Take the values of a tile that was asked for."""
+    def clear(self) -> None:
+        """Show nothing: another matrix is still to come."""
+        self._view = self._drawing = None
+        self.lay_out(Grid(0, 0, 1, 1, 0, 0), Offset())
+
+    def supply(self, tile: Tile, view: View) -> None:
+        """Take the values of a tile that was asked for, if it is of the view that is still shown."""
+        if view is not self._view:
+            return
         self._tile = tile
         if self._requested and tile.covers(*self._requested):
             self._requested = None
@@ -144,35 +164,22 @@ class HeatMap(GridWidget, can_focus=True):
         self.put(cell)
 
     @property
-    def cell_width(self) -> int:
-        """Columns that a cell takes."""
-        return self.grid.cell_width
-
-    @property
     def cell_size(self) -> Size:
         """Columns and lines that a cell takes."""
         return Size(self.grid.cell_width, self.grid.cell_height)
 
     def action_zoom(self, direction: int) -> None:
         """Make cells wider or narrower; past the widest and the narrowest the width is chosen again to fit."""
-        self._wanted_width = next_size(WIDTHS, self.grid.cell_width, direction)
+        self.wanted_width = next_size(WIDTHS, self.grid.cell_width, direction)
         self._lay_out()
+        self.post_message(self.Sized(self.wanted_width))
 
     def on_resize(self) -> None:
         """Fit the cells to the new size."""
         self._lay_out()
 
-    def on_focus(self) -> None:
-        """Show that the cursor is active."""
-        self._redraw()
-
-    def on_blur(self) -> None:
-        """Show that the cursor is not active."""
-        self._redraw()
-
-    def notify_style_update(self) -> None:
-        """Follow a change of theme."""
-        super().notify_style_update()
+    def restyled(self) -> None:
+        """Follow a change of theme, and show whether the cursor is active."""
         self._redraw()
 
     def scrolled(self) -> None:
@@ -198,21 +205,17 @@ class HeatMap(GridWidget, can_focus=True):
             self.container_size,
             label_width=self._label_width,
             number_width=number_width,
-            cell_width=self._wanted_width,
+            cell_width=self.wanted_width,
             always=self.always_numbers or self._view.integer,
         )
         self._drawing = None
-        self._keep_line_of_bar(grid)
-        self.lay_out(grid, start)
-        self._request_missing()
-
-    def _keep_line_of_bar(self, grid: Grid) -> None:
-        """Keep the line of the lower scroll bar where rows scroll: the screen is laid out anew as it comes or goes."""
         wanted: Literal["scroll", "auto"] = (
             "scroll" if grid.virtual_size.height > self.container_size.height else "auto"
         )
-        if self.styles.overflow_x != wanted:
+        if self.styles.overflow_x != wanted:  # where rows scroll: the screen is laid out anew as that bar comes or goes
             self.styles.overflow_x = wanted
+        self.lay_out(grid, start)
+        self._request_missing()
 
     def _redraw(self) -> None:
         self._drawing = None
@@ -222,15 +225,20 @@ class HeatMap(GridWidget, can_focus=True):
         style, page = self.ink, self.ink()
         names = self._view is not None and self._view.integer
         colors = uncolored(page) if names else palette(self._scale.kind, Surface.of(self.app), page)
-        marks = Marks(style("heat-map--masked"), style("heat-map--missing"), style("heat-map--cursor"))
-        table = CellTable(colors, marks, self.grid.cell_width, self._number_format())
-        plain, marked = style("heat-map--label"), style("heat-map--cursor-label")
-        labels = Labels(self._row_label, self._column_label, plain, marked)
+        table = CellTable(
+            colors,
+            self.grid.cell_width,
+            self._number_format(),
+            masked=style("heat-map--masked"),
+            missing=style("heat-map--missing"),
+            cursor=style("heat-map--cursor"),
+        )
+        header = Header(self._column_label, self.grid, style("heat-map--label"), style("heat-map--cursor-label"))
         edited = () if self._view is None else self._view.edited
-        return Drawing(self.grid, table, self._tile, self._scale, labels, page, edited)
+        return Drawing(header, self._row_label, table, self._tile, self._scale, page, edited)
 
     def _number_format(self) -> NumberFormat | None:
-        width, wanted = self.grid.cell_width, self._wanted_width
+        width, wanted = self.grid.cell_width, self.wanted_width
         if width < SMALLEST_NUMBER_CELL:
             return None
         integer = self._view is not None and self._view.integer
@@ -242,22 +250,19 @@ class HeatMap(GridWidget, can_focus=True):
         if self._view is None or not self.viewport:
             return
         rows, columns = self.shown
-        if not rows or not columns or self._tile.covers(rows, columns) or self._is_requested(rows, columns):
+        is_requested = self._requested is not None and all(
+            asked.start <= part.start and part.stop <= asked.stop
+            for asked, part in zip(self._requested, (rows, columns), strict=True)
+        )
+        if not rows or not columns or self._tile.covers(rows, columns) or is_requested:
             return
         self._requested = _with_margin(rows, self.grid.rows), _with_margin(columns, self.grid.columns)
         self.post_message(self.TileNeeded(self, *self._requested))
-
-    def _is_requested(self, rows: range, columns: range) -> bool:
-        return self._requested is not None and all(map(_holds, self._requested, (rows, columns)))
 
 
 def least_number_width(scale: Scale, *, integer: bool) -> int:
     """The narrowest cell in which the numbers of a scale are told apart."""
     return max(shortest_width(scale, integer=integer) + BRACKETS, SMALLEST_NUMBER_CELL)
-
-
-def _holds(whole: range, part: range) -> bool:
-    return whole.start <= part.start and part.stop <= whole.stop
 
 
 def _with_margin(shown: range, size: int) -> range:

@@ -15,6 +15,9 @@ from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, GridWidg
 from tui_transformer.explorer.widgets.grid import Grid
 from tui_transformer.text.display import visible
 
+NOWHERE = (-1, 0)
+"""The place of a cursor that is on no line."""
+
 
 class LineList(GridWidget, can_focus=True):
     """Lines with a cursor, of which a filter may show some only."""
@@ -45,7 +48,6 @@ class LineList(GridWidget, can_focus=True):
         """The user chose a line; `index` is its number among all lines."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        """Make an empty list."""
         super().__init__(name=name, id=id, classes=classes)
         self.line_at: Callable[[int], Text] = lambda _: Text()
         self._lines: Sequence[int] = range(0)
@@ -71,15 +73,19 @@ class LineList(GridWidget, can_focus=True):
 
     @property
     def cursor(self) -> int | None:
-        """The index of the line under the cursor, None in an empty list; setting it scrolls the line into view.
+        """The index of the line under the cursor, None where there is none; setting it scrolls the line into view.
 
-        A line that the filter leaves out cannot be under the cursor: setting it changes nothing.
+        Set to None it is on no line until it is moved. A line that the filter leaves out cannot be under the cursor:
+        setting it changes nothing.
         """
-        return self._lines[self.at[0]] if self.at[0] < len(self._lines) else None
+        return self._lines[self.at[0]] if 0 <= self.at[0] < len(self._lines) else None
 
     @cursor.setter
     def cursor(self, index: int | None) -> None:
-        if index is not None and index in self._lines:
+        if index is None:
+            self.at = NOWHERE
+            self.refresh()
+        elif index in self._lines:
             self.put((self._lines.index(index), 0))
 
     @property
@@ -98,21 +104,24 @@ class LineList(GridWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget."""
-        at, style = y + self.scroll_offset.y, self.ink()
+        at, ground = y + self.scroll_offset.y, self.ink()
         if at >= len(self._lines):
-            return Strip.blank(self.size.width, style)
+            return Strip.blank(self.size.width, ground)
+        style = ground
         segments = self._segments(self.line_at(self._lines[at]))
         if at == self.at[0]:
             style = self.ink("line-list--cursor")
-            segments = list(Segment.apply_style(segments, post_style=style))
-        return self._strip_of(segments, style)
+            segments = self.under_cursor(segments, style)
+        return Strip(list(Segment.apply_style(segments, ground))).adjust_cell_length(self.size.width, style)
+
+    def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
+        """The line under the cursor, in the cursor's style."""
+        return list(Segment.apply_style(segments, post_style=style))
 
     def strip_of(self, text: Text) -> Strip:
         """A line of text, drawn as those of the list."""
-        return self._strip_of(self._segments(text), self.ink())
-
-    def _strip_of(self, segments: list[Segment], style: Style) -> Strip:
-        return Strip(list(Segment.apply_style(segments, self.ink()))).adjust_cell_length(self.size.width, style)
+        style = self.ink()
+        return Strip(list(Segment.apply_style(self._segments(text), style))).adjust_cell_length(self.size.width, style)
 
     def _segments(self, text: Text) -> list[Segment]:
         text = text.copy()
@@ -124,4 +133,7 @@ class LineList(GridWidget, can_focus=True):
         return list(Segment.apply_style(text.render(console), console.get_style(text.style)))
 
     def _lay_out(self) -> None:
+        nowhere = self.at == NOWHERE
         self.lay_out(Grid(len(self._lines), 1, max(self.size.width, 1), 1, gutter=0, header=0))
+        if nowhere:
+            self.cursor = None

@@ -47,7 +47,6 @@ class MarkdownText(Static):
     """
 
     def __init__(self, text: str) -> None:
-        """Show a text whose characters are all harmless."""
         super().__init__()
         self._text = text
 

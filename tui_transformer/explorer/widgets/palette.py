@@ -215,9 +215,6 @@ def contrast_ratio(first: Color, second: Color) -> float:
 
 def luminance(color: ColorTriplet) -> float:
     """The relative luminance of an sRGB colour, 0 to 1 (WCAG 2)."""
-    linear = [_linear(channel / 255) for channel in color]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _linear(channel: float) -> float:
-    return channel / 12.92 if channel <= 0.04045 else float(((channel + 0.055) / 1.055) ** 2.4)
+    channels = [channel / 255 for channel in color]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)

@@ -10,12 +10,11 @@ from textual.binding import BindingType
 from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 
+from tui_transformer.explorer.widgets.character_graphics import FEW, Picture, small_picture
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, ROW_ENDS, CursorWidget
 from tui_transformer.explorer.widgets.grid import Cell
 from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
-from tui_transformer.explorer.widgets.small_picture import FEW, Picture, picture
-from tui_transformer.explorer.widgets.stale import StaleWidget
 from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values
 
@@ -24,7 +23,7 @@ _GAP, _SMALL_GAP = 2, 1
 _MARK = "▸"
 
 
-class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
+class HeadThumbnails(CursorWidget, can_focus=True):
     """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *CHOOSE]
@@ -40,8 +39,12 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
     }
     """
 
-    tiles: Sequence[Values]
+    tiles: Sequence[Values] = ()
     """The matrix of each head, as it is drawn."""
+
+    scale = Scale("sequential", 0.0, 1.0)
+    _of = _left = 0
+    _shape = (0, 0)
 
     class Moved(CursorWidget.Moved):
         """The user went to a head; `index` is its number."""
@@ -50,13 +53,7 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
         """The user chose the head that is selected."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        """Show nothing yet."""
         super().__init__(name=name, id=id, classes=classes)
-        self.tiles = ()
-        self.scale = Scale("sequential", 0.0, 1.0)
-        self._first_head = self._of = 0
-        self._shape = (0, 0)
-        self._left = 0
         self._pictures: dict[int, Picture] = {}
 
     def show(
@@ -64,7 +61,6 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
         tiles: Sequence[Values],
         selected: int,
         scale: Scale,
-        first: int = 0,
         of: int = 0,
         shape: tuple[int, int] = (0, 0),
     ) -> None:
@@ -74,14 +70,11 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
             tiles: The matrix of each head, already reduced to about as many rows and columns as there is room for.
             selected: The head that is shown large.
             scale: The range that the colours stand for.
-            first: The number of the first head given.
             of: How many heads there are, where not all are given.
             shape: Rows × columns of what a tile was made from.
         """
-        self.tiles, self.scale, self._first_head = tiles, scale, first
-        self._of, self._shape = max(of, first + len(tiles)), shape
-        self.at = 0, selected - first
-        self.renew()
+        self.tiles, self.scale, self._of, self._shape = tiles, scale, max(of, len(tiles)), shape
+        self.at = 0, selected
         self._redraw()
         self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
 
@@ -89,11 +82,6 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
     def extent(self) -> Cell:
         """One row of heads."""
         return 1, len(self.tiles)
-
-    @property
-    def index(self) -> int:
-        """Number of the head that is marked."""
-        return self._first_head + self.at[1]
 
     def cell_at(self, place: Offset) -> Cell | None:
         """The head that is drawn at a place."""
@@ -115,9 +103,8 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
         self._left = 0
         self._redraw()
 
-    def notify_style_update(self) -> None:
+    def restyled(self) -> None:
         """Follow a change of theme."""
-        super().notify_style_update()
         self._redraw()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
@@ -126,8 +113,6 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the heads."""
-        if self.blank:
-            return Strip.blank(self.size.width, self.ink())
         shown = range(self._left, min(self._left + self._fitting, len(self.tiles)))
         parts = [self._number(index) if y == 0 else self._line(index, y - 1) for index in shown]
         segments = [segment for part in parts for segment in part]
@@ -135,7 +120,6 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
 
     @property
     def _slot(self) -> int:
-        """The columns that each head takes."""
         if not self.tiles:
             return _SMALLEST_SLOT
         widest: int = max(tile.shape[1] for tile in self.tiles)
@@ -153,8 +137,7 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
     def _note(self) -> str:
         """Which heads are shown where that is not all, and what a cell of a picture stands for."""
         shown = range(self._left, min(self._left + self._fitting, len(self.tiles)))
-        first, last = self._first_head + shown.start, self._first_head + shown.stop - 1
-        parts = [f"{first}–{last} of {self._of} heads"] if len(shown) < self._of and shown else []
+        parts = [f"{shown.start}–{shown.stop - 1} of {self._of} heads"] if len(shown) < self._of and shown else []
         if self.tiles and all(self._shape):
             tall = -(-self._shape[0] // max(len(self.tiles[0]), 1))
             wide = -(-self._shape[1] // max(min(self._columns, self.tiles[0].shape[1]), 1))
@@ -177,12 +160,12 @@ class HeadThumbnails(CursorWidget, StaleWidget, can_focus=True):
         is_selected = index == self.at[1]
         style = self.ink(f"thumbnails--{'selected' if is_selected else 'number'}")
         mark = _MARK if is_selected else " "
-        return [Segment(fit_label(f"{mark}{self._first_head + index}", self._slot), style)]
+        return [Segment(fit_label(f"{mark}{index}", self._slot), style)]
 
     def _line(self, index: int, y: int) -> list[Segment]:
         if index not in self._pictures:
             tile = pooled(self.tiles[index], self._columns, axis=1)
-            self._pictures[index] = picture(tile, self.scale, Surface.of(self.app), self.ink(), FEW)
+            self._pictures[index] = small_picture(tile, self.scale, Surface.of(self.app), self.ink(), FEW)
         drawn = self._pictures[index]
         cells = drawn[y] if y < len(drawn) else []
         return [*cells, Segment(" " * (self._slot - len(cells)), self.ink())]

@@ -10,20 +10,26 @@ import numpy as np
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.binding import BindingType
-from textual.geometry import Offset, Region
+from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 
+from tui_transformer.explorer.widgets.character_graphics import FEW, Picture, small_picture
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, CursorWidget, next_size
-from tui_transformer.explorer.widgets.grid import Cell
-from tui_transformer.explorer.widgets.labels import fit_label
+from tui_transformer.explorer.widgets.grid import Cell, Grid
+from tui_transformer.explorer.widgets.labels import first_fitting, fit_label
 from tui_transformer.explorer.widgets.palette import Surface
-from tui_transformer.explorer.widgets.small_picture import FEW, Picture, picture
-from tui_transformer.explorer.widgets.tile_layout import SIZES, TileLayout, choose_layout, reach
 from tui_transformer.views.view import Scale, Values
 
 _MISSING = "·"
 _MARK = "▌"
 
+SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64)
+"""Columns of a picture that can be chosen; it has half as many lines."""
+
+SMALLEST, READABLE = 11, 9
+"""Columns of a picture that are chosen where not all tiles fit: on a screen of `ROOMY` columns, and on a narrow one."""
+
+ROOMY = 100
 
 STRETCHED = 2
 """How many times as high as wide a cell of a picture is drawn at most, or as wide as high."""
@@ -80,12 +86,12 @@ class TileGrid(CursorWidget, can_focus=True):
         """A tile was chosen."""
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        """Make a grid that shows nothing yet."""
         super().__init__(name=name, id=id, classes=classes)
         self._tiles = NOTHING
         self._top = self._left = 0
+        self._down = self._across = 1
         self._wanted_side: int | None = None
-        self._places = TileLayout(0, 1, SIZES[0], 1, 1, 1)
+        self.grid = Grid(0, 1, SIZES[0] + 1, SIZES[0] // 2 + 1, gutter=1, header=0)
         self._pictures: dict[int, Picture] = {}
 
     def show(self, tiles: Tiles, selected: int) -> None:
@@ -102,32 +108,32 @@ class TileGrid(CursorWidget, can_focus=True):
     @property
     def side(self) -> int:
         """The columns of a picture, twice its lines."""
-        return self._places.side
+        return self.grid.cell_width - 1
 
     @property
     def shown(self) -> range:
         """The rows of tiles that are on screen."""
-        return range(self._top, min(self._top + self._places.down, self._places.rows))
+        return range(self._top, min(self._top + self._down, self.grid.rows))
 
     @property
     def shown_columns(self) -> range:
         """The columns of tiles that are on screen."""
-        return range(self._left, min(self._left + self._places.across, self._places.columns))
+        return range(self._left, min(self._left + self._across, self.columns))
 
     @property
     def columns(self) -> int:
         """Tiles a row."""
-        return self._places.columns
+        return self.grid.columns
 
     @property
     def extent(self) -> Cell:
         """How many rows and columns there are."""
-        return self._places.rows, self.columns
+        return self.grid.rows, self.columns
 
     @property
     def page(self) -> int:
         """Rows of a screen."""
-        return self._places.down
+        return self._down
 
     def inside(self, cell: Cell) -> Cell:
         """The nearest row and column with a tile; the last row may be short."""
@@ -136,21 +142,20 @@ class TileGrid(CursorWidget, can_focus=True):
 
     def cell_at(self, place: Offset) -> Cell | None:
         """Row and column of the tile at a place, None on labels and outside."""
-        row = place.y // self._places.height + self._top
-        column = (place.x - self._places.gutter) // (self.side + 1) + self._left
-        return (row, column) if column in self.shown_columns and row in self.shown else None
+        cell = self.grid.cell_at(place, self._scrolled)
+        return cell if cell is not None and cell[0] in self.shown and cell[1] in self.shown_columns else None
 
     @property
     def marked(self) -> Region | None:
         """The selected tile."""
-        return self._region_of(self.at) if all(self.extent) else None
+        return self.grid.cell_region(self.at, self._scrolled) if all(self.extent) else None
 
     def follow(self, before: Cell) -> None:
         """Draw the two tiles anew, or all where others come on screen."""
         if self._scroll():
             self.refresh()
         else:
-            self.refresh(self._region_of(before), self._region_of(self.at))
+            self.refresh(*(self.grid.cell_region(cell, self._scrolled) for cell in (before, self.at)))
 
     def action_step(self, rows: int, columns: int) -> None:
         """Select the tile so many rows and columns away; where tiles flow, the row's end leads to the next row."""
@@ -170,14 +175,13 @@ class TileGrid(CursorWidget, can_focus=True):
         self._lay_out(self.index)
         self.post_message(self.Moved(self))
 
-    def notify_style_update(self) -> None:
+    def restyled(self) -> None:
         """Follow a change of theme."""
-        super().notify_style_update()
         self._pictures.clear()
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the grid."""
-        row, line = divmod(y, self._places.height)
+        row, line = divmod(y, self.grid.cell_height)
         page = self.ink()
         if row + self._top not in self.shown or not self._tiles.count:
             return Strip.blank(self.size.width, page)
@@ -191,7 +195,9 @@ class TileGrid(CursorWidget, can_focus=True):
     def _lay_out(self, selected: int) -> None:
         """Choose the places for the size, and draw everything anew, with a tile selected."""
         tiles = self._tiles
-        self._places = choose_layout(tiles.count, tiles.columns, self.size, self._gutter, self._wanted_side)
+        grid = self.grid = choose_grid(tiles.count, tiles.columns, self.size, self._gutter, self._wanted_side)
+        self._across = max((self.size.width - grid.gutter) // grid.cell_width, 1)
+        self._down = max(self.size.height // grid.cell_height, 1)
         self.at = divmod(selected, self.columns)
         self._pictures.clear()
         self._scroll()
@@ -204,22 +210,23 @@ class TileGrid(CursorWidget, can_focus=True):
             return 0
         return cell_len(self._tiles.row_label((self._tiles.count - 1) // self._tiles.columns)) + 1
 
-    def _region_of(self, cell: Cell) -> Region:
-        return self._places.region(cell[0] - self._top, cell[1] - self._left)
+    @property
+    def _scrolled(self) -> Offset:
+        return Offset(self._left * self.grid.cell_width, self._top * self.grid.cell_height)
 
     def _scroll(self) -> bool:
         """Bring the selected tile on screen; whether anything moved."""
         row, column = self.at
         before = self._top, self._left
-        self._top = reach(self._top, row, self._places.down, self._places.rows)
-        self._left = reach(self._left, column, self._places.across, self.columns)
+        self._top = reach(self._top, row, self._down, self.grid.rows)
+        self._left = reach(self._left, column, self._across, self.columns)
         return before != (self._top, self._left)
 
     # How they are drawn
 
     def _row_label(self, row: int, line: int) -> Segment:
         text = self._tiles.row_label(row) if self._tiles.columns is not None and line == 0 else ""
-        return Segment(fit_label(text, self._places.gutter, "right"), self.ink("tile-grid--label"))
+        return Segment(fit_label(text, self.grid.gutter, "right"), self.ink("tile-grid--label"))
 
     def _tile_line(self, index: int, line: int) -> list[Segment]:
         """The mark in front of a tile, and one line of it."""
@@ -230,19 +237,12 @@ class TileGrid(CursorWidget, can_focus=True):
         mark = Segment(_MARK, self.ink("tile-grid--mark")) if selected else Segment(" ", page)
         if line == 0:
             style = self.ink(f"tile-grid--{'selected' if selected else 'label'}")
-            return [mark, Segment(self._label(index), style)]
-        cells = self._picture_line(index, line - 1)
-        return [mark, *cells, Segment(" " * (side - len(cells)), page)]
-
-    def _label(self, index: int) -> str:
-        texts, side = self._tiles.labels(index), self.side
-        return fit_label(next((text for text in texts if cell_len(text) <= side), texts[-1]), side)
-
-    def _picture_line(self, index: int, line: int) -> list[Segment]:
+            return [mark, Segment(fit_label(first_fitting(self._tiles.labels(index), side), side), style)]
         if index not in self._pictures:
             self._pictures[index] = self._draw(index)
         drawn = self._pictures[index]
-        return drawn[line] if line < len(drawn) else []
+        cells = drawn[line - 1] if line <= len(drawn) else []
+        return [mark, *cells, Segment(" " * (side - len(cells)), page)]
 
     def _draw(self, index: int) -> Picture:
         """A tile's picture, every cell as many times as there is room for."""
@@ -253,4 +253,32 @@ class TileGrid(CursorWidget, can_focus=True):
         down, across = (max(side // max(size, 1), 1) for size in values.shape)
         down, across = min(down, STRETCHED * across), min(across, STRETCHED * down)
         larger = np.repeat(np.repeat(values, down, axis=0), across, axis=1)
-        return picture(larger, self._tiles.scale(index), Surface.of(self.app), self.ink(), FEW)
+        return small_picture(larger, self._tiles.scale(index), Surface.of(self.app), self.ink(), FEW)
+
+
+def choose_grid(count: int, columns: int | None, size: Size, gutter: int, side: int | None) -> Grid:
+    """The places of tiles for a screen: each with a column in front of it for its mark, and a line above for its label.
+
+    Args:
+        count: How many tiles there are.
+        columns: Tiles a row; None for as many as fit.
+        size: Columns × lines of the screen.
+        gutter: Columns that the row labels take.
+        side: A size that the user wants, or None for the largest with which all tiles fit, if they can.
+    """
+
+    def grid(side: int) -> Grid:
+        across = columns or max((size.width - gutter) // (side + 1), 1)
+        return Grid(-(-count // across), across, side + 1, side // 2 + 1, gutter, header=0)
+
+    smallest = SMALLEST if size.width >= ROOMY else READABLE
+    grids = map(grid, range(SIZES[-1], smallest, -1) if side is None else ())
+    fitting = (
+        each for each in grids if each.virtual_size.width <= size.width and each.virtual_size.height <= size.height
+    )
+    return next(fitting, grid(side or smallest))
+
+
+def reach(first: int, wanted: int, room: int, count: int) -> int:
+    """The nearest first row or column with which the wanted one is on screen."""
+    return max(min(max(first, wanted - room + 1), wanted, count - room), 0)

@@ -46,11 +46,6 @@ class WordCells:
     number: Callable[[float], str] = short_number
 
 
-def _share(cell: tuple[str, float]) -> str:
-    """The number of a cell, from 0 to 1: ` .99`."""
-    return f" {cell[1]:.2f}".replace(" 0.", " .").rjust(5)
-
-
 NOTHING = WordCells((), (), lambda _row, _column: None, Scale("sequential", 0.0, 1.0))
 
 
@@ -82,11 +77,8 @@ class WordTable(GridWidget, can_focus=True):
     class Chosen(GridWidget.Chosen):
         """The cell under the cursor was chosen."""
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        """Make a table that shows nothing yet."""
-        super().__init__(name=name, id=id, classes=classes)
-        self._cells = NOTHING
-        self._wanted_width: int | None = None
+    _cells = NOTHING
+    _wanted_width: int | None = None
 
     def show(self, cells: WordCells, cursor: Cell) -> None:
         """Show words."""
@@ -162,7 +154,7 @@ class WordTable(GridWidget, can_focus=True):
         room = width - 2
         if below or width < _WITH_SHARE:
             return word
-        behind = f" {number:>7}" if width >= _WITH_NUMBER else _share(cell)
+        behind = f" {number:>7}" if width >= _WITH_NUMBER else f" {value:.2f}".replace(" 0.", " .").rjust(5)
         return fit_label(word, room - len(behind)) + behind
 
     def _word(self, text: str | None, level: int, colors: Palette, *, under: bool) -> list[Segment]:

@@ -67,5 +67,4 @@ def _story(random: Random) -> Iterator[str]:
 
 
 def _start(sentence: str) -> str:
-    """With a capital letter."""
     return sentence[:1].upper() + sentence[1:]

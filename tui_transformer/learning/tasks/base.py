@@ -12,7 +12,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.learning.batches import Row
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer
-from tui_transformer.text.several_lines import several_lines
+from tui_transformer.text.files import several_lines
 from tui_transformer.text.vocabulary import Vocabulary
 
 Lines = Sequence[str]

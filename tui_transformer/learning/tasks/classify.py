@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.learning.batches import Row
 from tui_transformer.learning.tasks.base import Lines, Reader, Task, id_of, pairs, tokenizer_ids
-from tui_transformer.text.word_rule import normal_form
+from tui_transformer.text.vocabulary_rules import normal_form
 
 WHAT = "the line, a tab and its label"
 

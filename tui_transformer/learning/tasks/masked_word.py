@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.learning.batches import Row
 from tui_transformer.learning.tasks.base import Lines, Reader, Task, Windows, id_of, stream
 from tui_transformer.text.vocabulary import Vocabulary
@@ -37,7 +37,6 @@ def draw(row: Row, random: np.random.Generator, vocabulary: Vocabulary) -> Row:
 
 @lru_cache(maxsize=4)
 def _kinds(vocabulary: Vocabulary) -> tuple[Host, Host]:
-    """The IDs of special and of ordinary words."""
     special = np.array(sorted(vocabulary.special_ids))
     return special, np.setdiff1d(np.arange(vocabulary.size), special)
 

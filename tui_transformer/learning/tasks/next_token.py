@@ -21,5 +21,4 @@ def rows(lines: Lines, reader: Reader) -> Sequence[Row]:
 
 
 def _shifted(tokens: Host) -> Row:
-    """The target of a token is the next one."""
     return Row(tokens[:-1], tokens[1:])

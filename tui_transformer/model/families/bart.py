@@ -1,14 +1,16 @@
-"""BART (Lewis et al. 2019): post-norm, learned positions, a norm of the embedding."""
+"""BART (Lewis et al. 2019) and the encoder–decoders of its layers: mBART, M2M-100, Pegasus and Marian."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.model.checks import Check, token_id, truth
+from tui_transformer.errors import UsageError
+from tui_transformer.model.base_config import BaseConfig, check_divides, check_ids, counted
+from tui_transformer.model.checks import Check, layers_count, one_of, shown, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
     ATTENTION_MATRICES,
@@ -22,149 +24,36 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
-from tui_transformer.model.families.base import Family, counted
-from tui_transformer.model.families.settings import (
-    FamilyConfig,
-    a_size,
-    an_activation,
-    check_divides,
-    check_ids,
-    described,
-    layers_count,
-)
-from tui_transformer.model.families.shared_tables import check_one_table, repeated
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable
 
 FIRST_PLACE = 2
 """The table of positions begins with two rows that no token uses."""
 
 NORM = Norm(1e-5)
-LOGITS_BIAS = "output.logits.bias"
-STACKS = ("encoder", "decoder")
+POSITIONS, LOGITS_BIAS = "embedding.positions.weight", "output.logits.bias"
+OWN_TABLE = "decoder.embedding.tokens.weight"
+TABLES = ("model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens")
+"""Where the embedding table may be in the file; `shared` is not used where the tables are not tied."""
+
+BOTH_SIDES: Mapping[str, Any] = {"is_encoder_decoder": True, "is_decoder": False, "is_causal": True}
 
 
-@dataclass(frozen=True)
-class BartConfig(FamilyConfig):
-    """Sizes and choices, under the names of the published configurations.
+def repeated(names: frozenset[str], candidates: Sequence[str]) -> Mapping[str, str]:
+    """These of a file, but for the first, and the first: equal where all are the same weight."""
+    held = [name for name in candidates if name in names]
+    return dict.fromkeys(held[1:], held[0]) if held else {}
 
-    `logits_bias`, `own_head` and `own_table` are no settings: the file has the bias or not, a matrix for the logits
-    that is not the embedding table again or not, and an embedding of the decoder's own or not.
 
-    Class attributes:
-        place: Of the norms, as in `Layer`; pre-norm stacks end with a norm.
+def check_one_table(names: frozenset[str], candidates: Sequence[str]) -> None:
+    """Raise UsageError where several of these are left in a file, because they differ."""
+    for other, table in repeated(names, candidates).items():
+        raise UsageError(f"tensors {other} and {table} differ: only one embedding for both sides is supported")
 
-    Raises:
-        UsageError: A size or choice that cannot be; the message names it.
-    """
 
-    model_type: ClassVar[str] = "bart"
-    place: ClassVar[str] = "post"
-    of_the_file: ClassVar[frozenset[str]] = frozenset({"logits_bias", "own_head", "own_table"})
-    fixed: ClassVar[Mapping[str, Any]] = {
-        "normalize_before": False,
-        "normalize_embedding": True,
-        "add_final_layer_norm": False,
-        "static_position_embeddings": False,
-        "extra_pos_embeddings": FIRST_PLACE,
-        "is_encoder_decoder": True,
-        "is_decoder": False,
-        "is_causal": True,
-    }
-    other_names: ClassVar[Mapping[str, str]] = {
-        "d_model": "hidden_size",
-        "encoder_layers": "num_hidden_layers",
-        "encoder_attention_heads": "num_attention_heads",
-    }
-    checks: ClassVar[Mapping[str, Check]] = {
-        **dict.fromkeys(("vocab_size", "d_model", "max_position_embeddings"), a_size),
-        **{f"{stack}_{part}": a_size for stack in STACKS for part in ("attention_heads", "ffn_dim")},
-        **{f"{stack}_layers": layers_count for stack in STACKS},
-        "activation_function": an_activation,
-        **dict.fromkeys(("scale_embedding", "tie_word_embeddings"), truth),
-        **dict.fromkeys(("pad_token_id", "decoder_start_token_id"), token_id),
-    }
-
-    vocab_size: int
-    d_model: int
-    encoder_layers: int
-    encoder_attention_heads: int
-    encoder_ffn_dim: int
-    decoder_layers: int
-    decoder_attention_heads: int
-    decoder_ffn_dim: int
-    max_position_embeddings: int
-    activation_function: str = "gelu"
-    scale_embedding: bool = False
-    pad_token_id: int | None = 1
-    decoder_start_token_id: int | None = 2
-    tie_word_embeddings: bool = True
-    logits_bias: bool = True
-    own_head: bool = False
-    own_table: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for key in ("encoder_attention_heads", "decoder_attention_heads"):
-            check_divides("d_model", self.d_model, key, getattr(self, key))
-        check_ids(self, "pad_token_id")
-        check_ids(self, "decoder_start_token_id", words=self.target_vocab_size)
-
-    @property
-    def has_decoder(self) -> bool:
-        """There are always two sequences."""
-        return True
-
-    @property
-    def target_vocab_size(self) -> int:
-        """The words of the decoder."""
-        return self.vocab_size
-
-    @property
-    def max_length(self) -> int:
-        """How many tokens a sentence may have."""
-        return self.max_position_embeddings
-
-    @property
-    def pad_id(self) -> int | None:
-        """The ID of padding."""
-        return self.pad_token_id
-
-    @property
-    def start_id(self) -> int | None:
-        """The ID that the decoder's sequence begins with."""
-        return self.decoder_start_token_id
-
-    @property
-    def embedding_scale(self) -> float:
-        """The factor of the rows of the embedding table."""
-        return math.sqrt(self.d_model) if self.scale_embedding else 1.0
-
-    def embedding(self) -> Embedding:
-        """Words and learned positions, normalised."""
-        rows = self.max_position_embeddings + FIRST_PLACE
-        return Embedding(scale=self.embedding_scale, positions="learned", max_length=rows, norm=NORM)
-
-    def layer(self, heads: int, d_ff: int) -> Layer:
-        """A layer of the encoder, with every bias."""
-        attention = Attention(heads, self.d_model // heads, bias=ATTENTION_MATRICES)
-        feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[self.activation_function], bias=FEED_FORWARD_MATRICES)
-        return Layer(attention, feed_forward, NORM, self.place)
-
-    def stacks(self) -> tuple[Stack, Stack]:
-        """The encoder and the decoder."""
-        first = self.layer(self.encoder_attention_heads, self.encoder_ffn_dim)
-        layer = self.layer(self.decoder_attention_heads, self.decoder_ffn_dim)
-        second = replace(layer, attention=replace(layer.attention, causal=True), cross=layer.attention)
-        embedding, last = self.embedding(), NORM if self.place == "pre" else None
-        encoder, decoder = (first,) * self.encoder_layers, (second,) * self.decoder_layers
-        second_embedding = replace(embedding, table=OWN_TABLE) if self.own_table else embedding
-        return Stack(embedding, encoder, last), Stack(second_embedding, decoder, last)
-
-    def describe(self) -> Transformer:
-        """Tokens → embedding → encoder and decoder → logits (Lewis et al. 2019, §2.1)."""
-        head = Head(None if self.own_head else TABLE, bias=self.logits_bias)
-        known = self.own_head or self.tie_word_embeddings
-        return Transformer(self.vocab_size, self.d_model, *self.stacks(), head if known else None)
+def tables_in(names: frozenset[str]) -> tuple[str, ...]:
+    """Where the embedding table may be in this file; last the matrix of the logits."""
+    prefix = "model." if any(name.startswith("model.") for name in names) else ""
+    return (*(f"{prefix}{table.removeprefix('model.')}.weight" for table in TABLES), "lm_head.weight")
 
 
 def _attention(stack: str, ours: str, stored: str) -> Mapping[str, str]:
@@ -190,56 +79,290 @@ def _stack(stack: str, prefix: str) -> Mapping[str, str]:
     }
 
 
-TABLES = ("model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens")
-"""Where the embedding table may be in the file; `shared` is not used where the tables are not tied."""
+@dataclass(frozen=True)
+class BartConfig(BaseConfig):
+    """BART: sizes and choices, under the names of the published configurations.
 
-OWN_TABLE = "decoder.embedding.tokens.weight"
+    `logits_bias`, `own_head`, `own_table` and `own_positions` are no settings: the file has the bias or not, a matrix
+    for the logits that is not the embedding table again or not, an embedding of the decoder's own or not, and tables of
+    the sines or not.
 
-WEIGHTS = WeightTable(
-    {
-        "embedding.tokens": Part((TABLES[1], TABLES[0], TABLES[2], "lm_head")),
-        "decoder.embedding.tokens": TABLES[-1],
-        **_stack("encoder", ""),
-        **_stack("decoder", "decoder."),
-        "output.logits.weight": "lm_head",
-        LOGITS_BIAS: Part("final_logits_bias", lambda tensor, _: tensor[0], whole=True),
-    },
-    prefix="model.",
-)
+    Class attributes:
+        place: Of the norms, as in `Layer`; pre-norm stacks end with a norm.
+        positions: "learned", or "halves" for sines unless the file has tables of positions.
 
-Configured = TypeVar("Configured", bound=BartConfig)
+    Raises:
+        UsageError: A size or choice that cannot be; the message names it.
+    """
 
+    model_type = "bart"
+    place: ClassVar[str] = "post"
+    positions: ClassVar[str] = "learned"
+    of_the_file = frozenset({"logits_bias", "own_head", "own_table", "own_positions"})
+    fixed: ClassVar[Mapping[str, Any]] = {
+        "normalize_before": False,
+        "normalize_embedding": True,
+        "add_final_layer_norm": False,
+        "static_position_embeddings": False,
+        "extra_pos_embeddings": FIRST_PLACE,
+        **BOTH_SIDES,
+    }
+    other_names: ClassVar[Mapping[str, str]] = {
+        "d_model": "hidden_size",
+        "encoder_layers": "num_hidden_layers",
+        "encoder_attention_heads": "num_attention_heads",
+    }
+    checks: ClassVar[Mapping[str, Check]] = {
+        **dict.fromkeys(("encoder_layers", "decoder_layers"), layers_count),
+        "activation_function": one_of(tuple(ACTIVATION_NAMES)),
+        **dict.fromkeys(("pad_token_id", "decoder_start_token_id"), token_id),
+    }
+    weights = WeightTable(
+        {
+            "embedding.tokens": Part((TABLES[1], TABLES[0], TABLES[2], "lm_head")),
+            "decoder.embedding.tokens": TABLES[-1],
+            **_stack("encoder", ""),
+            **_stack("decoder", "decoder."),
+            "output.logits.weight": "lm_head",
+            LOGITS_BIAS: Part("final_logits_bias", lambda tensor, _: tensor[0], whole=True),
+        },
+        prefix="model.",
+    )
 
-def fitted(config: Configured, names: frozenset[str]) -> Configured:
-    """With the bias of the logits, a matrix of their own, and the decoder's own table, where the file has them."""
-    *tables, matrix = tables_in(names)
-    bias = WEIGHTS.has(LOGITS_BIAS, names)
-    if not config.tie_word_embeddings:
-        own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
+    vocab_size: int
+    d_model: int
+    encoder_layers: int
+    encoder_attention_heads: int
+    encoder_ffn_dim: int
+    decoder_layers: int
+    decoder_attention_heads: int
+    decoder_ffn_dim: int
+    max_position_embeddings: int
+    activation_function: str = "gelu"
+    scale_embedding: bool = False
+    pad_token_id: int | None = 1
+    decoder_start_token_id: int | None = 2
+    tie_word_embeddings: bool = True
+    logits_bias: bool = True
+    own_head: bool = False
+    own_table: bool = False
+    own_positions: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("encoder_attention_heads", "decoder_attention_heads"):
+            check_divides("d_model", self.d_model, key, getattr(self, key))
+        check_ids(self, "pad_token_id")
+        check_ids(self, "decoder_start_token_id", words=self.target_vocab_size)
+
+    @property
+    def has_decoder(self) -> bool:
+        """There are always two sequences."""
+        return True
+
+    @property
+    def max_length(self) -> int:
+        """How many tokens a sentence may have."""
+        return self.max_position_embeddings
+
+    @property
+    def pad_id(self) -> int | None:
+        """The ID of padding."""
+        return self.pad_token_id
+
+    @property
+    def start_id(self) -> int | None:
+        """The ID that the decoder's sequence begins with."""
+        return self.decoder_start_token_id
+
+    @property
+    def embedding_scale(self) -> float:
+        """The factor of the rows of the embedding table."""
+        return math.sqrt(self.d_model) if self.scale_embedding else 1.0
+
+    def places(self, rows: Host) -> Host:
+        """Rows 2, 3, 4 … of a learned table of positions."""
+        return counted(rows) + (FIRST_PLACE if self.positions == "learned" else 0)
+
+    def fitted(self, names: frozenset[str]) -> Self:
+        """With a bias of the logits, a matrix of their own, the decoder's own table and tables of positions, if any."""
+        *tables, matrix = tables_in(names)
+        bias, own_table = self.weights.has(LOGITS_BIAS, names), False
+        positions = self.positions == "halves" and self.weights.has(POSITIONS, names)
         own_head = HEAD in names or matrix in names
-        return replace(config, logits_bias=bias, own_head=own_head, own_table=own_table)
-    check_one_table(names, tables)
-    own = HEAD in names or matrix in repeated(names, (*tables, matrix))
-    return replace(config, logits_bias=bias, own_head=own)
+        if not self.tie_word_embeddings:
+            own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
+        else:
+            check_one_table(names, tables)
+            own_head = HEAD in names or matrix in repeated(names, (*tables, matrix))
+        return replace(self, logits_bias=bias, own_head=own_head, own_table=own_table, own_positions=positions)
+
+    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
+        """One table serves both stacks and, unless the file has another there, the logits; untied, equal tables."""
+        shared, encoder, decoder, matrix = tables_in(names)
+        if self.tie_word_embeddings:
+            return repeated(names, (shared, encoder, decoder, matrix))
+        return repeated(names, (encoder if encoder in names else shared, decoder))
+
+    def embedding(self) -> Embedding:
+        """Words and positions: learned and normalised, or sines, of which some files hold a table."""
+        rows = self.max_position_embeddings
+        if self.positions == "learned":
+            return Embedding(scale=self.embedding_scale, positions="learned", max_length=rows + FIRST_PLACE, norm=NORM)
+        positions = "learned" if self.own_positions else self.positions
+        return Embedding(scale=self.embedding_scale, positions=positions, max_length=rows)
+
+    def layer(self, heads: int, d_ff: int) -> Layer:
+        """A layer of the encoder, with every bias."""
+        attention = Attention(heads, self.d_model // heads, bias=ATTENTION_MATRICES)
+        feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[self.activation_function], bias=FEED_FORWARD_MATRICES)
+        return Layer(attention, feed_forward, NORM, self.place)
+
+    def describe(self) -> Transformer:
+        """Tokens → embedding → encoder and decoder → logits (Lewis et al. 2019, §2.1)."""
+        first = self.layer(self.encoder_attention_heads, self.encoder_ffn_dim)
+        layer = self.layer(self.decoder_attention_heads, self.decoder_ffn_dim)
+        second = replace(layer, attention=replace(layer.attention, causal=True), cross=layer.attention)
+        embedding, last = self.embedding(), NORM if self.place == "pre" else None
+        own = replace(embedding, table=OWN_TABLE) if self.own_table else embedding
+        encoder = Stack(embedding, (first,) * self.encoder_layers, last)
+        decoder = Stack(own, (second,) * self.decoder_layers, last)
+        head = Head(None if self.own_head else TABLE, bias=self.logits_bias)
+        known = self.own_head or self.tie_word_embeddings
+        return Transformer(self.vocab_size, self.d_model, encoder, decoder, head if known else None)
 
 
-def copies(config: BartConfig, names: frozenset[str]) -> Mapping[str, str]:
-    """One table serves both stacks and, unless the file has another there, the logits; untied, only equal tables."""
-    shared, encoder, decoder, matrix = tables_in(names)
-    if config.tie_word_embeddings:
-        return repeated(names, (shared, encoder, decoder, matrix))
-    return repeated(names, (encoder if encoder in names else shared, decoder))
+@dataclass(frozen=True)
+class LargeSettings:
+    """The sizes of BART large, and what the families that have them as defaults share: they are pre-norm."""
+
+    place: ClassVar[str] = "pre"
+    last_starts: ClassVar[bool] = True
+    """A decoder that reads the sentence again begins with its last token: that of a language."""
+
+    vocab_size: int = 50265
+    d_model: int = 1024
+    encoder_layers: int = 12
+    encoder_attention_heads: int = 16
+    encoder_ffn_dim: int = 4096
+    decoder_layers: int = 12
+    decoder_attention_heads: int = 16
+    decoder_ffn_dim: int = 4096
+    max_position_embeddings: int = 1024
 
 
-def tables_in(names: frozenset[str]) -> tuple[str, ...]:
-    """Where the embedding table may be in this file; last the matrix of the logits."""
-    prefix = "model." if any(name.startswith("model.") for name in names) else ""
-    return (*(f"{prefix}{table.removeprefix('model.')}.weight" for table in TABLES), "lm_head.weight")
+@dataclass(frozen=True)
+class MBartConfig(LargeSettings, BartConfig):
+    """mBART (Liu et al. 2020): BART for many languages, with a norm of the embedding and after each stack."""
+
+    model_type = "mbart"
+    title = "mBART"
+    fixed: ClassVar[Mapping[str, Any]] = {**BartConfig.fixed, "normalize_before": True, "add_final_layer_norm": True}
+
+    decoder_start_token_id: int | None = None
 
 
-def places(rows: Host, pad_id: int | None) -> Host:
-    """Rows 2, 3, 4 … of the table of positions."""
-    return counted(rows, pad_id) + FIRST_PLACE
+@dataclass(frozen=True)
+class PegasusConfig(LargeSettings, BartConfig):
+    """Pegasus (Zhang et al. 2020): summaries; the layers of mBART with Marian's sines."""
+
+    model_type = "pegasus"
+    title = "Pegasus"
+    positions = "halves"
+    fixed: ClassVar[Mapping[str, Any]] = {
+        **MBartConfig.fixed,
+        "normalize_embedding": False,
+        "static_position_embeddings": True,
+        "extra_pos_embeddings": 1,
+    }
+
+    pad_token_id: int | None = 0
+    decoder_start_token_id: int | None = 0
 
 
-BART = Family("bart", BartConfig.from_json, described, WEIGHTS, places, fitted, copies)
+@dataclass(frozen=True)
+class M2M100Config(LargeSettings, BartConfig):
+    """M2M-100 (Fan et al. 2020) and NLLB (NLLB Team 2022): translation between a hundred languages, with sines."""
+
+    model_type = "m2m_100"
+    title = "M2M-100"
+    positions = "fairseq"
+    fixed = BOTH_SIDES
+
+    vocab_size: int = 128112
+    activation_function: str = "relu"
+    scale_embedding: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pad_token_id is None:
+            raise UsageError(f"pad_token_id {shown(None)} leaves no position: they count from it")
+        if self.d_model < 4 or self.d_model % 2:
+            raise UsageError(f"d_model {self.d_model} gives no pairs of sines and cosines: use an even number from 4")
+
+    def embedding(self) -> Embedding:
+        """Words and sines; the row of padding is 0."""
+        return Embedding(scale=self.embedding_scale, positions="fairseq", silent=self.pad_token_id)
+
+
+@dataclass(frozen=True)
+class MarianConfig(BartConfig):
+    """Marian (Junczys-Dowmunt et al. 2018): the layers of BART with sines before cosines for positions.
+
+    Source and target share one vocabulary and one embedding table, or each has its own.
+    """
+
+    model_type = "marian"
+    positions = "halves"
+    fixed: ClassVar[Mapping[str, Any]] = {
+        "normalize_before": False,
+        "normalize_embedding": False,
+        "add_final_layer_norm": False,
+        "static_position_embeddings": True,
+        **BOTH_SIDES,
+    }
+
+    pad_token_id: int | None = None
+    decoder_start_token_id: int | None = None
+    decoder_vocab_size: int | None = None
+    share_encoder_decoder_embeddings: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.share_encoder_decoder_embeddings and self.target_vocab_size != self.vocab_size:
+            sizes = f"decoder_vocab_size {shown(self.decoder_vocab_size)} is not vocab_size {self.vocab_size}"
+            raise UsageError(f"{sizes}: only with share_encoder_decoder_embeddings false may they differ")
+
+    @property
+    def target_vocab_size(self) -> int:
+        """The words of the decoder: the encoder's, where it says nothing else."""
+        return self.decoder_vocab_size or self.vocab_size
+
+    @property
+    def start_id(self) -> int | None:
+        """The ID that the decoder's sequence begins with: padding, where nothing else is said."""
+        return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
+
+    def fitted(self, names: frozenset[str]) -> Self:
+        """As in BART; two tables are two, and the logits may have a matrix of their own."""
+        if self.share_encoder_decoder_embeddings:
+            return super().fitted(names)
+        own_head = HEAD in names or tables_in(names)[-1] in names
+        bias, positions = (self.weights.has(name, names) for name in (LOGITS_BIAS, POSITIONS))
+        return replace(self, logits_bias=bias, own_head=own_head, own_table=True, own_positions=positions)
+
+    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
+        """As in BART; of two tables the decoder's serves the logits."""
+        if self.share_encoder_decoder_embeddings:
+            return super().copies(names)
+        *_, decoder, matrix = tables_in(names)
+        return repeated(names, (decoder, matrix)) if self.tie_word_embeddings else {}
+
+    def describe(self) -> Transformer:
+        """Where the tables are two, the logits use the decoder's again."""
+        whole = super().describe()
+        if self.share_encoder_decoder_embeddings:
+            return whole
+        head = Head(None if self.own_head else OWN_TABLE, bias=self.logits_bias)
+        known = self.own_head or self.tie_word_embeddings
+        return replace(whole, head=head if known else None, target_vocab_size=self.target_vocab_size)

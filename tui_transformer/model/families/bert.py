@@ -1,29 +1,174 @@
-"""BERT: an encoder with segments, trained to fill in masked words (Devlin et al. 2018)."""
+"""BERT (Devlin et al. 2018) and the encoders like it, which were trained to fill in masked words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
-from tui_transformer.model.checks import Check
-from tui_transformer.model.families.masked_words import MaskedWordConfig, encoder_family
-from tui_transformer.model.families.settings import a_size
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import UsageError
+from tui_transformer.model.base_config import BaseConfig, check_ids, counted, unpadded
+from tui_transformer.model.checks import Check, layers_count, one_of, shown, small, token_id
+from tui_transformer.model.description import (
+    ACTIVATION_NAMES,
+    ATTENTION_MATRICES,
+    FEED_FORWARD_MATRICES,
+    Attention,
+    Embedding,
+    FeedForward,
+    Head,
+    Layer,
+    Norm,
+    Stack,
+    Transform,
+    Transformer,
+)
+from tui_transformer.model.score_biases import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable
 
-KEYS: Mapping[str, str] = {
-    "d_model": "hidden_size",
-    "heads": "num_attention_heads",
-    "d_ff": "intermediate_size",
-    "layers": "num_hidden_layers",
-    "position_rows": "max_position_embeddings",
-    "segments": "type_vocab_size",
-    "pad_id": "pad_token_id",
-    "activation": "hidden_act",
-    "norm_epsilon": "layer_norm_eps",
-    "tie_output": "tie_word_embeddings",
-}
-"""Names of the settings in `config.json`."""
+TRANSFORM = "output.transform.hidden.weight"
+
+
+@dataclass(frozen=True)
+class EncoderConfig(BaseConfig):
+    """Sizes and choices of an encoder. A family gives the names that they have in its `config.json`.
+
+    Class attributes:
+        first_row: Of the table of positions that tokens use; None for the one after the pad ID.
+        head_gelu: The head has GELU, whatever the layers have.
+
+    Attributes:
+        position_rows: Rows of the table of positions.
+        segments: Segments (token types), 0 for none.
+        activation: A key of `ACTIVATION_NAMES`.
+        tie_output: The head uses the embedding table again.
+        head: The file has the head that gives a logit for every word; only its tensors tell.
+
+    Raises:
+        UsageError: A size or choice that cannot be; the message names it as the file does.
+    """
+
+    first_row: ClassVar[int | None] = 0
+    head_gelu: ClassVar[bool] = False
+    keys: ClassVar[Mapping[str, str]] = {
+        "d_model": "hidden_size",
+        "heads": "num_attention_heads",
+        "d_ff": "intermediate_size",
+        "layers": "num_hidden_layers",
+        "position_rows": "max_position_embeddings",
+        "segments": "type_vocab_size",
+        "pad_id": "pad_token_id",
+        "activation": "hidden_act",
+        "norm_epsilon": "layer_norm_eps",
+        "tie_output": "tie_word_embeddings",
+        "table_width": "embedding_size",
+    }
+    of_the_file: ClassVar[frozenset[str]] = frozenset({"head"})
+    fixed: ClassVar[Mapping[str, Any]] = {
+        "is_decoder": False,
+        "add_cross_attention": False,
+        "is_encoder_decoder": False,
+        "position_embedding_type": "absolute",
+        "pruned_heads": {},
+    }
+    checks: ClassVar[Mapping[str, Check]] = {
+        "layers": layers_count,
+        "pad_id": token_id,
+        "activation": one_of(tuple(ACTIVATION_NAMES)),
+        "norm_epsilon": small,
+    }
+
+    vocab_size: int = 30522
+    d_model: int = 768
+    heads: int = 12
+    d_ff: int = 3072
+    layers: int = 12
+    position_rows: int = 512
+    segments: int = 2
+    pad_id: int | None = 0
+    activation: str = "gelu"
+    norm_epsilon: float = 1e-12
+    tie_output: bool = True
+    head: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.d_model % self.heads:
+            width, heads = self.key("d_model"), self.key("heads")
+            raise UsageError(f"{width} {self.d_model} is not divisible by {heads} {self.heads}")
+        check_ids(self, "pad_id")
+        if self.first_row is None and (self.pad_id is None or self.max_length < 1):
+            rows = self.position_rows
+            raise UsageError(
+                f"pad_token_id {shown(self.pad_id)} leaves no position: they count from it, up to {rows} rows"
+            )
+
+    @property
+    def max_length(self) -> int:
+        """A position for every token; the rows before the first token's are for none."""
+        first = (self.pad_id or 0) + 1 if self.first_row is None else self.first_row
+        return self.position_rows - first
+
+    def places(self, rows: Host) -> Host:
+        """Rows of the table of positions; where the first is not for tokens, padding has no row of its own."""
+        if self.first_row == 0:
+            return counted(rows)
+        return unpadded(rows, self.pad_id if self.first_row is None else self.first_row - 1)
+
+    @property
+    def tied(self) -> bool:
+        """The head uses the embedding table again."""
+        return self.tie_output
+
+    def fitted(self, names: frozenset[str]) -> Self:
+        """With the head, where the file has it, tied or not."""
+        own = self.weights.own_head(self, names)
+        return replace(self, head=self.weights.has(TRANSFORM, names), tie_output=self.tie_output and not own)
+
+    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
+        """The matrix of the logits is the embedding table again, where they are tied."""
+        return self.weights.copies(self, names)
+
+    def describe(self) -> Transformer:
+        """Tokens → embedding → N layers, and where the file has the head → logits (Devlin et al. 2018, §3)."""
+        stack = Stack(self.embedding(), self.layers_of_the_stack())
+        return Transformer(self.vocab_size, self.d_model, encoder=stack, head=self.word_head() if self.head else None)
+
+    @property
+    def projected(self) -> bool:
+        """There is a matrix between the embedding, of another width, and the layers (Lan et al. 2020, §3.1)."""
+        return False
+
+    def embedding(self) -> Embedding:
+        """Words, positions and segments, normalised."""
+        return Embedding(
+            width=getattr(self, "table_width", 0) if self.projected else 0,
+            positions="learned",
+            max_length=self.position_rows,
+            segments=self.segments,
+            norm=Norm(self.norm_epsilon),
+        )
+
+    def layers_of_the_stack(self) -> tuple[Layer, ...]:
+        """Every layer by its own values."""
+        return (self.layer(),) * self.layers
+
+    def layer(self) -> Layer:
+        """The 2017 paper's encoder layer, with every bias."""
+        return Layer(
+            Attention(self.heads, self.d_model // self.heads, bias=ATTENTION_MATRICES),
+            FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], bias=FEED_FORWARD_MATRICES),
+            Norm(self.norm_epsilon),
+            "post",
+        )
+
+    def word_head(self) -> Head:
+        """A matrix to the width of the embedding, activation and norm of its own, then a logit for every word."""
+        activation = "gelu" if self.head_gelu else ACTIVATION_NAMES[self.activation]
+        width = getattr(self, "table_width", 0)
+        transform = Transform(width, activation=activation, norm=Norm(self.norm_epsilon))
+        return Head(Embedding.table if self.tie_output else None, bias=True, transform=transform)
 
 
 def encoder_parts(prefix: str) -> Mapping[str, str]:
@@ -46,24 +191,196 @@ def encoder_parts(prefix: str) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True)
-class BertConfig(MaskedWordConfig):
-    """Sizes and choices of a BERT."""
+class BertConfig(EncoderConfig):
+    """BERT."""
 
-    model_type: ClassVar[str] = "bert"
-    keys: ClassVar[Mapping[str, str]] = KEYS
-    of_the_file: ClassVar[frozenset[str]] = MaskedWordConfig.of_the_file | {"sinusoidal"}
-    checks: ClassVar[Mapping[str, Check]] = {**MaskedWordConfig.checks, "segments": a_size}
+    model_type = "bert"
+    weights = WeightTable(
+        {
+            **encoder_parts("bert."),
+            "output.transform.hidden": "cls.predictions.transform.dense",
+            "output.transform.norm": "cls.predictions.transform.LayerNorm",
+            "output.logits": Part(("cls.predictions.decoder", "cls.predictions")),
+        },
+        prefix="bert.",
+    )
 
-    segments: int = 2
+
+HEAD: Mapping[str, str | Part] = {
+    "output.transform.hidden": "lm_head.dense",
+    "output.transform.norm": "lm_head.layer_norm",
+    "output.logits": Part(("lm_head.decoder", "lm_head")),
+}
 
 
-WEIGHTS = WeightTable(
-    {
-        **encoder_parts("bert."),
-        "output.transform.hidden": "cls.predictions.transform.dense",
-        "output.transform.norm": "cls.predictions.transform.LayerNorm",
-        "output.logits": Part(("cls.predictions.decoder", "cls.predictions")),
-    },
-    prefix="bert.",
-)
-BERT = encoder_family(BertConfig, WEIGHTS)
+@dataclass(frozen=True)
+class RobertaConfig(EncoderConfig):
+    """RoBERTa (Liu et al. 2019): BERT with other training, and places that count from behind the pad ID."""
+
+    model_type = "roberta"
+    first_row = None
+    head_gelu = True
+    weights = WeightTable({**encoder_parts("roberta."), **HEAD}, prefix="roberta.", prefixes=("", "data2vec_text."))
+
+    vocab_size: int = 50265
+    pad_id: int | None = 1
+
+
+@dataclass(frozen=True)
+class XlmRobertaConfig(EncoderConfig):
+    """XLM-R (Conneau et al. 2020): RoBERTa for a hundred languages, with other defaults."""
+
+    model_type = "xlm-roberta"
+    first_row = None
+    head_gelu = True
+    weights = RobertaConfig.weights
+
+    pad_id: int | None = 1
+
+
+BUCKETS, LIMIT = 32, 128
+"""Distances of MPNet have so many buckets, whatever the table has rows; farther keys share the last (as published)."""
+
+BIAS = RelativePositions("encoder.biased.weight", BUCKETS, LIMIT, bidirectional=True, in_order=True)
+MPNET_LAYER = "mpnet.encoder.layer.{}"
+
+
+@dataclass(frozen=True)
+class MPNetConfig(EncoderConfig):
+    """MPNet (Song et al. 2020): RoBERTa's head, places as if the pad ID were 1, scores with a bias by distance."""
+
+    model_type = "mpnet"
+    title = "MPNet"
+    first_row = 2
+    head_gelu = True
+    of_the_file = frozenset({"segments"})
+    fixed: ClassVar[Mapping[str, Any]] = {**EncoderConfig.fixed, "relative_attention_num_buckets": BUCKETS}
+    weights = WeightTable(
+        {
+            **encoder_parts("mpnet."),
+            "encoder.biased": "mpnet.encoder.relative_attention_bias",
+            "encoder.{}.self_attention.query": f"{MPNET_LAYER}.attention.attn.q",
+            "encoder.{}.self_attention.key": f"{MPNET_LAYER}.attention.attn.k",
+            "encoder.{}.self_attention.value": f"{MPNET_LAYER}.attention.attn.v",
+            "encoder.{}.self_attention.output": f"{MPNET_LAYER}.attention.attn.o",
+            "encoder.{}.self_attention.norm": f"{MPNET_LAYER}.attention.LayerNorm",
+            **HEAD,
+        },
+        prefix="mpnet.",
+    )
+
+    vocab_size: int = 30527
+    pad_id: int | None = 1
+    segments: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_length < 1:
+            raise UsageError(f"max_position_embeddings {self.position_rows} leaves no position behind the first two")
+
+    def layer(self) -> Layer:
+        """BERT's layer; all share one table of biases."""
+        layer = super().layer()
+        return replace(layer, attention=replace(layer.attention, score_bias=BIAS))
+
+
+DISTIL_LAYER = "distilbert.transformer.layer.{}"
+
+
+@dataclass(frozen=True)
+class DistilBertConfig(EncoderConfig):
+    """DistilBERT (Sanh et al. 2019): half of BERT's layers, without segments, trained to imitate it.
+
+    ε is not a setting.
+
+    Attributes:
+        sinusoidal: Positions are sines and cosines and not in the file.
+    """
+
+    model_type = "distilbert"
+    keys: ClassVar[Mapping[str, str]] = {
+        "d_model": "dim",
+        "heads": "n_heads",
+        "d_ff": "hidden_dim",
+        "layers": "n_layers",
+        "position_rows": "max_position_embeddings",
+        "pad_id": "pad_token_id",
+        "sinusoidal": "sinusoidal_pos_embds",
+        "tie_output": "tie_word_embeddings",
+    }
+    other_names: ClassVar[Mapping[str, str]] = {
+        "dim": "hidden_size",
+        "n_heads": "num_attention_heads",
+        "n_layers": "num_hidden_layers",
+    }
+    of_the_file = frozenset({"segments", "norm_epsilon"})
+    weights = WeightTable(
+        {
+            "embedding.tokens": "distilbert.embeddings.word_embeddings",
+            "embedding.positions": "distilbert.embeddings.position_embeddings",
+            "embedding.norm": "distilbert.embeddings.LayerNorm",
+            "encoder.{}.self_attention.query": f"{DISTIL_LAYER}.attention.q_lin",
+            "encoder.{}.self_attention.key": f"{DISTIL_LAYER}.attention.k_lin",
+            "encoder.{}.self_attention.value": f"{DISTIL_LAYER}.attention.v_lin",
+            "encoder.{}.self_attention.output": f"{DISTIL_LAYER}.attention.out_lin",
+            "encoder.{}.self_attention.norm": f"{DISTIL_LAYER}.sa_layer_norm",
+            "encoder.{}.feed_forward.hidden": f"{DISTIL_LAYER}.ffn.lin1",
+            "encoder.{}.feed_forward.output": f"{DISTIL_LAYER}.ffn.lin2",
+            "encoder.{}.feed_forward.norm": f"{DISTIL_LAYER}.output_layer_norm",
+            "output.transform.hidden": "vocab_transform",
+            "output.transform.norm": "vocab_layer_norm",
+            "output.logits": "vocab_projector",
+        },
+        prefix="distilbert.",
+    )
+
+    layers: int = 6
+    segments: int = 0
+    sinusoidal: bool = False
+
+    def fitted(self, names: frozenset[str]) -> Self:
+        """With the head, where the file has it; a table of positions in the file counts, whatever config.json says.
+
+        Published files say `sinusoidal_pos_embds` and hold a table that training has moved away from sines.
+        """
+        table = self.weights.has("embedding.positions.weight", names)
+        return replace(super().fitted(names), sinusoidal=self.sinusoidal and not table)
+
+    def embedding(self) -> Embedding:
+        """Words and positions, normalised."""
+        return replace(super().embedding(), positions="sinusoidal" if self.sinusoidal else "learned")
+
+
+# With an embedding of its own width
+
+
+@dataclass(frozen=True)
+class ElectraConfig(EncoderConfig):
+    """ELECTRA (Clark et al. 2020): BERT with a narrow embedding; its generator fills in masked words.
+
+    Attributes:
+        table_width: Width of the embedding.
+    """
+
+    model_type = "electra"
+    head_gelu = True
+    weights = WeightTable(
+        {
+            **encoder_parts("electra."),
+            "embedding.projected": "electra.embeddings_project",
+            "output.transform.hidden": "generator_predictions.dense",
+            "output.transform.norm": "generator_predictions.LayerNorm",
+            "output.logits": "generator_lm_head",
+        },
+        prefix="electra.",
+    )
+
+    d_model: int = 256
+    heads: int = 4
+    d_ff: int = 1024
+    table_width: int = 128
+
+    @property
+    def projected(self) -> bool:
+        """Only an embedding that is narrower."""
+        return self.table_width != self.d_model

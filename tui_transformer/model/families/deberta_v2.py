@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, shown, size_from, truth
+from tui_transformer.model.checks import Check, one_of, shown, size_from
 from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
-from tui_transformer.model.families.bert import KEYS, encoder_parts
-from tui_transformer.model.families.masked_words import MaskedWordConfig, encoder_family
+from tui_transformer.model.families.bert import EncoderConfig, encoder_parts
 from tui_transformer.model.layers import divided
 from tui_transformer.model.score_biases import Disentangled
 from tui_transformer.model.weight_table import Part, WeightTable
@@ -22,9 +21,11 @@ SIDES: Mapping[str, str] = {"c2p": "query", "p2c": "key"}
 SAME = ("embedding_size", "attention_head_size")
 """Settings that may say only what follows from the others."""
 
+LAYER = "deberta.encoder.layer.{}.attention.self"
+
 
 @dataclass(frozen=True)
-class DebertaConfig(MaskedWordConfig):
+class DebertaConfig(EncoderConfig):
     """Sizes and choices of a DeBERTa-v2.
 
     Attributes:
@@ -37,24 +38,37 @@ class DebertaConfig(MaskedWordConfig):
         position_biased_input: Positions are added to the words.
     """
 
-    model_type: ClassVar[str] = "deberta-v2"
-    title: ClassVar[str] = "DeBERTa-v2"
-    keys: ClassVar[Mapping[str, str]] = KEYS
-    of_the_file: ClassVar[frozenset[str]] = MaskedWordConfig.of_the_file | {"sinusoidal"}
-    fixed: ClassVar[Mapping[str, Any]] = {**MaskedWordConfig.fixed, "conv_kernel_size": 0}
+    model_type = "deberta-v2"
+    title = "DeBERTa-v2"
+    fixed: ClassVar[Mapping[str, Any]] = {**EncoderConfig.fixed, "conv_kernel_size": 0}
     checks: ClassVar[Mapping[str, Check]] = {
-        **MaskedWordConfig.checks,
-        **dict.fromkeys(("relative_attention", "share_att_key", "position_biased_input"), truth),
         **dict.fromkeys(("max_relative_positions", "position_buckets"), size_from(-1)),
         "segments": size_from(0),
         "norm_rel_ebd": one_of(("none", "layer_norm")),
     }
+    weights = WeightTable(
+        {
+            **encoder_parts("deberta."),
+            "encoder.distances": Part("deberta.encoder.rel_embeddings", turned=False),
+            "encoder.distances_norm": "deberta.encoder.LayerNorm",
+            "encoder.{}.self_attention.query": f"{LAYER}.query_proj",
+            "encoder.{}.self_attention.key": f"{LAYER}.key_proj",
+            "encoder.{}.self_attention.value": f"{LAYER}.value_proj",
+            "encoder.{}.self_attention.distance_key": f"{LAYER}.pos_key_proj",
+            "encoder.{}.self_attention.distance_query": f"{LAYER}.pos_query_proj",
+            "output.transform.hidden": Part(("cls.predictions.transform.dense", "lm_predictions.lm_head.dense")),
+            "output.transform.norm": Part(("cls.predictions.transform.LayerNorm", "lm_predictions.lm_head.LayerNorm")),
+            "output.logits": Part(("cls.predictions.decoder", "cls.predictions", "lm_predictions.lm_head")),
+        },
+        prefix="deberta.",
+    )
 
     vocab_size: int = 128100
     d_model: int = 1536
     layers: int = 24
     heads: int = 24
     d_ff: int = 6144
+    segments: int = 0
     norm_epsilon: float = 1e-7
     relative_attention: bool = False
     max_relative_positions: int = -1
@@ -134,23 +148,3 @@ def _norm(value: object) -> str:
     """Whether the vectors of distances are normalised; only "layer_norm" among names with | between them counts."""
     names = [name.strip() for name in str(value or "none").lower().split("|")]
     return "layer_norm" if "layer_norm" in names else "|".join(names)
-
-
-LAYER = "deberta.encoder.layer.{}.attention.self"
-WEIGHTS = WeightTable(
-    {
-        **encoder_parts("deberta."),
-        "encoder.distances": Part("deberta.encoder.rel_embeddings", turned=False),
-        "encoder.distances_norm": "deberta.encoder.LayerNorm",
-        "encoder.{}.self_attention.query": f"{LAYER}.query_proj",
-        "encoder.{}.self_attention.key": f"{LAYER}.key_proj",
-        "encoder.{}.self_attention.value": f"{LAYER}.value_proj",
-        "encoder.{}.self_attention.distance_key": f"{LAYER}.pos_key_proj",
-        "encoder.{}.self_attention.distance_query": f"{LAYER}.pos_query_proj",
-        "output.transform.hidden": Part(("cls.predictions.transform.dense", "lm_predictions.lm_head.dense")),
-        "output.transform.norm": Part(("cls.predictions.transform.LayerNorm", "lm_predictions.lm_head.LayerNorm")),
-        "output.logits": Part(("cls.predictions.decoder", "cls.predictions", "lm_predictions.lm_head")),
-    },
-    prefix="deberta.",
-)
-DEBERTA_V2 = encoder_family(DebertaConfig, WEIGHTS)

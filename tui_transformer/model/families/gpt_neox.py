@@ -1,52 +1,73 @@
-"""GPT-NeoX (Black et al. 2022), of which Pythia (Biderman et al. 2023) is one, in its published checkpoints."""
+"""GPT-NeoX (Black et al. 2022), of which Pythia (Biderman et al. 2023) is one, StableLM, BLOOM and Falcon."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, shown, truth
-from tui_transformer.model.description import ATTENTION_MATRICES, FEED_FORWARD_MATRICES, FeedForward, Layer
-from tui_transformer.model.families.decoder_only import decoder_family
-from tui_transformer.model.families.layer_ropes import LayerRopes
-from tui_transformer.model.families.llama import GroupedConfig
+from tui_transformer.model.checks import Check, shown
+from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE, Attention, Embedding, Layer, Rotary
+from tui_transformer.model.families.decoder import ALWAYS, LAYER, PARTS, DecoderConfig
+from tui_transformer.model.families.gpt2 import PLAIN_KEYS, PlainSettings
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.weight_table import Part, WeightTable, of_every_group
+from tui_transformer.model.score_biases import Distances, alibi_slopes
+from tui_transformer.model.weight_table import Part, WeightTable, of_every_head
 
-TURNED = 0.25
-"""The part of a head that is turned where the file says nothing."""
+
+def _fused(layer: str, attention: str) -> Mapping[str, str | Part]:
+    """The parts of layers whose query, key and value are one tensor."""
+    parts = {
+        part: Part(f"{layer}.{attention}.query_key_value", of_every_head(place))
+        for place, part in enumerate(("query", "key", "value"))
+    }
+    return {
+        "decoder.{}.self_attention.norm": f"{layer}.input_layernorm",
+        **{f"decoder.{{}}.self_attention.{part}": where for part, where in parts.items()},
+        "decoder.{}.self_attention.output": f"{layer}.{attention}.dense",
+        "decoder.{}.feed_forward.norm": f"{layer}.post_attention_layernorm",
+        "decoder.{}.feed_forward.hidden": f"{layer}.mlp.dense_h_to_4h",
+        "decoder.{}.feed_forward.output": f"{layer}.mlp.dense_4h_to_h",
+    }
 
 
 @dataclass(frozen=True)
-class NeoxConfig(GroupedConfig):
-    """The keys of GPT-NeoX's `config.json` that change what is computed."""
+class NeoxConfig(DecoderConfig):
+    """GPT-NeoX: sublayers run side by side (Black et al. 2022, §2.1)."""
 
-    model_type: ClassVar[str] = "gpt_neox"
-    title: ClassVar[str] = "GPT-NeoX"
-    turned_in_part: ClassVar[bool] = True
-    whole: ClassVar[float] = TURNED
-    gated: ClassVar[bool] = False
-    norm_kind: ClassVar[str] = "layer"
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
-    of_the_file: ClassVar[frozenset[str]] = GroupedConfig.of_the_file | {"num_key_value_heads", "head_dim"}
+    model_type = "gpt_neox"
+    title = "GPT-NeoX"
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
-    checks: ClassVar[Mapping[str, Check]] = {
-        **GroupedConfig.checks,
-        **dict.fromkeys(("use_parallel_residual", "attention_bias"), truth),
-    }
+    of_the_file = frozenset({"num_key_value_heads", "head_dim"})
+    turned_in_part = True
+    whole = 0.25
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
+    feed_forward_bias = ALWAYS
+    gated = False
+    norm_kind = "layer"
+    parallel = "two norms"
+    weights = WeightTable(
+        {
+            "embedding.tokens": "gpt_neox.embed_in",
+            **_fused("gpt_neox.layers.{}", "attention"),
+            "decoder.norm": "gpt_neox.final_layer_norm",
+            "output.logits": "embed_out",
+        },
+        prefix="gpt_neox.",
+    )
 
     vocab_size: int = 50432
     hidden_size: int = 6144
-    intermediate_size: int = 24576
+    intermediate_size: int | None = 24576
     num_hidden_layers: int = 44
     num_attention_heads: int = 64
     hidden_act: str = "gelu"
     rms_norm_eps: float = 1e-5
     use_parallel_residual: bool = True
     attention_bias: bool = True
-    rope_parameters: Rope | LayerRopes = field(default_factory=lambda: Rope(partial_rotary_factor=TURNED))
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -64,38 +85,199 @@ class NeoxConfig(GroupedConfig):
         """Rotary positions under the names that they have here."""
         if "rotary_pct" in raw and raw["rotary_pct"] is None:
             raise UsageError("rotary_pct is null, which is no number: leave it out for the default")
-        return read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=TURNED)
-
-    def feed_forward(self) -> FeedForward:
-        """With every bias."""
-        return replace(super().feed_forward(), bias=FEED_FORWARD_MATRICES)
-
-    def layer(self) -> Layer:
-        """Sublayers run side by side (Black et al. 2022, §2.1)."""
-        return replace(super().layer(), parallel="two norms" if self.use_parallel_residual else "")
+        return read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=cls.whole)
 
 
-def fused(place: int) -> Part:
-    """Query (0), key (1) or value (2), whose rows are q, k, v of head 0, then of head 1, and on."""
-    take = of_every_group(place, 1, lambda config: config.num_attention_heads, lambda _: 3)
-    return Part("gpt_neox.layers.{}.attention.query_key_value", take)
+@dataclass(frozen=True)
+class StableLmConfig(DecoderConfig):
+    """StableLM (Bellagente et al. 2024): Llama with layer norms, a quarter of each head turned."""
+
+    model_type = "stablelm"
+    title = "StableLM"
+    keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
+    turned_in_part = True
+    whole = 0.25
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"use_qkv_bias": QUERY_KEY_VALUE}
+    norm_kind = "layer"
+    parallel = "one norm"
+    head_norms = "own"
+    head_norms_where = "qk_layernorm"
+    weights = WeightTable(
+        {
+            **PARTS,
+            "decoder.{}.self_attention.query_norm.{}": Part(f"{LAYER}.self_attn.q_layernorm.norms.{{}}", turned=False),
+            "decoder.{}.self_attention.key_norm.{}": Part(f"{LAYER}.self_attn.k_layernorm.norms.{{}}", turned=False),
+        },
+        prefix="model.",
+    )
+
+    vocab_size: int = 50304
+    hidden_size: int = 2560
+    intermediate_size: int | None = 6912
+    num_key_value_heads: int | None = 32
+    max_position_embeddings: int = 4096
+    rms_norm_eps: float = 1e-5
+    use_qkv_bias: bool = False
+    qk_layernorm: bool = False
+    use_parallel_residual: bool = False
 
 
-LAYER = "gpt_neox.layers.{}"
-WEIGHTS = WeightTable(
-    {
-        "embedding.tokens": "gpt_neox.embed_in",
-        "decoder.{}.self_attention.norm": f"{LAYER}.input_layernorm",
-        "decoder.{}.self_attention.query": fused(0),
-        "decoder.{}.self_attention.key": fused(1),
-        "decoder.{}.self_attention.value": fused(2),
-        "decoder.{}.self_attention.output": f"{LAYER}.attention.dense",
-        "decoder.{}.feed_forward.norm": f"{LAYER}.post_attention_layernorm",
-        "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.dense_h_to_4h",
-        "decoder.{}.feed_forward.output": f"{LAYER}.mlp.dense_4h_to_h",
-        "decoder.norm": "gpt_neox.final_layer_norm",
-        "output.logits": "embed_out",
-    },
-    prefix="gpt_neox.",
-)
-GPT_NEOX = decoder_family(NeoxConfig, WEIGHTS)
+# Distances
+
+BLOOM_LAYER = "transformer.h.{}"
+BLOOM_PARTS: Mapping[str, str | Part] = {
+    "embedding.tokens": "transformer.word_embeddings",
+    "embedding.norm": "transformer.word_embeddings_layernorm",
+    **_fused(BLOOM_LAYER, "self_attention"),
+    "decoder.norm": "transformer.ln_f",
+    "output.logits": "lm_head",
+}
+
+
+@dataclass(frozen=True)
+class BloomConfig(PlainSettings, DecoderConfig):
+    """BLOOM (BigScience Workshop 2022): no positions but distances taken off the scores, a norm of the embedding.
+
+    `seq_length` is what it was made for.
+    """
+
+    model_type = "bloom"
+    title = "BLOOM"
+    keys: ClassVar[Mapping[str, str]] = {
+        **PLAIN_KEYS,
+        "num_hidden_layers": "n_layer",
+        "num_attention_heads": "n_head",
+        "max_position_embeddings": "seq_length",
+    }
+    other_names: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "n_embed",
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+    }
+    fixed: ClassVar[Mapping[str, Any]] = {
+        **DecoderConfig.fixed,
+        **dict.fromkeys(("apply_residual_connection_post_layernorm", "slow_but_exact"), False),
+    }
+    of_the_file = frozenset({"intermediate_size", "hidden_act"})
+    positions = "none"
+    weights = WeightTable(BLOOM_PARTS, prefix="transformer.")
+
+    vocab_size: int = 250880
+    hidden_size: int = 64
+    num_hidden_layers: int = 2
+    num_attention_heads: int = 8
+    max_position_embeddings: int = 2048
+
+    def embedding(self) -> Embedding:
+        """Words, normalised (BigScience Workshop 2022, §3.2.3)."""
+        return Embedding(norm=self.norm())
+
+    def attention(self) -> Attention:
+        """Distances are taken off the scores (BigScience Workshop 2022, §3.2.2)."""
+        return replace(super().attention(), score_bias=Distances(alibi_slopes(self.num_attention_heads)))
+
+
+def norms_count(key: str, value: object) -> None:
+    """Norms that the sublayers of a layer read: 1 or 2."""
+    if value not in (None, 1, 2) or isinstance(value, bool):
+        raise UsageError(f"{key} {shown(value)} is neither 1 nor 2")
+
+
+def projected(place: int) -> Part:
+    """Query (0), key (1) or value (2): every group has the rows of its query heads, of its key and of its value."""
+
+    def take(tensor: Host, config: FalconConfig) -> Host:
+        inside = config.num_attention_heads // config.kv_heads
+        rows = tensor.reshape(config.kv_heads, inside + 2, -1, *tensor.shape[1:])
+        chosen = (slice(0, inside), slice(inside, inside + 1), slice(inside + 1, None))[place]
+        return rows[:, chosen].reshape(-1, *tensor.shape[1:])
+
+    return Part(f"{BLOOM_LAYER}.self_attention.query_key_value", take)
+
+
+@dataclass(frozen=True)
+class FalconConfig(DecoderConfig):
+    """Falcon (Almazrouei et al. 2023): sublayers side by side, one key head or few, rotary positions or distances."""
+
+    model_type = "falcon"
+    title = "Falcon"
+    keys: ClassVar[Mapping[str, str]] = {
+        "num_key_value_heads": "num_kv_heads",
+        "rms_norm_eps": "layer_norm_epsilon",
+        "hidden_act": "activation",
+        "intermediate_size": "ffn_hidden_size",
+    }
+    other_names: ClassVar[Mapping[str, str]] = {"hidden_size": "n_embed"}
+    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "head_dim": None}
+    checks: ClassVar[Mapping[str, Check]] = {"num_ln_in_parallel_attn": norms_count}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"bias": ATTENTION_MATRICES}
+    feed_forward_bias = "bias"
+    gated = False
+    norm_kind = "layer"
+    weights = WeightTable(
+        {
+            **BLOOM_PARTS,
+            "decoder.{}.self_attention.norm": Part((f"{BLOOM_LAYER}.input_layernorm", f"{BLOOM_LAYER}.ln_attn")),
+            "decoder.{}.self_attention.query": projected(0),
+            "decoder.{}.self_attention.key": projected(1),
+            "decoder.{}.self_attention.value": projected(2),
+            "decoder.{}.feed_forward.norm": Part((f"{BLOOM_LAYER}.post_attention_layernorm", f"{BLOOM_LAYER}.ln_mlp")),
+        },
+        prefix="transformer.",
+    )
+
+    vocab_size: int = 65024
+    tie_word_embeddings: bool = True
+    hidden_size: int = 4544
+    intermediate_size: int | None = 18176
+    num_attention_heads: int = 71
+    hidden_act: str = "gelu"
+    rms_norm_eps: float = 1e-5
+    alibi: bool = False
+    new_decoder_architecture: bool = False
+    multi_query: bool = True
+    parallel_attn: bool = True
+    bias: bool = False
+    num_ln_in_parallel_attn: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.new_decoder_architecture and not self.parallel_attn:
+            raise UsageError("new_decoder_architecture without parallel_attn is not supported")
+        if self.num_ln_in_parallel_attn == 2 and self.parallel_attn and not self.new_decoder_architecture:
+            raise UsageError("num_ln_in_parallel_attn 2 without new_decoder_architecture is not supported")
+        if self.kv_heads == self.num_attention_heads != (self.num_key_value_heads or self.num_attention_heads):
+            raise UsageError(f"num_kv_heads {self.num_key_value_heads} without multi_query is not supported")
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; the feed-forward layer is 4 · hidden_size wide by default.
+
+        An old name of hidden_size may be there, so its value is looked for under both.
+        """
+        if raw.get("ffn_hidden_size") is not None:
+            return super().from_json(raw)
+        size = raw.get("n_embed") or raw.get("hidden_size", cls.hidden_size)
+        return super().from_json({**raw, "ffn_hidden_size": 4 * size if isinstance(size, int) else size})
+
+    @property
+    def kv_heads(self) -> int:
+        """Key and value heads as the file holds them."""
+        if self.new_decoder_architecture:
+            return self.num_key_value_heads or self.num_attention_heads
+        return 1 if self.multi_query else self.num_attention_heads
+
+    def rotary(self, kind: str) -> Rotary | None:
+        """None where there are distances."""
+        return None if self.alibi else super().rotary(kind)
+
+    def attention(self) -> Attention:
+        """With rotary positions, or with distances (ALiBi), which are divided by √d_k as the scores are."""
+        distances = Distances(alibi_slopes(self.num_attention_heads, math.sqrt(self.head_width)))
+        return replace(super().attention(), score_bias=distances if self.alibi else None)
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Sublayers side by side that read one norm or two, or one after the other."""
+        two = self.new_decoder_architecture and self.num_ln_in_parallel_attn != 1
+        parallel = ("two norms" if two else "one norm") if self.parallel_attn else ""
+        return tuple(replace(layer, parallel=parallel) for layer in super().layers())

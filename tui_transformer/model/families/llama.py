@@ -1,211 +1,292 @@
-"""Llama (Touvron et al. 2023) in its published checkpoints; the base of the families that differ in little."""
+"""Llama (Touvron et al. 2023) in its published checkpoints, and the families that differ from it in little."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, small, truth
-from tui_transformer.model.config import LARGEST_SIZE
-from tui_transformer.model.description import (
-    ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
-    NO_MATRICES,
-    Attention,
-    FeedForward,
-    Layer,
-    Norm,
-)
-from tui_transformer.model.families.decoder_only import DecoderConfig, decoder_family
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING
-from tui_transformer.model.families.layer_ropes import LayerRopes
-from tui_transformer.model.families.rope import DEFAULT_THETA, Rope, read_rope
-from tui_transformer.model.families.settings import a_size, an_activation, check_divides, layers_count, optional
-from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.model.checks import Check, optional, positive, shown
+from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE
+from tui_transformer.model.families.decoder import LAYER, PARTS, WEIGHTS, DecoderConfig, less_one
+from tui_transformer.model.families.layer_kinds import LayerRopes
+from tui_transformer.model.families.rope import Rope
+from tui_transformer.model.weight_table import WeightTable
 
 
 @dataclass(frozen=True)
-class GroupedConfig(DecoderConfig):
-    """The keys that Llama's `config.json` shares with those of its relatives.
+class LlamaSettings:
+    """The settings of Llama that not all its relatives have."""
 
-    A relative changes `attention`, `feed_forward`, `layer` or `layers` where its layers differ.
-
-    Class attributes:
-        theta: θ where the file says nothing.
-        turned_in_part: A part of a head's columns may be turned, the rest stays.
-        whole: The part that is turned where the file says nothing.
-        norm_kind: "rms", or "layer" for layer norms.
-        gated: The feed-forward layer has a gate.
-        biases: Setting → the matrices of the attention that have a bias where it is true.
-        feed_forward_bias: The setting that gives every matrix of the feed-forward layer a bias, if there is one.
-    """
-
-    theta: ClassVar[float] = DEFAULT_THETA
-    turned_in_part: ClassVar[bool] = False
-    whole: ClassVar[float] = 1.0
-    norm_kind: ClassVar[str] = "rms"
-    gated: ClassVar[bool] = True
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {}
-    feed_forward_bias: ClassVar[str] = ""
-
-    checks: ClassVar[Mapping[str, Check]] = {
-        **DecoderConfig.checks,
-        **dict.fromkeys(("hidden_size", "intermediate_size", "num_attention_heads", "max_position_embeddings"), a_size),
-        **dict.fromkeys(("num_key_value_heads", "head_dim"), optional(a_size)),
-        "num_hidden_layers": layers_count,
-        "hidden_act": an_activation,
-        "rms_norm_eps": small,
-    }
-
-    vocab_size: int = 32000
-    hidden_size: int = 4096
-    intermediate_size: int = 11008
-    num_hidden_layers: int = 32
-    num_attention_heads: int = 32
-    num_key_value_heads: int | None = None
-    head_dim: int | None = None
-    hidden_act: str = "silu"
-    max_position_embeddings: int = 2048
-    rms_norm_eps: float = 1e-6
-    rope_parameters: Rope | LayerRopes = field(default_factory=Rope)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.head_dim is None:
-            check_divides("hidden_size", self.hidden_size, "num_attention_heads", self.num_attention_heads)
-        check_divides("num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.kv_heads)
-        for rope in self.ropes:
-            if rope.partial_rotary_factor != 1.0 and not self.turned_in_part:
-                raise UsageError(f"partial_rotary_factor other than 1 is not supported in {self.model_type} models")
-            rope.width(self.head_width)
-
-    @property
-    def kv_heads(self) -> int:
-        """Key and value heads."""
-        return self.num_key_value_heads or self.num_attention_heads
-
-    @property
-    def head_width(self) -> int:
-        """d_k."""
-        return self.head_dim or self.hidden_size // self.num_attention_heads
-
-    @property
-    def ropes(self) -> frozenset[Rope]:
-        """The rotary positions of every kind of layer."""
-        return frozenset({self.rope_of(FULL), self.rope_of(SLIDING)})
-
-    def rope_of(self, kind: str) -> Rope:
-        """The rotary positions of a kind of layer."""
-        ropes = self.rope_parameters
-        return ropes if isinstance(ropes, Rope) else ropes.of(kind)
-
-    @property
-    def biased(self) -> frozenset[str]:
-        """The matrices of the attention that have a bias."""
-        return NO_MATRICES.union(*(parts for setting, parts in self.biases.items() if getattr(self, setting)))
-
-    @property
-    def windows(self) -> tuple[int | None, ...]:
-        """How many keys a query sees in each layer; None for all."""
-        return (None,) * self.num_hidden_layers
-
-    @property
-    def max_length(self) -> int:
-        """The tokens that the model was made for."""
-        return self.max_position_embeddings
-
-    @property
-    def longest(self) -> int:
-        """Positions are computed: a sentence may have more tokens than the model was made for."""
-        return LARGEST_SIZE
-
-    def keeps(self, past: int, length: int) -> bool:
-        """Keys were turned as they are in a sentence of this length."""
-        turns = [rope.rotary(self.head_width) for rope in self.ropes]
-        return all(turn.of(past) == turn.of(length) for turn in turns)
-
-    @property
-    def d_model(self) -> int:
-        """Width of the residual stream."""
-        return self.hidden_size
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
-        return super().from_json({**raw, "rope_parameters": cls.read_rope(raw)})
-
-    @classmethod
-    def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
-        """The rotary positions of a `config.json`."""
-        return read_rope(raw, default=cls.theta, whole=cls.whole, context=cls.max_position_embeddings)
-
-    def final_norm(self) -> Norm:
-        """RMS norm, or layer norm."""
-        return Norm(self.rms_norm_eps, self.norm_kind)
-
-    def attention(self) -> Attention:
-        """With rotary positions and grouped keys (Touvron et al. 2023, §2.2; Ainslie et al. 2023)."""
-        return Attention(
-            self.num_attention_heads,
-            self.head_width,
-            self.kv_heads,
-            bias=self.biased,
-            rotary=self.rope_of(FULL).rotary(self.head_width),
-            causal=True,
-        )
-
-    def feed_forward(self) -> FeedForward:
-        """Gated (Touvron et al. 2023, §2.2), unless the family says otherwise."""
-        biased = bool(self.feed_forward_bias and getattr(self, self.feed_forward_bias))
-        bias = FEED_FORWARD_MATRICES if biased else NO_MATRICES
-        return FeedForward(self.intermediate_size, ACTIVATION_NAMES[self.hidden_act], gated=self.gated, bias=bias)
-
-    def layer(self) -> Layer:
-        """Pre-norm, as far as all layers are alike."""
-        return Layer(self.attention(), self.feed_forward(), self.final_norm(), "pre")
-
-    def layers(self) -> tuple[Layer, ...]:
-        """Every layer with its window (Jiang et al. 2023, §2)."""
-        layer = self.layer()
-        return tuple(replace(layer, attention=replace(layer.attention, window=window)) for window in self.windows)
-
-
-@dataclass(frozen=True)
-class LlamaConfig(GroupedConfig):
-    """The keys of Llama's `config.json` that change what is computed."""
-
-    model_type: ClassVar[str] = "llama"
-    title: ClassVar[str] = "Llama"
     biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
     feed_forward_bias: ClassVar[str] = "mlp_bias"
-    checks: ClassVar[Mapping[str, Check]] = {
-        **GroupedConfig.checks,
-        **dict.fromkeys(("attention_bias", "mlp_bias"), truth),
-    }
 
     attention_bias: bool = False
     mlp_bias: bool = False
 
 
-LAYER = "model.layers.{}"
-PARTS: Mapping[str, str | Part] = {
-    "embedding.tokens": "model.embed_tokens",
-    "decoder.{}.self_attention.norm": f"{LAYER}.input_layernorm",
-    "decoder.{}.self_attention.query": f"{LAYER}.self_attn.q_proj",
-    "decoder.{}.self_attention.query_norm": f"{LAYER}.self_attn.q_norm",
-    "decoder.{}.self_attention.key": f"{LAYER}.self_attn.k_proj",
-    "decoder.{}.self_attention.key_norm": f"{LAYER}.self_attn.k_norm",
-    "decoder.{}.self_attention.value": f"{LAYER}.self_attn.v_proj",
-    "decoder.{}.self_attention.output": f"{LAYER}.self_attn.o_proj",
-    "decoder.{}.feed_forward.norm": f"{LAYER}.post_attention_layernorm",
-    "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.up_proj",
-    "decoder.{}.feed_forward.gate": f"{LAYER}.mlp.gate_proj",
-    "decoder.{}.feed_forward.output": f"{LAYER}.mlp.down_proj",
-    "decoder.norm": "model.norm",
-    "output.logits": "lm_head",
-}
-WEIGHTS = WeightTable(PARTS, prefix="model.")
-LLAMA = decoder_family(LlamaConfig, WEIGHTS)
+@dataclass(frozen=True)
+class LlamaConfig(LlamaSettings, DecoderConfig):
+    """Llama."""
+
+    model_type = "llama"
+    title = "Llama"
+    weights = WEIGHTS
+
+
+@dataclass(frozen=True)
+class ArceeConfig(LlamaSettings, DecoderConfig):
+    """Arcee (Arcee AI 2025): feed-forward layers have no gate and square what ReLU lets through."""
+
+    model_type = "arcee"
+    title = "Arcee"
+    weights = WEIGHTS
+    gated = False
+
+    hidden_size: int = 2560
+    intermediate_size: int | None = 18432
+    hidden_act: str = "relu2"
+    max_position_embeddings: int = 4096
+    rms_norm_eps: float = 1e-5
+
+
+@dataclass(frozen=True)
+class InternLm3Config(LlamaSettings, DecoderConfig):
+    """InternLM 3 (Shanghai AI Laboratory 2025): Llama under other names of its biases."""
+
+    model_type = "internlm3"
+    title = "InternLM 3"
+    other_names: ClassVar[Mapping[str, str]] = {"attention_bias": "qkv_bias", "mlp_bias": "bias"}
+    weights = WEIGHTS
+
+    vocab_size: int = 128512
+    pad_token_id: int | None = 2
+    intermediate_size: int | None = 10240
+    num_hidden_layers: int = 48
+    num_key_value_heads: int | None = 2
+    head_dim: int | None = 128
+    max_position_embeddings: int = 32768
+    rms_norm_eps: float = 1e-5
+
+
+@dataclass(frozen=True)
+class GraniteConfig(LlamaSettings, DecoderConfig):
+    """Granite (Granite Team 2024): four multipliers, of embeddings, scores, sublayers and logits."""
+
+    model_type = "granite"
+    title = "Granite"
+    checks = dict.fromkeys(
+        ("embedding_multiplier", "logits_scaling", "residual_multiplier", "attention_multiplier"), positive
+    )
+    weights = WEIGHTS
+
+    embedding_multiplier: float = 1.0
+    logits_scaling: float = 1.0
+    residual_multiplier: float = 1.0
+    attention_multiplier: float = 1.0
+
+
+@dataclass(frozen=True)
+class SeedOssConfig(LlamaSettings, DecoderConfig):
+    """Seed-OSS (ByteDance Seed 2025): biases of query, key and value, and a setting for that of the output."""
+
+    model_type = "seed_oss"
+    title = "Seed-OSS"
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {
+        "attention_bias": QUERY_KEY_VALUE,
+        "attention_out_bias": ATTENTION_MATRICES - QUERY_KEY_VALUE,
+    }
+    weights = WEIGHTS
+
+    vocab_size: int = 155136
+    pad_token_id: int | None = 1
+    intermediate_size: int | None = 27648
+    num_hidden_layers: int = 64
+    num_attention_heads: int = 80
+    num_key_value_heads: int | None = 8
+    head_dim: int | None = 128
+    max_position_embeddings: int = 524288
+    attention_bias: bool = True
+    attention_out_bias: bool = False
+
+
+@dataclass(frozen=True)
+class NemotronConfig(LlamaSettings, DecoderConfig):
+    """Nemotron (Parmar et al. 2024): layer norms whose files hold γ − 1, no gate, half of every head turned."""
+
+    model_type = "nemotron"
+    title = "Nemotron"
+    keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "norm_eps"}
+    gated = False
+    norm_kind = "layer"
+    turned_in_part = True
+    whole = 0.5
+    weights = WeightTable(
+        {
+            **PARTS,
+            "decoder.{}.self_attention.norm.weight": less_one(f"{LAYER}.input_layernorm"),
+            "decoder.{}.feed_forward.norm.weight": less_one(f"{LAYER}.post_attention_layernorm"),
+            "decoder.norm.weight": less_one("model.norm"),
+        },
+        prefix="model.",
+    )
+
+    vocab_size: int = 256000
+    hidden_size: int = 6144
+    intermediate_size: int | None = 24576
+    num_attention_heads: int = 48
+    hidden_act: str = "relu2"
+    max_position_embeddings: int = 4096
+    rms_norm_eps: float = 1e-5
+
+
+# With windows
+
+
+@dataclass(frozen=True)
+class MistralConfig(DecoderConfig):
+    """Mistral (Jiang et al. 2023): Llama without biases, and with a window in every layer."""
+
+    model_type = "mistral"
+    title = "Mistral"
+    weights = WEIGHTS
+
+    intermediate_size: int | None = 14336
+    num_key_value_heads: int | None = 8
+    max_position_embeddings: int = 131072
+    sliding_window: int | None = 4096
+
+
+@dataclass(frozen=True)
+class MinistralConfig(DecoderConfig):
+    """Ministral (Mistral AI 2024): Mistral with a window in some layers, as `layer_types` says."""
+
+    model_type = "ministral"
+    title = "Ministral"
+    weights = WEIGHTS
+
+    intermediate_size: int | None = 14336
+    num_key_value_heads: int | None = 8
+    max_position_embeddings: int = 131072
+    sliding_window: int | None = 4096
+    layer_types: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Starcoder2Config(DecoderConfig):
+    """StarCoder 2 (Lozhkov et al. 2024): layer norms, biases everywhere, an ungated feed-forward layer."""
+
+    model_type = "starcoder2"
+    title = "StarCoder 2"
+    keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "norm_epsilon"}
+    biases: ClassVar[Mapping[str, frozenset[str]]] = {"use_bias": ATTENTION_MATRICES}
+    feed_forward_bias = "use_bias"
+    gated = False
+    norm_kind = "layer"
+    weights = WeightTable(
+        {
+            **PARTS,
+            "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.c_fc",
+            "decoder.{}.feed_forward.output": f"{LAYER}.mlp.c_proj",
+        },
+        prefix="model.",
+    )
+
+    vocab_size: int = 49152
+    tie_word_embeddings: bool = True
+    hidden_size: int = 3072
+    intermediate_size: int | None = 12288
+    num_hidden_layers: int = 30
+    num_attention_heads: int = 24
+    num_key_value_heads: int | None = 2
+    hidden_act: str = "gelu_pytorch_tanh"
+    max_position_embeddings: int = 4096
+    rms_norm_eps: float = 1e-5
+    use_bias: bool = True
+    sliding_window: int | None = None
+
+
+LONGER: Mapping[str, Any] = {"rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+"""Rotary positions of a file of CWM that says nothing of them: as in Llama 3.1."""
+
+
+@dataclass(frozen=True)
+class CwmConfig(DecoderConfig):
+    """CWM (Meta FAIR 2025, "Code World Model"): a window in three of four layers."""
+
+    model_type = "cwm"
+    title = "CWM"
+    theta = 1e6
+    feed_forward_bias = "mlp_bias"
+    weights = WEIGHTS
+
+    vocab_size: int = 128256
+    hidden_size: int = 6144
+    intermediate_size: int | None = 21504
+    num_hidden_layers: int = 64
+    num_attention_heads: int = 48
+    num_key_value_heads: int | None = 8
+    head_dim: int | None = 128
+    max_position_embeddings: int = 131072
+    rms_norm_eps: float = 1e-5
+    sliding_window: int | None = 8192
+    layer_types: tuple[str, ...] | None = None
+    mlp_bias: bool = False
+
+    @classmethod
+    def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
+        """Scaled where the file says nothing."""
+        said = raw.get("rope_parameters") or raw.get("rope_scaling")
+        return super().read_rope(raw if said else {**raw, "rope_parameters": {"rope_theta": cls.theta, **LONGER}})
+
+    def slides(self, layer: int) -> bool:
+        """In three of four layers; the first has none."""
+        return layer % 4 != 0
+
+
+def turned_layers(key: str, value: object) -> None:
+    """1 for a layer with rotary positions and 0 for one without, for every layer."""
+    if not isinstance(value, tuple) or not all(each in (0, 1) for each in value):
+        raise UsageError(f"{key} {shown(value)} is not a list of 0 and 1")
+
+
+@dataclass(frozen=True)
+class SmolLm3Config(LlamaSettings, DecoderConfig):
+    """SmolLM3 (Bakouch et al. 2025): Llama whose every fourth layer has no rotary positions."""
+
+    model_type = "smollm3"
+    title = "SmolLM3"
+    theta = 2_000_000.0
+    checks: ClassVar[Mapping[str, Check]] = {"no_rope_layers": optional(turned_layers)}
+    weights = WEIGHTS
+
+    vocab_size: int = 128256
+    tie_word_embeddings: bool = True
+    pad_token_id: int | None = 128004
+    hidden_size: int = 2048
+    num_hidden_layers: int = 36
+    num_attention_heads: int = 16
+    num_key_value_heads: int | None = 4
+    max_position_embeddings: int = 32768
+    sliding_window: int | None = None
+    layer_types: tuple[str, ...] | None = None
+    use_sliding_window: bool = False
+    no_rope_layers: tuple[int, ...] | None = None
+    no_rope_layer_interval: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = self.num_hidden_layers if self.no_rope_layers is None else len(self.no_rope_layers)
+        if named < self.num_hidden_layers:
+            raise UsageError(f"no_rope_layers names {named} layers of {self.num_hidden_layers}")
+
+    def is_turned(self, layer: int, window: int | None = None) -> bool:
+        """Where the file says 1, whatever the key's name says (Kazemnejad et al. 2023)."""
+        del window
+        every, said = self.no_rope_layer_interval, self.no_rope_layers
+        return (layer + 1) % every != 0 if said is None else said[layer] == 1
+
+    def slides(self, layer: int) -> bool:
+        """Where there are no rotary positions."""
+        return not self.is_turned(layer)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, shown, truth
+from tui_transformer.model.checks import Check, one_of, optional, shown
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
     ATTENTION_MATRICES,
@@ -22,19 +22,28 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.families.bert import KEYS
+from tui_transformer.model.families.bert import EncoderConfig
 from tui_transformer.model.families.layer_kinds import FULL, SLIDING, check_layer_kinds, layer_kinds
-from tui_transformer.model.families.masked_words import MaskedWordConfig, encoder_family
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.families.settings import a_size, an_activation, optional
 from tui_transformer.model.weight_table import Part, WeightTable, cut
 
 THETAS: Mapping[str, tuple[str, float]] = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 1e4)}
 """Kind of layer → what its θ is called in old files, and its default."""
 
 
+def _widths(config: ModernBertConfig) -> tuple[int, ...]:
+    return (config.d_model,) * 3
+
+
+def _halves(config: ModernBertConfig) -> tuple[int, ...]:
+    return (config.d_ff,) * 2
+
+
+LAYER = "model.layers.{}"
+
+
 @dataclass(frozen=True)
-class ModernBertConfig(MaskedWordConfig):
+class ModernBertConfig(EncoderConfig):
     """Sizes and choices of a ModernBERT.
 
     Attributes:
@@ -45,26 +54,44 @@ class ModernBertConfig(MaskedWordConfig):
         local_rope: Those of the others.
     """
 
-    model_type: ClassVar[str] = "modernbert"
-    title: ClassVar[str] = "ModernBERT"
+    model_type = "modernbert"
+    title = "ModernBERT"
     keys: ClassVar[Mapping[str, str]] = {
-        **{field: key for field, key in KEYS.items() if field != "segments"},
+        **EncoderConfig.keys,
         "activation": "hidden_activation",
         "norm_epsilon": "norm_eps",
     }
-    of_the_file: ClassVar[frozenset[str]] = MaskedWordConfig.of_the_file | {"sinusoidal", "segments"}
+    of_the_file = frozenset({"segments"})
     checks: ClassVar[Mapping[str, Check]] = {
-        **MaskedWordConfig.checks,
-        **dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias", "decoder_bias", "classifier_bias"), truth),
-        **dict.fromkeys(("global_attn_every_n_layers", "local_attention"), a_size),
-        "classifier_activation": an_activation,
+        "classifier_activation": one_of(tuple(ACTIVATION_NAMES)),
         "layer_types": optional(layer_kinds),
     }
+    weights = WeightTable(
+        {
+            "embedding.tokens": "model.embeddings.tok_embeddings",
+            "embedding.norm": "model.embeddings.norm",
+            "encoder.{}.self_attention.norm": f"{LAYER}.attn_norm",
+            "encoder.{}.self_attention.query": Part(f"{LAYER}.attn.Wqkv", cut(0, _widths)),
+            "encoder.{}.self_attention.key": Part(f"{LAYER}.attn.Wqkv", cut(1, _widths)),
+            "encoder.{}.self_attention.value": Part(f"{LAYER}.attn.Wqkv", cut(2, _widths)),
+            "encoder.{}.self_attention.output": f"{LAYER}.attn.Wo",
+            "encoder.{}.feed_forward.norm": f"{LAYER}.mlp_norm",
+            "encoder.{}.feed_forward.gate": Part(f"{LAYER}.mlp.Wi", cut(0, _halves)),
+            "encoder.{}.feed_forward.hidden": Part(f"{LAYER}.mlp.Wi", cut(1, _halves)),
+            "encoder.{}.feed_forward.output": f"{LAYER}.mlp.Wo",
+            "encoder.norm": "model.final_norm",
+            "output.transform.hidden": "head.dense",
+            "output.transform.norm": "head.norm",
+            "output.logits": "decoder",
+        },
+        prefix="model.",
+    )
 
     vocab_size: int = 50368
     d_ff: int = 1152
     layers: int = 22
     position_rows: int = 8192
+    segments: int = 0
     pad_id: int | None = 50283
     norm_epsilon: float = 1e-5
     norm_bias: bool = False
@@ -90,20 +117,12 @@ class ModernBertConfig(MaskedWordConfig):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes."""
-        kinds = raw.get("layer_types")
-        read = {"layer_types": tuple(map(str, kinds)) if isinstance(kinds, list) else kinds}
-        ropes = {"full_rope": _rope(raw, FULL), "local_rope": _rope(raw, SLIDING)}
-        return super().from_json({**raw, **read, **ropes})
+        return super().from_json({**raw, "full_rope": _rope(raw, FULL), "local_rope": _rope(raw, SLIDING)})
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`, with a table of rotary settings for each kind of layer."""
         values = super().to_json()
         return values | {"rope_parameters": {FULL: values.pop("full_rope"), SLIDING: values.pop("local_rope")}}
-
-    @property
-    def head_activation(self) -> str:
-        """The head has one of its own."""
-        return self.classifier_activation
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -145,7 +164,7 @@ class ModernBertConfig(MaskedWordConfig):
 
     def word_head(self) -> Head:
         """A matrix, activation and norm of its own, then a logit for every word."""
-        activation = ACTIVATION_NAMES[self.head_activation]
+        activation = ACTIVATION_NAMES[self.classifier_activation]
         transform = Transform(activation=activation, norm=self.norm(), bias=self.classifier_bias)
         return Head(Embedding.table if self.tie_output else None, bias=self.decoder_bias, transform=transform)
 
@@ -162,35 +181,3 @@ def _rope(raw: Mapping[str, Any], kind: str) -> Rope:
     own = {**((tables or {}).get(kind) or {}), **(scaling if isinstance(scaling, Mapping) else {})}
     own.setdefault("rope_theta", raw.get(theta, default))
     return read_rope({**raw, "rope_scaling": None, "rope_parameters": own})
-
-
-def _widths(config: ModernBertConfig) -> tuple[int, ...]:
-    return (config.d_model,) * 3
-
-
-def _halves(config: ModernBertConfig) -> tuple[int, ...]:
-    return (config.d_ff,) * 2
-
-
-LAYER = "model.layers.{}"
-WEIGHTS = WeightTable(
-    {
-        "embedding.tokens": "model.embeddings.tok_embeddings",
-        "embedding.norm": "model.embeddings.norm",
-        "encoder.{}.self_attention.norm": f"{LAYER}.attn_norm",
-        "encoder.{}.self_attention.query": Part(f"{LAYER}.attn.Wqkv", cut(0, _widths)),
-        "encoder.{}.self_attention.key": Part(f"{LAYER}.attn.Wqkv", cut(1, _widths)),
-        "encoder.{}.self_attention.value": Part(f"{LAYER}.attn.Wqkv", cut(2, _widths)),
-        "encoder.{}.self_attention.output": f"{LAYER}.attn.Wo",
-        "encoder.{}.feed_forward.norm": f"{LAYER}.mlp_norm",
-        "encoder.{}.feed_forward.gate": Part(f"{LAYER}.mlp.Wi", cut(0, _halves)),
-        "encoder.{}.feed_forward.hidden": Part(f"{LAYER}.mlp.Wi", cut(1, _halves)),
-        "encoder.{}.feed_forward.output": f"{LAYER}.mlp.Wo",
-        "encoder.norm": "model.final_norm",
-        "output.transform.hidden": "head.dense",
-        "output.transform.norm": "head.norm",
-        "output.logits": "decoder",
-    },
-    prefix="model.",
-)
-MODERNBERT = encoder_family(ModernBertConfig, WEIGHTS)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import one_of, positive, shown, size_up_to, truth
-from tui_transformer.model.config import LARGEST_SIZE
+from tui_transformer.model.checks import LARGEST_SIZE, one_of, positive, shown, size_up_to, truth
 from tui_transformer.model.description import Rotary
 
 DEFAULT_THETA = 10000.0
@@ -106,12 +105,12 @@ class Rope:
     def rotary(self, head_width: int) -> Rotary:
         """Frequency θ^(−2i/width) for every pair i of columns, scaled (Su et al. 2021, §3.2.2); in radians a token."""
         width = self.width(head_width)
-        frequencies, factor = self.scaled(SCALINGS[self.rope_type], width), FACTORS.get(self.rope_type, _one)(self)
-        if self.rope_type == "dynamic":
-            return Rotary(frequencies, factor, self.context, Longer(self, width))
-        if self.rope_type == "longrope":
-            return Rotary(frequencies, factor, self.original_max_position_embeddings, Longer(self, width))
-        return Rotary(frequencies, factor)
+        frequencies = self.scaled(SCALINGS[self.rope_type], width)
+        factor = FACTORS[self.rope_type](self) if self.rope_type in FACTORS else 1.0
+        contexts = {"dynamic": self.context, "longrope": self.original_max_position_embeddings}
+        if self.rope_type not in contexts:
+            return Rotary(frequencies, factor)
+        return Rotary(frequencies, factor, contexts[self.rope_type], Longer(self, width))
 
     def scaled(self, scaling: Scaling, width: int) -> tuple[float, ...]:
         """The frequencies of all pairs of columns."""
@@ -286,12 +285,10 @@ def _magnified(factor: float, scale: float) -> float:
 
 
 def _short(rope: Rope, frequency: float, pair: int, _width: int) -> float:
-    """Every frequency ÷ its own number (Ding et al. 2024, "LongRoPE", §3.3)."""
     return frequency / rope.short_factor[pair]
 
 
 def _long(rope: Rope, frequency: float, pair: int, _width: int) -> float:
-    """The same in sentences that are longer than the old context."""
     return frequency / rope.long_factor[pair]
 
 
@@ -300,11 +297,6 @@ def _long_factor(rope: Rope) -> float:
     if rope.attention_factor is not None or rope.factor <= 1.0:
         return 1.0 if rope.attention_factor is None else rope.attention_factor
     return math.sqrt(1.0 + math.log(rope.factor) / math.log(rope.original_max_position_embeddings))
-
-
-def _one(_rope: Rope) -> float:
-    """Turned columns are as long as they were."""
-    return 1.0
 
 
 FACTORS: Mapping[str, Callable[[Rope], float]] = {"yarn": _yarn_factor, "longrope": _long_factor}
@@ -341,7 +333,6 @@ NUMBERS = (
 
 
 def _first(raw: Mapping[str, Any], keys: tuple[str, ...], default: float) -> Any:
-    """The value of the first key that is there."""
     return next((raw[key] for key in keys if raw.get(key) is not None), default)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, shown, size_up_to, small, token_id, truth
+from tui_transformer.model.base_config import BaseConfig, check_ids, sizes_line
+from tui_transformer.model.checks import Check, layers_count, one_of, shown, size_up_to, small, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
     Attention,
@@ -19,17 +20,7 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
-from tui_transformer.model.families.base import Family
-from tui_transformer.model.families.settings import (
-    FamilyConfig,
-    a_size,
-    an_activation,
-    check_ids,
-    described,
-    layers_count,
-    sizes_line,
-)
-from tui_transformer.model.families.shared_tables import check_one_table, repeated
+from tui_transformer.model.families.bart import check_one_table, repeated
 from tui_transformer.model.layers import NOT_DIVIDED
 from tui_transformer.model.score_biases import RelativePositions
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable
@@ -42,8 +33,35 @@ FEWEST_BUCKETS = 4
 """Fewer leave the encoder, which halves them, none for near keys or none for far ones."""
 
 
+def _attention(layer: str, ours: str, stored: str) -> Mapping[str, str]:
+    parts = {"query": "q", "key": "k", "value": "v", "output": "o"}
+    return {f"{ours}.{part}": f"{layer}.{stored}.{name}" for part, name in parts.items()} | {
+        f"{ours}.norm": f"{layer}.layer_norm"
+    }
+
+
+def _stack(stack: str, last: int) -> Mapping[str, str | Part]:
+    """The parts of a stack, whose layers count their sublayers: `last` is the feed-forward layer."""
+    layer, feed = f"{stack}.block.{{}}.layer", f"{stack}.block.{{}}.layer.{last}.DenseReluDense"
+    return {
+        **_attention(f"{layer}.0", f"{stack}.{{}}.self_attention", "SelfAttention"),
+        **_attention(f"{layer}.1", f"{stack}.{{}}.cross_attention", "EncDecAttention"),
+        f"{stack}.{{}}.self_attention.biased": f"{layer}.0.SelfAttention.relative_attention_bias",
+        f"{stack}.{{}}.feed_forward.hidden": Part((f"{feed}.wi", f"{feed}.wi_1")),
+        f"{stack}.{{}}.feed_forward.gate": f"{feed}.wi_0",
+        f"{stack}.{{}}.feed_forward.output": f"{feed}.wo",
+        f"{stack}.{{}}.feed_forward.norm": f"{layer}.{last}.layer_norm",
+        f"{stack}.norm": f"{stack}.final_layer_norm",
+    }
+
+
+TABLES = ("shared", "encoder.embed_tokens", "decoder.embed_tokens")
+MATRIX = "lm_head.weight"
+IN_FILES = (*(f"{table}.weight" for table in TABLES), MATRIX)
+
+
 @dataclass(frozen=True)
-class T5Config(FamilyConfig):
+class T5Config(BaseConfig):
     """Sizes and choices, under the names of the published configurations.
 
     `own_head` and `encoder_alone` are no settings: the file has a matrix for the logits that is not the embedding table
@@ -53,8 +71,9 @@ class T5Config(FamilyConfig):
         UsageError: A size or choice that cannot be; the message names it.
     """
 
-    model_type: ClassVar[str] = "t5"
-    of_the_file: ClassVar[frozenset[str]] = frozenset({"own_head", "encoder_alone"})
+    model_type = "t5"
+    wrapped = "transformer."
+    of_the_file = frozenset({"own_head", "encoder_alone"})
     fixed: ClassVar[Mapping[str, Any]] = {"is_decoder": False, "is_causal": True}
     other_names: ClassVar[Mapping[str, str]] = {
         "d_model": "hidden_size",
@@ -63,15 +82,20 @@ class T5Config(FamilyConfig):
         "d_kv": "head_dim",
     }
     checks: ClassVar[Mapping[str, Check]] = {
-        **dict.fromkeys(("vocab_size", "d_model", "d_kv", "d_ff", "num_heads"), a_size),
         **dict.fromkeys(("num_layers", "num_decoder_layers"), layers_count),
-        "relative_attention_num_buckets": a_size,
         "relative_attention_max_distance": size_up_to(LARGEST_DISTANCE),
         "layer_norm_epsilon": small,
-        "dense_act_fn": an_activation,
-        **dict.fromkeys(("is_gated_act", "scale_decoder_outputs", "is_encoder_decoder"), truth),
+        "dense_act_fn": one_of(tuple(ACTIVATION_NAMES)),
         **dict.fromkeys(("pad_token_id", "decoder_start_token_id"), token_id),
     }
+    weights = WeightTable(
+        {
+            "embedding.tokens": Part((*TABLES, "lm_head")),
+            **_stack("encoder", 1),
+            **_stack("decoder", 2),
+            "output.logits": "lm_head",
+        }
+    )
 
     vocab_size: int
     d_model: int
@@ -139,6 +163,23 @@ class T5Config(FamilyConfig):
             given["num_decoder_layers"] = given.get("num_hidden_layers") if layers is None else layers
         return super().from_json(given)
 
+    def fitted(self, names: frozenset[str]) -> Self:
+        """Without a decoder, where there is none; with a matrix of its own for the logits, where the file has one."""
+        if not self.is_encoder_decoder or not any(name.startswith("decoder.") for name in names):
+            return replace(self, encoder_alone=True, is_encoder_decoder=False)
+        check_one_table(names, IN_FILES[:-1])
+        own = self.labels is None and (HEAD in names or MATRIX in repeated(names, IN_FILES))
+        if own and self.scale_decoder_outputs:
+            raise UsageError(
+                f"tensors {MATRIX} and {self.weights.tensor(TABLE, names)} differ: logits of a matrix of their own are "
+                "supported only where tie_word_embeddings is false"
+            )
+        return replace(self, own_head=own)
+
+    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
+        """One table serves both stacks and, unless the file has another there, the logits."""
+        return repeated(names, IN_FILES)
+
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder, each with a final norm → logits (Raffel et al. 2020, §2.1)."""
         layer = self._layer()
@@ -179,59 +220,50 @@ def _feed_forward(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {"dense_act_fn": activation, "is_gated_act": name.startswith("gated-")}
 
 
-def _attention(layer: str, ours: str, stored: str) -> Mapping[str, str]:
-    parts = {"query": "q", "key": "k", "value": "v", "output": "o"}
-    return {f"{ours}.{part}": f"{layer}.{stored}.{name}" for part, name in parts.items()} | {
-        f"{ours}.norm": f"{layer}.layer_norm"
-    }
+@dataclass(frozen=True)
+class MT5Config(T5Config):
+    """mT5 (Xue et al. 2021): T5 1.1 for a hundred languages, whose logits are never scaled."""
+
+    model_type = "mt5"
+    of_the_file = frozenset({"scale_decoder_outputs"})
+
+    scale_decoder_outputs: bool = False
+    decoder_start_token_id: int | None = 0
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; gated by tanh's GELU, where it does not say."""
+        return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
 
 
-def _stack(stack: str, last: int) -> Mapping[str, str | Part]:
-    """The parts of a stack, whose layers count their sublayers: `last` is the feed-forward layer."""
-    layer, feed = f"{stack}.block.{{}}.layer", f"{stack}.block.{{}}.layer.{last}.DenseReluDense"
-    return {
-        **_attention(f"{layer}.0", f"{stack}.{{}}.self_attention", "SelfAttention"),
-        **_attention(f"{layer}.1", f"{stack}.{{}}.cross_attention", "EncDecAttention"),
-        f"{stack}.{{}}.self_attention.biased": f"{layer}.0.SelfAttention.relative_attention_bias",
-        f"{stack}.{{}}.feed_forward.hidden": Part((f"{feed}.wi", f"{feed}.wi_1")),
-        f"{stack}.{{}}.feed_forward.gate": f"{feed}.wi_0",
-        f"{stack}.{{}}.feed_forward.output": f"{feed}.wo",
-        f"{stack}.{{}}.feed_forward.norm": f"{layer}.{last}.layer_norm",
-        f"{stack}.norm": f"{stack}.final_layer_norm",
-    }
+@dataclass(frozen=True)
+class UMT5Config(T5Config):
+    """UMT5 (Chung et al. 2023): T5 1.1 for a hundred languages, with a table of distances in every layer."""
+
+    model_type = "umt5"
+
+    decoder_start_token_id: int | None = 0
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; gated by tanh's GELU, where it does not say."""
+        return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
+
+    def describe(self) -> Transformer:
+        """Every layer has a table of its own."""
+        whole = super().describe()
+        encoder, decoder = _own_tables("encoder", whole.encoder), _own_tables("decoder", whole.decoder)
+        return replace(whole, encoder=encoder, decoder=decoder)
 
 
-TABLES = ("shared", "encoder.embed_tokens", "decoder.embed_tokens")
-MATRIX = "lm_head.weight"
-WEIGHTS = WeightTable(
-    {
-        "embedding.tokens": Part((*TABLES, "lm_head")),
-        **_stack("encoder", 1),
-        **_stack("decoder", 2),
-        "output.logits": "lm_head",
-    }
-)
-Configured = TypeVar("Configured", bound=T5Config)
-IN_FILES = (*(f"{table}.weight" for table in TABLES), MATRIX)
+def _own_tables(name: str, stack: Stack | None) -> Stack | None:
+    if stack is None:
+        return None
+    return replace(stack, layers=tuple(_own_table(f"{name}.{i}", layer) for i, layer in enumerate(stack.layers)))
 
 
-def fitted(config: Configured, names: frozenset[str]) -> Configured:
-    """Without a decoder, where there is none; with a matrix of its own for the logits, where the file has one."""
-    if not config.is_encoder_decoder or not any(name.startswith("decoder.") for name in names):
-        return replace(config, encoder_alone=True, is_encoder_decoder=False)
-    check_one_table(names, IN_FILES[:-1])
-    own = config.labels is None and (HEAD in names or MATRIX in repeated(names, IN_FILES))
-    if own and config.scale_decoder_outputs:
-        raise UsageError(
-            f"tensors {MATRIX} and {WEIGHTS.tensor(TABLE, names)} differ: logits of a matrix of their own are "
-            "supported only where tie_word_embeddings is false"
-        )
-    return replace(config, own_head=own)
-
-
-def copies(_: T5Config, names: frozenset[str]) -> Mapping[str, str]:
-    """One table serves both stacks and, unless the file has another there, the logits."""
-    return repeated(names, IN_FILES)
-
-
-T5 = Family("t5", T5Config.from_json, described, WEIGHTS, fitted=fitted, copies=copies, wrapped="transformer.")
+def _own_table(name: str, layer: Layer) -> Layer:
+    bias = layer.attention.score_bias
+    assert isinstance(bias, RelativePositions)  # noqa: S101 - as T5 has it
+    own = replace(bias, table=f"{name}.self_attention.biased.weight")
+    return replace(layer, attention=replace(layer.attention, score_bias=own))

@@ -191,7 +191,6 @@ def mixed(cell: Cell) -> Iterator[Part]:
 
 
 def _row(cell: Cell, place: int) -> tuple[Floats, range]:
-    """The cell's row of an input, and the columns that are drawn of it."""
     source = cell.sources[place]
     whole = cell.row_of(source, range(source.shape[-1]))
     return whole, around(cell.column, len(whole), MOST)

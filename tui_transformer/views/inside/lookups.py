@@ -37,10 +37,15 @@ def embedded(cell: Cell) -> Iterator[Part]:
         for row in shown
     )
     signs = tuple("▸" if row == token else "" for row in shown)
-    yield Note(f"The {op.ids} {token} is the number of a row of the table: the row is copied, nothing is computed.")
+    unknown = token == op.silent
+    yield Note(
+        f"The {op.ids} {token} stands for words outside the vocabulary: its row is left out, the vector is 0."
+        if unknown
+        else f"The {op.ids} {token} is the number of a row of the table: the row is copied, nothing is computed."
+    )
     yield NumberRows("The table around that row", rows, signs)
     yield from map(number, cell.values)
-    scale = f" · {written(op.scale)}" if op.scale != 1.0 else ""
+    scale = f" · {written(op.scale)}" * (op.scale != 1.0) + " · 0" * unknown
     value = factor(table.cell(token, cell.column)) if scale else written(table.cell(token, cell.column))
     yield Equation(f"E[{token}, {cell.column}]{f' = {value}{scale}' if scale else ''} = {written(cell.result)}")
 

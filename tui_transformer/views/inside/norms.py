@@ -55,7 +55,6 @@ def of_sum(cell: Cell) -> Iterator[Part]:
 
 
 def _last(cell: Cell, normal: str) -> str:
-    """The normalised number times γ, and β where there is one."""
     symbols = [value.symbol for value in cell.values]
     text = f"{factor(cell.value(normal))} · {factor(cell.value('· γ'))}"
     return f"{text} + {factor(cell.value('+ β'))}" if "+ β" in symbols else text

@@ -58,7 +58,6 @@ def _then(start: str, values: tuple[Value, ...]) -> str:
 
 
 def _sum(values: list[float]) -> str:
-    """The first terms of a sum."""
     most = 4
     parts = " + ".join(factor(round_to(value)) for value in values[:most])
     return f"{parts} + …" if len(values) > most else parts

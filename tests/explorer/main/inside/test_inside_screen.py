@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from rich.style import Style
 
-from tui_transformer.explorer.main.inside.drawing import lines_of
-from tui_transformer.explorer.main.inside.paint import Paint
-from tui_transformer.explorer.main.inside.screen import InsideScreen
-from tui_transformer.explorer.widgets.inks import Inks
+from tui_transformer.explorer.main.inside.drawing import Paint, lines_of
+from tui_transformer.explorer.main.inside.screen import InsideLines, InsideScreen
+from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Surface
 
 sys.path.append(str(Path(__file__).parents[3] / "views" / "inside"))
@@ -28,10 +29,9 @@ def drawn(inside, width: int, depth: str = "none") -> list[str]:
     return [line.text.plain for line in lines]
 
 
-@pytest.mark.parametrize("width", [34, 75, 155])
 @pytest.mark.parametrize("name", CASES)
-def test_every_operation_is_drawn_within_the_columns_there_are(name, width):
-    for inside in cells(name)[:3]:
+def test_every_operation_is_drawn_within_the_columns_there_are(name):
+    for inside, width in product(cells(name)[:3], (34, 75, 155)):
         lines = drawn(inside, width)
         assert len(lines) > 4
         assert lines[-1].startswith("recomputed")
@@ -107,3 +107,19 @@ async def test_words_have_no_inside():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.press("enter")
         assert explorer.app.screen is explorer.main
+
+
+@pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
+async def test_colours_of_values_stay_under_the_cursor(theme):
+    async with exploring(WIDE, model="question", preferences=Preferences(theme=theme)) as explorer:
+        await explorer.go(SCORES)
+        await explorer.press("enter")
+        lines = explorer.app.screen.query_one(InsideLines)
+        cursor = lines.ink("line-list--cursor")
+        painted = 0
+        for _ in range(12):
+            y = lines.at[0] - lines.scroll_offset.y
+            there = [part for part in lines.render_line(y) if part.style is not None and part.text.strip()]
+            painted += sum(part.style.bgcolor not in (None, cursor.bgcolor) for part in there)
+            await explorer.press("down")
+        assert painted

@@ -8,10 +8,10 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import Edit
-from tui_transformer.explorer.main.predict.answers import chosen
-from tui_transformer.explorer.main.predict.question import QUESTIONS, Question, question, question_of
+from tui_transformer.explorer.main.predict.question import QUESTIONS, Question, chosen, question, question_of
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.score import Score, keep_score, read_score, score_path
+from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour, tours
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.views.step_view import Place, view_of
@@ -89,7 +89,7 @@ async def test_values_are_hidden_until_the_question_is_answered_and_the_score_is
 async def test_what_is_revealed_shows_its_numbers_beside_or_above_the_question():
     async with exploring(MEDIUM, model="question") as explorer:
         await explorer.go("encoder.0.self_attention.scores")
-        await explorer.press("]", "]", "p", "enter")
+        await explorer.press("]", "]", "p", "down", "enter")
         assert "19.64" in explorer.text
         assert "enter go on" in explorer.text
 
@@ -106,14 +106,35 @@ async def test_an_answer_is_typed_in_words_and_a_wrong_one_is_corrected():
         assert "Right." in explorer.text
 
 
+@pytest.mark.parametrize("size", [WIDE, SMALL])
+async def test_nothing_is_chosen_at_first_and_enter_without_a_choice_says_so(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "]", "p")
+        answers = explorer.app.screen.query_one(LineList)
+        assert answers.cursor is None
+        await explorer.resize(size[0] - 1, size[1])
+        await explorer.press("enter")
+        assert "nothing is chosen" in explorer.text
+        assert ".98" not in explorer.text
+        assert answers.cursor is None
+        await explorer.press("tab", "down", "down")
+        assert answers.cursor == 1
+        await explorer.press("enter")
+        assert "nothing is chosen" not in explorer.text
+        assert "@" in explorer.text
+        await explorer.press("escape")
+        assert explorer.parts.predicting.score.asked == 1
+
+
 async def test_the_score_lasts_after_the_program_ends():
     async with exploring(NARROW, model="question") as explorer:
         await explorer.go(WEIGHTS)
-        await explorer.press("p", "enter", "enter")
+        await explorer.press("p", "down", "enter", "enter")
     async with exploring(NARROW, model="question") as explorer:
         assert explorer.parts.predicting.score.asked == 1
         await explorer.go(WEIGHTS)
-        await explorer.press("p", "enter", "enter")
+        await explorer.press("p", "up", "enter", "enter")
         assert "of 2 predicted" in explorer.messages[-1]
 
 
@@ -175,7 +196,7 @@ async def test_the_cell_that_is_asked_for_is_marked_once_it_is_revealed():
         await explorer.press("space", "space")  # two questions on the way are skipped
         assert "Which word will" in explorer.text
         assert "▌" not in explorer.text
-        await explorer.press("enter")
+        await explorer.press("down", "enter")
         assert "▌  .95   ▐" in explorer.text
 
 

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from driving import WIDE, exploring
 
 from tui_transformer import Model
-from tui_transformer.explorer.main.whole.ladder import Rung, ladder_columns, lengths_of, rung_of, rungs
-from tui_transformer.explorer.main.whole.pane import WholePane
-from tui_transformer.explorer.main.whole.rungs import Ladder
+from tui_transformer.explorer.main.panes.whole import WholePane
+from tui_transformer.explorer.main.whole.layer_norms import (
+    Ladder,
+    Lengths,
+    Rung,
+    ladder_columns,
+    lengths_of,
+    rung_of,
+    rungs,
+    short,
+)
+from tui_transformer.explorer.widgets.character_graphics import share_bar
+from tui_transformer.views.step_view import Labels, view_of
 
 DEEP = {"d_model": 16, "heads": 2, "layers": 30, "d_ff": 32}
 
@@ -20,7 +34,7 @@ def test_a_rung_is_the_norm_of_the_stream_and_of_what_each_sublayer_adds() -> No
     assert first == Rung("decoder", "embedding.output")
     assert [rung.layer for rung in layers] == ["decoder.0", "decoder.1"]
     assert layers[1].added == ("decoder.1.self_attention.output", "decoder.1.feed_forward.output")
-    lengths = lengths_of(trace, layers[1], 2)
+    lengths = lengths_of(partial(view_of, trace, labels=Labels()), layers[1], 2)
     assert lengths.stream == pytest.approx(np.linalg.norm(trace["decoder.1.feed_forward.residual"][2]), rel=1e-6)
     assert lengths.added[0] == pytest.approx(np.linalg.norm(trace["decoder.1.self_attention.output"][2]), rel=1e-6)
 
@@ -52,6 +66,25 @@ def test_there_is_a_ladder_where_there_are_layers_and_room() -> None:
     assert ladder_columns(flat, 160) == 0
 
 
+@pytest.mark.parametrize("columns", [18, 32, 60])
+def test_numbers_of_a_rung_never_touch(columns: int) -> None:
+    numbers = [0.0, 1e-38, 1.23e-5, 0.0123, 0.999, 54.5, 999.6, 1234.5, 22_712.0, 99_999.9, 1.23e10, 3.4e38, np.inf]
+    added = ("e.0.self_attention.output", "e.0.feed_forward.output")
+    rung = Rung("encoder.0", "stream", added)
+    for first, second in pairwise([*numbers, *reversed(numbers)]):
+        lengths = {"encoder.0": Lengths(first, (second, first))}
+        line = "".join(text for text, _ in Ladder((rung,), lengths, columns=columns).lines(2)[1][0])
+        said = re.sub("[▏▎▍▌▋▊▉█░]", " ", line).split()[-3 if columns >= 32 else -1 :]
+        wanted = (first, second, first) if columns >= 32 else (first,)
+        read = [float(each.replace("∞", "inf")) for each in said]
+        assert read == pytest.approx(wanted, rel=0.5)
+        assert len(line) <= columns
+
+
+def test_as_many_digits_are_shown_as_fit() -> None:
+    assert [short(each).strip() for each in (54.5, 2.27e4, 1234.5, 1.23e10)] == ["54.5", "22700", "1234", "1e10"]
+
+
 async def test_thirty_layers_are_a_window_around_the_current_one() -> None:
     async with exploring(WIDE, model="decoder", sizes=DEEP, text="the waves", whole=None) as explorer:
         assert "‖x‖" in explorer.text
@@ -71,3 +104,20 @@ async def test_a_click_on_a_rung_goes_to_that_layer() -> None:
         await explorer.pilot.click(offset=(width - 10, 5))
         await explorer.settled()
         assert explorer.stop == "decoder.1.feed_forward.residual"
+
+
+@pytest.mark.parametrize("lines", [6, 7, 8, 11])
+async def test_the_current_layer_is_on_the_screen_however_few_lines_there_are(lines: int) -> None:
+    async with exploring((160, lines), model="decoder", sizes=DEEP, text="the waves", whole=None) as explorer:
+        if not explorer.main.query_one(WholePane).display:
+            await explorer.press("0")
+        await explorer.press(*["}"] * 5)
+        layer = explorer.stop.split(".")[1]
+        here = [line[-32:].split() for line in explorer.text.split("\n") if "▸" in line[-32:]]
+        assert [line[line.index("▸") + 1] for line in here] == [layer], explorer.text
+        assert ("‖x‖" in explorer.text) == (lines > 6)  # the heading stands above it where both have room
+
+
+def test_what_is_no_number_has_no_bar() -> None:
+    assert share_bar(np.nan, 4) == "    "
+    assert share_bar(np.inf, 4) == "████"

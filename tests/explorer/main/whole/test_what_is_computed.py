@@ -9,10 +9,13 @@ import pytest
 from driving import WIDE, exploring
 
 from tui_transformer.engine.computation import Computation
-from tui_transformer.explorer.main.whole.bands import place_bands
-from tui_transformer.explorer.main.whole.pane import WholePane
-from tui_transformer.explorer.main.whole.pictures import Album, Drawing
+from tui_transformer.explorer.main.panes.whole import WholePane
+from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.main.store import ENDLESS, Reading, Store
+from tui_transformer.explorer.main.whole.layout import place_bands
+from tui_transformer.explorer.main.whole.pictures import Drawing
 from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.model.options import ModelOptions
 
@@ -42,7 +45,7 @@ def test_the_first_band_computes_what_it_shows_alone(computed: list[str]) -> Non
     session = open_session(ModelOptions("decoder", device="cpu", sizes=DEEP), None, LONG)
     position = Position("embedding.output")
     placed = place_bands(session, position, 160, 30)
-    drawing = Drawing(session, position, Album(session.trace))
+    drawing = Drawing(session, position, Reading(Store(), here=True))
     pictures = drawing.draw(placed[0])
     assert len(pictures[1].rows) <= 12
     assert not outside_embedding(computed)
@@ -54,16 +57,19 @@ async def test_the_first_band_is_drawn_before_a_layer_is_computed(
     computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there: list[tuple[int, list[str]]] = []
-    show = WholePane.show
+    show = WholePane.show_scene
 
-    def shown(pane: WholePane, placed: tuple, pictures: dict, *rest: object) -> None:
-        there.append((len(pictures), outside_embedding(computed)))
-        show(pane, placed, pictures, *rest)  # type: ignore[arg-type]
+    def shown(pane: WholePane, scene: Scene) -> None:
+        bands = [] if scene.whole is None else scene.whole.bands
+        count = sum(not any(picture.missing for picture in pictures) for _, pictures in bands)
+        there.append((count, outside_embedding(computed)))
+        show(pane, scene)
 
-    monkeypatch.setattr(WholePane, "show", shown)
+    monkeypatch.setattr(WholePane, "show_scene", shown)
     async with exploring(WIDE, model="decoder", sizes=DEEP, ids=LONG, whole=None) as explorer:
         with_first = next(names for count, names in there if count)
-        assert with_first == []
+        program = explorer.session.trace.program
+        assert sum(program.flops(program.step(name)) for name in with_first) <= AT_ONCE
         assert "rows 0–" in explorer.text
         assert outside_embedding(computed)
 
@@ -71,7 +77,7 @@ async def test_the_first_band_is_drawn_before_a_layer_is_computed(
 def test_a_picture_of_many_columns_is_the_largest_of_its_neighbours_in_every_head(computed: list[str]) -> None:
     session = open_session(ModelOptions("decoder", device="cpu", sizes=DEEP), None, LONG)
     position = Position("decoder.0.self_attention.weights")
-    drawing = Drawing(session, position, Album(session.trace))
+    drawing = Drawing(session, position, Reading(Store(), here=True, most=ENDLESS))
     placed = place_bands(session, position, 160, 30)
     pictures = next(drawing.draw(each) for each in placed if position.stop in each.band.steps)
     picture = next(each for each in pictures if each.step == position.stop)

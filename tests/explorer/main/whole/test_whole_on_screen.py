@@ -7,9 +7,9 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.room import lines_below
-from tui_transformer.explorer.main.whole.bands import place_bands
-from tui_transformer.explorer.main.whole.pane import WholePane
+from tui_transformer.explorer.main.whole.layout import place_bands
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.model.options import ModelOptions

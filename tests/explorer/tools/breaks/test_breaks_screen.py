@@ -68,6 +68,40 @@ async def test_a_second_press_mends_and_what_is_not_there_is_refused():
         assert "nothing to break" in explorer.messages[-1]
 
 
+async def test_u_takes_back_at_once_what_was_switched_and_the_key_line_says_so():
+    async with exploring(WIDE, model="question") as explorer:
+        whole = explorer.session
+        await explorer.press("!")
+        await choose(explorer, "no-scale")
+        await choose(explorer, "causal-mask")
+        assert "u undo" in explorer.text.splitlines()[-1]
+        await explorer.press("u")
+        assert explorer.session.breaks == ("no-scale",)
+        assert explorer.text.count("[■]") == 1
+        await explorer.shown("Break it · 1 broken")
+        await explorer.press("u")
+        assert explorer.session is whole
+        assert "[■]" not in explorer.text
+        await explorer.press("u")
+        assert "nothing to undo" in explorer.messages[-1]
+        await explorer.press("U")
+        assert explorer.session.breaks == ("no-scale",)
+        await explorer.press("escape", "u")
+        assert explorer.session is whole
+
+
+async def test_u_takes_no_change_back_that_was_made_elsewhere():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("slash")
+        await explorer.answer("did the cat sleep")
+        await explorer.press("!", "u")
+        assert explorer.session.text == "did the cat sleep"
+        await choose(explorer, "no-scale")
+        explorer.parts.port.change(explorer.session.with_text("the cat did sleep"))  # comes late
+        await explorer.press("u")
+        assert (explorer.session.text, explorer.session.breaks) == ("the cat did sleep", ())
+
+
 async def test_gradients_of_a_broken_model_are_refused():
     async with exploring(SMALL, model="question") as explorer:
         await explorer.press("!")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -138,6 +139,21 @@ async def test_d_compares_with_the_last_checkpoint(run):
         assert explorer.session.overlay.label == "step 10"
         assert explorer.session.comparison.differences["decoder.0.cross_attention.weights"].largest > 0
         assert "step 10" in explorer.text
+
+
+async def test_a_run_is_suggested_where_there_is_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "empty").mkdir(parents=True)
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("F")
+        assert explorer.focused_input.value == ""
+        assert "ctrl+l trains a model and makes one" in explorer.text
+        await explorer.press("escape")
+        shutil.copytree(run, tmp_path / "runs" / "made")
+        await explorer.press("F")
+        assert explorer.focused_input.value == str(Path("runs/made"))
+        await explorer.press("enter")
+        assert isinstance(explorer.app.screen, CheckpointsScreen)
 
 
 async def test_a_folder_without_checkpoints_and_a_damaged_one_are_said(run, tmp_path):

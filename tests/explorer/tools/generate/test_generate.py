@@ -55,7 +55,7 @@ def greedy(count: int, **options) -> tuple[int, ...]:
 
 
 def prompt_of(model: Model) -> tuple[int, ...]:
-    from tui_transformer.text.samples import sample_sentence
+    from tui_transformer.text.known_words import sample_sentence
 
     assert model.vocabulary is not None
     return model.encode(sample_sentence(model.vocabulary)).ids

@@ -21,6 +21,7 @@ async def test_the_row_under_the_cursor_is_shown_both_ways_and_the_naive_one_bre
         await opened(explorer)
         assert "Softmax, naive and safe" in explorer.text
         assert "Both are the same to" in explorer.text
+        assert "head 0 of 8" in explorer.text
         await explorer.press("!")
         assert "The naive softmax is broken: e^s overflows" in explorer.text
         assert "nan" in explorer.text
@@ -44,6 +45,7 @@ async def test_a_row_that_is_masked_altogether_is_said_and_stays():
     async with exploring(WIDE, text="the waves") as explorer:
         explorer.main.parts.port.open(SoftmaxScreen("masked", np.array([-np.inf, -np.inf], np.float32), ["a", "b"]))
         await explorer.settled()
+        assert "Neither gives shares" in explorer.text
         await explorer.press("!")
         assert "neither softmax gives shares here" in explorer.text
         assert "all scores + 0" in explorer.text

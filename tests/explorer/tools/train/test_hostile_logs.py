@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui_transformer.explorer.tools.runs.log import LONGEST, logged
 from tui_transformer.explorer.tools.train.curve import CHARTS, COLUMNS, Curves
-from tui_transformer.explorer.widgets.chart_text import chart_text
+from tui_transformer.explorer.widgets.chart_drawing import chart_text
 
 LINE = {"step": 3, "epoch": 0.5, **dict.fromkeys(COLUMNS, 1.5), "norms": {"a": 1.0}}
 LOGS = {

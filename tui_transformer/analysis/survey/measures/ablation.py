@@ -17,7 +17,7 @@ from tui_transformer.analysis.effects import answer_positions, effects
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.survey.measures.measure import Measure
 from tui_transformer.analysis.survey.reading import Place, Reading, Text
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import Target
 from tui_transformer.model.targets import default_targets
 

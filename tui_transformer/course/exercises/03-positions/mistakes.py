@@ -1,4 +1,4 @@
-"""Positions from 1; sines and cosines in halves; the column in the exponent; sine and cosine exchanged."""
+"""Positions from 1; halves; sine and cosine exchanged or alone; other exponents, a product, degrees."""
 
 import numpy as np
 
@@ -30,3 +30,23 @@ def column_in_exponent(tokens, width):
 def exchanged(tokens, width):
     angles = _angles(np.arange(tokens), width)
     return _alternating(np.cos(angles), np.sin(angles))
+
+
+def only_sines(tokens, width):
+    angles = _angles(np.arange(tokens), width)
+    return _alternating(np.sin(angles), np.sin(angles))
+
+
+def multiplied(tokens, width):
+    angles = np.arange(tokens)[:, None] * 10000 ** (2 * np.arange(width // 2) / width)
+    return _alternating(np.sin(angles), np.cos(angles))
+
+
+def whole_exponent(tokens, width):
+    angles = np.arange(tokens)[:, None] / 10000 ** (2 * np.arange(width // 2) // width)
+    return _alternating(np.sin(angles), np.cos(angles))
+
+
+def in_degrees(tokens, width):
+    angles = np.radians(_angles(np.arange(tokens), width))
+    return _alternating(np.sin(angles), np.cos(angles))

@@ -1,4 +1,4 @@
-"""Heads from a reshape alone, or dealt like cards; matrices transposed; biases left out or twice; Q and K exchanged."""
+"""Heads from a reshape alone, or dealt like cards; matrices, biases and weights taken otherwise; Q scaled."""
 
 _NAMES = ("query", "key", "value")
 
@@ -33,3 +33,16 @@ def bias_twice(x, weights, heads):
 
 def key_for_query(x, weights, heads):
     return tuple(_split(_product(x, weights, name), heads) for name in ("key", "query", "value"))
+
+
+def minus_bias(x, weights, heads):
+    return tuple(_split(_product(x, weights, name, -1), heads) for name in _NAMES)
+
+
+def divided_already(x, weights, heads):
+    query, key, value = (_split(_product(x, weights, name), heads) for name in _NAMES)
+    return query / query.shape[-1] ** 0.5, key, value
+
+
+def widths_for_heads(x, weights, heads):
+    return tuple(_product(x, weights, name).reshape(len(x), -1, heads).transpose(1, 0, 2) for name in _NAMES)

@@ -1,4 +1,4 @@
-"""No mask; the other half; the diagonal too; 0 for −∞; a number that is not small enough."""
+"""No mask; the other half; the diagonal too; 0 for −∞; a number that is not small enough; +∞; 0 · ∞; shares already."""
 
 import numpy as np
 
@@ -25,3 +25,18 @@ def as_zero(scaled):
 
 def too_small(scaled):
     return scaled + np.where(_later(scaled), -10.0, 0.0)
+
+
+def plus_infinity(scaled):
+    return np.where(_later(scaled), np.inf, scaled)
+
+
+def times_infinity(scaled):
+    with np.errstate(invalid="ignore"):
+        return scaled + _later(scaled) * -np.inf
+
+
+def shares_already(scaled):
+    masked = np.where(_later(scaled), -np.inf, scaled)
+    exponentials = np.exp(masked - masked.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Heads joined by a reshape alone, or dealt like cards; the matrix transposed; no bias."""
+"""Heads joined by a reshape alone, dealt like cards, or summed; the matrix transposed; the bias elsewhere."""
 
 
 def _joined(context, axes=(1, 0, 2)):
@@ -19,3 +19,11 @@ def transposed(weights, value, matrix, bias):
 
 def no_bias(weights, value, matrix, bias):
     return _joined(weights @ value) @ matrix
+
+
+def bias_first(weights, value, matrix, bias):
+    return (_joined(weights @ value) + bias) @ matrix
+
+
+def summed(weights, value, matrix, bias):
+    return (weights @ value).sum(axis=0) @ matrix + bias

@@ -1,4 +1,4 @@
-"""Nothing between the products; SiLU for ReLU; no biases."""
+"""Other activations, or none; the bias after it, or none; x added."""
 
 import numpy as np
 
@@ -22,3 +22,19 @@ def silu(x, weights):
 
 def no_bias(x, weights):
     return np.maximum(x @ weights["hidden.weight"], 0) @ weights["output.weight"]
+
+
+def absolute(x, weights):
+    return _output(np.abs(_hidden(x, weights)), weights)
+
+
+def bias_after(x, weights):
+    return _output(np.maximum(x @ weights["hidden.weight"], 0) + weights["hidden.bias"], weights)
+
+
+def added(x, weights):
+    return x + _output(np.maximum(_hidden(x, weights), 0), weights)
+
+
+def negative_kept(x, weights):
+    return _output(np.minimum(_hidden(x, weights), 0), weights)

@@ -1,4 +1,4 @@
-"""Scores not divided; norms after the sums; nothing added; the normed input added; heads from a reshape alone."""
+"""Scores not divided; norms elsewhere or exchanged; sums left out or of something else; heads mixed."""
 
 import numpy as np
 
@@ -64,3 +64,12 @@ def normed_added(x, weights, heads):
     first, norm = _norms(x, weights)
     second = norm(first + _attention(first, weights, heads))
     return second + _feed_forward(second, weights)
+
+
+def norms_exchanged(x, weights, heads):
+    residual = x + _attention(_norm(x, weights, "feed_forward.norm"), weights, heads)
+    return residual + _feed_forward(_norm(residual, weights, "self_attention.norm"), weights)
+
+
+def norm_at_the_end(x, weights, heads):
+    return _norm(_pre(x, weights, heads), weights, "feed_forward.norm")

@@ -1,4 +1,4 @@
-"""No mask; the past hidden; weights of hidden keys set to 0 after the softmax; divided by √d_model."""
+"""No mask; the past hidden; hidden after the softmax; divided by √d_model; x normalised again."""
 
 import numpy as np
 
@@ -40,3 +40,9 @@ def after_softmax(x, weights, heads):
 
 def by_model_width(x, weights, heads):
     return _attention(x, weights, heads, lambda s: _softmax(np.where(_later(x), -np.inf, s)), x.shape[1])
+
+
+def normed_again(x, weights, heads):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    normed = centred / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5) * weights["norm.weight"] + weights["norm.bias"]
+    return _attention(normed, weights, heads, lambda s: _softmax(np.where(_later(x), -np.inf, s)))

@@ -1,4 +1,4 @@
-"""A sum for a mean; no target; the wrong sign; labels not shifted; divided by all positions."""
+"""A sum for a mean; no target, or another; the wrong sign; the bias by mean or rows; after a step."""
 
 import numpy as np
 
@@ -42,3 +42,28 @@ def not_shifted(x, weight, bias, ids):
 
 def last_counted(x, weight, bias, ids):
     return _from(_right(x, weight, bias, ids) / len(ids), x, weight)
+
+
+def last_kept(x, weight, bias, ids):
+    gradient = _shares(x, weight, bias)
+    gradient[np.arange(len(ids) - 1), ids[1:]] -= 1
+    return _from(gradient / (len(ids) - 1), x, weight)
+
+
+def _divided(x, weight, bias, ids):
+    return _right(x, weight, bias, ids) / (len(ids) - 1)
+
+
+def bias_averaged(x, weight, bias, ids):
+    at_weight, _, at_x = _from(_divided(x, weight, bias, ids), x, weight)
+    return at_weight, _divided(x, weight, bias, ids).mean(axis=0), at_x
+
+
+def bias_by_rows(x, weight, bias, ids):
+    at_weight, _, at_x = _from(_divided(x, weight, bias, ids), x, weight)
+    return at_weight, _divided(x, weight, bias, ids).sum(axis=1), at_x
+
+
+def stepped(x, weight, bias, ids):
+    at_weight, at_bias, at_x = _from(_divided(x, weight, bias, ids), x, weight)
+    return weight - at_weight, bias - at_bias, x - at_x

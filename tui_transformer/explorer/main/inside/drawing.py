@@ -1,10 +1,12 @@
-"""The inside of a cell as lines: each kind of part by one function."""
+"""A row times a column, bars, curves: the inside of a cell as lines, each kind of part by one function."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +14,11 @@ import numpy as np
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.explorer.main.inside.paint import Drawn, Paint
-from tui_transformer.explorer.widgets.dots import Dots
-from tui_transformer.explorer.widgets.labels import fit_label
-from tui_transformer.explorer.widgets.share_bar import share_bar
+from tui_transformer.engine.explanation import Floats
+from tui_transformer.explorer.main.panes.cell_lines import Line
+from tui_transformer.explorer.widgets.character_graphics import Dots, share_bar
+from tui_transformer.explorer.widgets.labels import Inks, fit_label
+from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.text.display import cells
 from tui_transformer.views.inside.cell import around, written
 from tui_transformer.views.inside.parts import (
@@ -26,13 +29,14 @@ from tui_transformer.views.inside.parts import (
     Inside,
     Note,
     Number,
-    NumberRow,
     NumberRows,
     Product,
     Turn,
     Weighted,
 )
+from tui_transformer.views.step_view import scale_for
 
+LEVELS = 33
 NUMBER = 9
 """Columns of a number."""
 
@@ -42,40 +46,63 @@ CURVE_LINES, CURVE_COLUMNS = 9, 60
 TURN_LINES = 11
 
 
-def lines_of(inside: Inside, paint: Paint) -> list[Drawn]:
+@dataclass(frozen=True)
+class Paint:
+    """Styles on one terminal, in so many columns."""
+
+    inks: Inks
+    surface: Surface
+    page: Style
+    width: int
+
+    @cached_property
+    def _colors(self) -> Palette:
+        return palette("diverging", self.surface, self.page, LEVELS)
+
+    def heat(self, values: Floats) -> list[Style]:
+        """A style for each of several numbers that are compared; plain where there is no colour."""
+        if not self._colors.has_color:
+            return [self.inks.plain] * len(values)
+        reach = float(np.abs(np.where(np.isfinite(values), values, 0.0)).max(initial=0.0))
+        scale = scale_for("diverging", -reach, reach)
+        levels = self._colors.levels(values, scale).tolist()
+        return [self._colors.styles[level] if level < len(self._colors.styles) else self.inks.quiet for level in levels]
+
+
+def lines_of(inside: Inside, paint: Paint) -> list[Line]:
     """All lines: what the parts are, from the operands down to the cell, and how exact it is."""
     plain, quiet, accent = paint.inks.plain, paint.inks.quiet, paint.inks.accent
     edited = ("  set by hand, ablated or patched", accent) if inside.edited else ("", quiet)
     heading = [(inside.cell or inside.name, plain + Style(bold=True)), (f"   {written(inside.stored)}", accent), edited]
-    lines = [Drawn(paint.line(*heading))]
+    lines = [Line(_line(*heading))]
     for before, part in zip((None, *inside.parts), inside.parts, strict=False):
         if not (
             isinstance(part, Note) or (isinstance(part, Number | Equation) and isinstance(before, Number | Equation))
         ):
-            lines.append(Drawn(Text("", plain)))
+            lines.append(Line(Text("", plain)))
         lines += _DRAW[type(part)](part, paint)
     numbers = zip(("recomputed", "stored"), (inside.recomputed, inside.stored), strict=True)
     exact = "   ".join(f"{name} {written(value, 9)}" for name, value in numbers)
-    return [*lines, Drawn(Text("", plain)), Drawn(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
+    return [*lines, Line(Text("", plain)), Line(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
 
 
-def _note(part: Note, paint: Paint) -> Iterator[Drawn]:
+def _note(part: Note, paint: Paint) -> Iterator[Line]:
     for line in textwrap.wrap(part.text, max(paint.width - 1, 10)):
-        yield Drawn(Text(line, paint.inks.quiet))
+        yield Line(Text(line, paint.inks.quiet))
 
 
-def _equation(part: Equation, paint: Paint) -> Iterator[Drawn]:
+def _equation(part: Equation, paint: Paint) -> Iterator[Line]:
     for line in textwrap.wrap(part.text, max(paint.width - 3, 10)):
-        yield Drawn(Text(f"  {line}", paint.inks.accent))
+        yield Line(Text(f"  {line}", paint.inks.accent))
 
 
-def _number(part: Number, paint: Paint) -> Iterator[Drawn]:
+def _number(part: Number, paint: Paint) -> Iterator[Line]:
     name = fit_label(part.name, max(LABEL, min(cells(part.name), paint.width // 2)))
     where = f"{part.source.name.rpartition('.')[2]}{list(part.source.index)}" if part.source is not None else ""
     says = part.note or where
     value = f"{written(part.value):>{NUMBER + 2}}"
-    yield Drawn(
-        paint.line((f"  {name} ", paint.inks.quiet), (value, paint.inks.plain), (f"  {says}", paint.inks.quiet)),
+    yield Line(
+        _line((f"  {name} ", paint.inks.quiet), (value, paint.inks.plain), (f"  {says}", paint.inks.quiet)),
         part.source,
     )
 
@@ -83,16 +110,16 @@ def _number(part: Number, paint: Paint) -> Iterator[Drawn]:
 # A row times a column
 
 
-def _product(part: Product, paint: Paint) -> Iterator[Drawn]:
+def _product(part: Product, paint: Paint) -> Iterator[Line]:
     """Terms at the left, the column above the cell at the right, the row before it below."""
     inks, left = paint.inks, max(paint.width - NUMBER - 6, 0)
     shown = list(part.shown)
     column, row, products = part.column.values[shown], part.row.values[shown], part.products[shown]
     name = fit_label(part.column.name, min(cells(part.column.name), paint.width - 2))
-    yield Drawn(paint.line((" " * max(paint.width - cells(name) - 1, 0), inks.plain), (name, inks.plain)))
+    yield Line(_line((" " * max(paint.width - cells(name) - 1, 0), inks.plain), (name, inks.plain)))
     most = float(np.abs(products).max(initial=0.0)) or 1.0
     head = f"{'':>6}{'row':>{NUMBER}}   {'column':>{NUMBER}}   {'product':>{NUMBER}}"
-    yield Drawn(_with_right_side(Text(head, inks.quiet), left, ("│", inks.quiet), ("", inks.plain)))
+    yield Line(_with_right_side(Text(head, inks.quiet), left, ("│", inks.quiet), ("", inks.plain)))
     styles = paint.heat(column)
     for place, k in enumerate(shown):
         text = Text(f"{fit_label(part.labels[k], 5, 'right')} ", inks.quiet)
@@ -101,20 +128,20 @@ def _product(part: Product, paint: Paint) -> Iterator[Drawn]:
         room = max(min(left - text.cell_len - 2, BAR), 0)
         text.append(_bar(float(products[place]) / most, room), inks.quiet)
         number = _short(column[place])
-        yield Drawn(
+        yield Line(
             _with_right_side(text, left, ("│ ", inks.quiet), (number, styles[place])),
             part.row.sources[place],
             part.column.sources[place],
         )
     if part.others:
         text = Text(f"{part.others:>5} others together{'':>8}{_short(part.rest):>{NUMBER + 1}}", inks.quiet)
-        yield Drawn(_with_right_side(text, left, ("│ ", inks.quiet), ("…", inks.quiet)))
+        yield Line(_with_right_side(text, left, ("│ ", inks.quiet), ("…", inks.quiet)))
     yield from _row_into_cell(part, paint, left)
 
 
-def _row_into_cell(part: Product, paint: Paint, left: int) -> Iterator[Drawn]:
+def _row_into_cell(part: Product, paint: Paint, left: int) -> Iterator[Line]:
     inks = paint.inks
-    yield Drawn(_with_right_side(Text(part.row.name, inks.plain), left, ("▼", inks.accent), ("", inks.plain)))
+    yield Line(_with_right_side(Text(part.row.name, inks.plain), left, ("▼", inks.accent), ("", inks.plain)))
     room = max((left - 4) // (NUMBER + 1), 1)
     row = part.row.values[list(part.shown)][:room]
     text = Text("", inks.plain)
@@ -122,11 +149,10 @@ def _row_into_cell(part: Product, paint: Paint, left: int) -> Iterator[Drawn]:
         text.append(_short(value), style).append(" ")
     text.append("… " if len(part.row.values) > len(row) else "", inks.quiet)
     text.append("─" * max(left - text.cell_len - 2, 0) + "▶ ", inks.accent)
-    yield Drawn(_with_right_side(text, left, ("", inks.quiet), (f"┃ {_short(part.total)} ┃", inks.accent)))
+    yield Line(_with_right_side(text, left, ("", inks.quiet), (f"┃ {_short(part.total)} ┃", inks.accent)))
 
 
 def _with_right_side(text: Text, left: int, mark: tuple[str, Style], number: tuple[str, Style]) -> Text:
-    """A line with something at its right."""
     text.truncate(left, pad=True)
     text.no_wrap = True
     return text.append(*mark).append(*number)
@@ -135,12 +161,12 @@ def _with_right_side(text: Text, left: int, mark: tuple[str, Style], number: tup
 # Tables
 
 
-def _bars(part: Bars, paint: Paint) -> Iterator[Drawn]:
+def _bars(part: Bars, paint: Paint) -> Iterator[Line]:
     inks = paint.inks
     labels = max((cells(bar.label) for bar in part.bars), default=0)
     width = min(max(labels, cells(part.title), 4), 22 if paint.width < 100 else 2 * LABEL)
     heads = "".join(f" {fit_label(name, NUMBER + 2, 'right')}" for name in part.columns)
-    yield Drawn(Text(f"  {fit_label(part.title, width)}{heads}", inks.quiet))
+    yield Line(Text(f"  {fit_label(part.title, width)}{heads}", inks.quiet))
     last = [bar.values[-1] for bar in part.bars]
     most = max((abs(value) for value in last if math.isfinite(value)), default=0.0) or 1.0
     for bar in part.bars:
@@ -150,43 +176,38 @@ def _bars(part: Bars, paint: Paint) -> Iterator[Drawn]:
             text.append(f" {written(value, 5):>{NUMBER + 2}}", style)
         room = max(min(paint.width - text.cell_len - 3, max(2 * BAR, paint.width // 2)), 0)
         share = bar.values[-1] / most if math.isfinite(bar.values[-1]) else 0.0
-        yield Drawn(
+        yield Line(
             text.append("  " + _bar(share, room), style if bar.marked else inks.quiet), bar.source, None, bar.marked
         )
     if part.others:
         rest = f", together {written(part.rest, 5)}" if math.isfinite(part.rest) and part.rest else ""
-        yield Drawn(Text(f"  and {part.others:,} more{rest}", inks.quiet))
+        yield Line(Text(f"  and {part.others:,} more{rest}", inks.quiet))
 
 
-def _number_rows(part: NumberRows, paint: Paint) -> Iterator[Drawn]:
+def _number_rows(part: NumberRows, paint: Paint) -> Iterator[Line]:
     inks, room = paint.inks, max((paint.width - LABEL - 5) // (NUMBER + 1), 1)
-    yield Drawn(Text(f"  {part.title}", inks.quiet))
+    yield Line(Text(f"  {part.title}", inks.quiet))
     marked = next((row.marked for row in part.rows if row.marked is not None), 0)
     columns = around(marked, len(part.rows[0].values), room)
     numbers = "".join(f"{part.rows[0].first + k:>{NUMBER}} " for k in columns)
-    yield Drawn(Text(f"{'':>{LABEL + 4}}{numbers}", inks.quiet))
+    yield Line(Text(f"{'':>{LABEL + 4}}{numbers}", inks.quiet))
     for sign, row in zip(part.signs, part.rows, strict=True):
-        yield Drawn(_number_row(row, sign, columns, paint), row.source)
+        text = Text(f"{sign:>2} ", inks.accent).append(f"{fit_label(row.name, LABEL)} ", inks.plain)
+        values = row.values[columns.start : columns.stop]
+        for k, value, style in zip(columns, values, paint.heat(values), strict=True):
+            here = k == row.marked
+            text.append(_short(value), style + Style(bold=True, underline=True) if here else style)
+            text.append("◂" if here else " ", inks.accent)
+        yield Line(text, row.source)
 
 
-def _number_row(row: NumberRow, sign: str, columns: range, paint: Paint) -> Text:
-    inks = paint.inks
-    text = Text(f"{sign:>2} ", inks.accent).append(f"{fit_label(row.name, LABEL)} ", inks.plain)
-    values = row.values[columns.start : columns.stop]
-    for k, value, style in zip(columns, values, paint.heat(values), strict=True):
-        here = k == row.marked
-        text.append(_short(value), style + Style(bold=True, underline=True) if here else style)
-        text.append("◂" if here else " ", inks.accent)
-    return text
-
-
-def _weighted(part: Weighted, paint: Paint) -> Iterator[Drawn]:
+def _weighted(part: Weighted, paint: Paint) -> Iterator[Line]:
     """A line a row: its share as a bar, and what it adds to every column; below them the sums."""
     inks, head = paint.inks, LABEL + 19
     room = max((paint.width - head - 2) // (NUMBER + 1), 1)
     columns = around(part.marked, part.rows.shape[1], room)
     numbers = "".join(f"{part.first + k:>{NUMBER}} " for k in columns)
-    yield Drawn(Text(f"  {fit_label(part.title, head - 2)}{numbers}", inks.quiet))
+    yield Line(Text(f"  {fit_label(part.title, head - 2)}{numbers}", inks.quiet))
     added = part.shares[:, None] * part.rows[:, columns.start : columns.stop]
     styles = paint.heat(added.reshape(-1))
     for row, (label, share) in enumerate(zip(part.labels, part.shares.tolist(), strict=True)):
@@ -195,19 +216,19 @@ def _weighted(part: Weighted, paint: Paint) -> Iterator[Drawn]:
         for place, k in enumerate(columns):
             text.append(_short(added[row, place]), styles[row * len(columns) + place])
             text.append("◂" if k == part.marked else " ", inks.accent)
-        yield Drawn(text, *part.sources[row])
+        yield Line(text, *part.sources[row])
     if part.others:
-        yield Drawn(Text(f"  and {part.others:,} more, which add {written(part.rest, 5)} to the cell", inks.quiet))
+        yield Line(Text(f"  and {part.others:,} more, which add {written(part.rest, 5)} to the cell", inks.quiet))
     text = Text(f"{'Σ':>{head - 1}} ", inks.accent)
     for k in columns:
         text.append(_short(part.total[k]), inks.accent).append("◂" if k == part.marked else " ", inks.accent)
-    yield Drawn(text)
+    yield Line(text)
 
 
 # Drawings
 
 
-def _curve(part: Curve, paint: Paint) -> Iterator[Drawn]:
+def _curve(part: Curve, paint: Paint) -> Iterator[Line]:
     """The curve, with lines at 0 and the point."""
     inks, width = paint.inks, max(min(CURVE_COLUMNS, paint.width - NUMBER - 5), 8)
     finite = part.y[np.isfinite(part.y)]
@@ -226,17 +247,17 @@ def _curve(part: Curve, paint: Paint) -> Iterator[Drawn]:
     for start, end in pairwise(points):
         canvas.line(start, end, inks.plain)
     canvas.letter(*place(*part.point), "●", inks.accent)
-    yield Drawn(Text(f"  {part.name}", inks.plain))
+    yield Line(Text(f"  {part.name}", inks.plain))
     for line in range(CURVE_LINES):
         label = {0: written(high, 3), CURVE_LINES - 1: written(low, 3)}.get(line, "")
-        yield Drawn(Text(f"{label:>{NUMBER}} ", inks.quiet).append_text(canvas.text(line, inks.plain)))
+        yield Line(Text(f"{label:>{NUMBER}} ", inks.quiet).append_text(canvas.text(line, inks.plain)))
     ends = f"{written(first, 3)}{part.x_name:^{max(width - 2 * NUMBER, 1)}}{written(last, 3):>{NUMBER}}"
-    yield Drawn(Text(f"{'':>{NUMBER}} {ends}", inks.quiet))
+    yield Line(Text(f"{'':>{NUMBER}} {ends}", inks.quiet))
     x, y = (written(value, 4) for value in part.point)
-    yield Drawn(Text(f"{'':>{NUMBER}} ● {part.x_name} = {x} → {y}", inks.accent))
+    yield Line(Text(f"{'':>{NUMBER}} ● {part.x_name} = {x} → {y}", inks.accent))
 
 
-def _turn(part: Turn, paint: Paint) -> Iterator[Drawn]:
+def _turn(part: Turn, paint: Paint) -> Iterator[Line]:
     """Two arrows from the origin: before, dotted, and after."""
     inks, half = paint.inks, TURN_LINES
     canvas, reach = Dots(2 * half, TURN_LINES), max(*map(abs, (*part.before, *part.after)), 1e-9) * 1.1
@@ -257,7 +278,7 @@ def _turn(part: Turn, paint: Paint) -> Iterator[Drawn]:
         7: (f"θ = {written(part.angle, 4)} radians = {math.degrees(part.angle) % 360:.1f}° of a turn", inks.plain),
     }
     for line in range(TURN_LINES):
-        yield Drawn(
+        yield Line(
             Text("  ")
             .append_text(canvas.text(line, inks.plain))
             .append("  ")
@@ -265,11 +286,11 @@ def _turn(part: Turn, paint: Paint) -> Iterator[Drawn]:
         )
 
 
-def _allowed(part: Allowed, paint: Paint) -> Iterator[Drawn]:
+def _allowed(part: Allowed, paint: Paint) -> Iterator[Line]:
     inks, width = paint.inks, 6
     columns = around(part.marked[1], len(part.columns), max((paint.width - LABEL - 4) // (width + 1), 1))
     heads = "".join(f"{fit_label(part.columns[k], width, 'right')} " for k in columns)
-    yield Drawn(Text(f"  {fit_label('query ↓  key →', LABEL)} {heads}", inks.quiet))
+    yield Line(Text(f"  {fit_label('query ↓  key →', LABEL)} {heads}", inks.quiet))
     for row, name in enumerate(part.rows):
         text = Text(f"  {fit_label(name, LABEL)} ", inks.accent if row == part.marked[0] else inks.plain)
         for k in columns:
@@ -277,23 +298,25 @@ def _allowed(part: Allowed, paint: Paint) -> Iterator[Drawn]:
             sign = "■" if part.seen[row, k] else "−∞"
             style = inks.accent if here else inks.plain if part.seen[row, k] else inks.quiet
             text.append(f"{f'[{sign}]' if here else sign:>{width}} ", style)
-        yield Drawn(text)
-    yield Drawn(Text("  ■ may look   −∞ may not   [ ] this cell", inks.quiet))
+        yield Line(text)
+    yield Line(Text("  ■ may look   −∞ may not   [ ] this cell", inks.quiet))
+
+
+def _line(*parts: tuple[str, Style]) -> Text:
+    return Text.assemble(*parts, no_wrap=True)
 
 
 def _bar(share: float, room: int) -> str:
-    """A bar; of what is below 0 another one."""
     return share_bar(share, room) if share >= 0 else ("▒" * max(round(-share * room), 1)).ljust(room)[:room]
 
 
 def _short(value: Any) -> str:
-    """A number as exactly as its columns allow."""
     number = float(value)
     texts = (written(number, digits) for digits in (5, 4, 3, 2, 1))
     return f"{next((text for text in texts if len(text) <= NUMBER), '…'):>{NUMBER}}"
 
 
-_DRAW: Mapping[type[Any], Callable[[Any, Paint], Iterator[Drawn]]] = {
+_DRAW: Mapping[type[Any], Callable[[Any, Paint], Iterator[Line]]] = {
     Note: _note,
     Equation: _equation,
     Number: _number,

@@ -7,29 +7,27 @@ from typing import TYPE_CHECKING
 
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.port import MainPort
+from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.state.position import Position
 
 if TYPE_CHECKING:
-    from tui_transformer.explorer.main.inside.spot import Spot
+    from tui_transformer.explorer.main.inside.screen import Spot
 
 
 class InsideOpening:
     """Opens the inside of the cell under the cursor, as a screen."""
 
-    def __init__(self, explored: Exploration, panes: Panes, port: MainPort) -> None:
-        """Of what is explored."""
-        self._explored, self._panes, self._port = explored, panes, port
+    def __init__(self, explored: Exploration, presenter: Presenter, port: MainPort) -> None:
+        self._explored, self._presenter, self._port = explored, presenter, port
 
     def open(self) -> None:
         """Open the inside of the cell; words have none and are read where they stand."""
-        from tui_transformer.explorer.main.inside.screen import InsideScreen
-        from tui_transformer.explorer.main.inside.spot import Spot
+        from tui_transformer.explorer.main.inside.screen import InsideScreen, Spot
 
-        scene, session = self._explored.scene, self._explored.session
+        scene, session = self._explored.step, self._explored.session
         if scene is None:
-            self._panes.focus("matrix")
+            self._presenter.focus("matrix")
             return
         gradient = scene.working is not None and scene.working.name.startswith(GRADIENT)
         spot = Spot.at(session, scene.view.name, scene.place, gradient=gradient)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import ClassVar
 
@@ -14,10 +15,10 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_transformer.engine.explanation import Operand
-from tui_transformer.explorer.main.inside.drawing import lines_of
-from tui_transformer.explorer.main.inside.paint import Drawn, Paint
-from tui_transformer.explorer.main.inside.spot import Spot
+from tui_transformer.engine.explanation import Index, Operand
+from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient
+from tui_transformer.explorer.main.inside.drawing import Paint, lines_of
+from tui_transformer.explorer.main.panes.cell_lines import Line
 from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen
@@ -26,12 +27,14 @@ from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.widgets.inks import INK_CLASSES, inks_of
+from tui_transformer.explorer.widgets.labels import INK_CLASSES, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.guide.texts import step_text
 from tui_transformer.text.display import visible
+from tui_transformer.views.inside import inside_of
 from tui_transformer.views.inside.parts import Inside
+from tui_transformer.views.step_view import Place, index_of, place_of
 
 KIND = "inside"
 
@@ -40,6 +43,60 @@ BAR = frozenset("▏▎▍▌▋▊▉█░▒▓")
 
 READABLE = 100
 """Columns of words at most."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where one looks.
+
+    Attributes:
+        name: The step or weight.
+        index: Its cell.
+        gradient: Whether it is the gradient that is looked into.
+    """
+
+    name: str
+    index: Index
+    gradient: bool = False
+
+    @classmethod
+    def at(cls, session: Session, name: str, place: Place, *, gradient: bool = False) -> Spot:
+        """The cell that a view shows at a place, or the nearest that the step has."""
+        axes = session.trace.program.axes(name)
+        index = tuple(min(i, axis.size - 1) for i, axis in zip(index_of(axes, place), axes, strict=True))
+        return cls(name, index, gradient and name in session.gradients.values)
+
+    @classmethod
+    def of(cls, operand: Operand) -> Spot:
+        """The cell that a term was read from."""
+        name = operand.name.removeprefix(GRADIENT)
+        return cls(name, operand.index, name != operand.name)
+
+    def place(self, session: Session) -> Place:
+        """The place in the view of the step."""
+        return place_of(session.trace.program.axes(self.name), self.index)
+
+    def moved(self, session: Session, along: int, by: int) -> Spot:
+        """So many cells further along an axis, counted from the last; the same where there is none."""
+        axes, place = session.trace.program.axes(self.name), len(self.index) + along
+        if place < 0:
+            return self
+        index = list(self.index)
+        index[place] = max(0, min(index[place] + by, axes[place].size - 1))
+        return replace(self, index=tuple(index))
+
+    def cost(self, session: Session) -> int:
+        """About how many operations it takes to look."""
+        trace = session.trace
+        return trace.pending((self.name,)) if self.name in trace.program.by_name else 0
+
+    def look(self, session: Session) -> Inside:
+        """The inside of the cell."""
+        trace = session.trace
+        explained = None
+        if self.gradient:
+            explained = explain_gradient(trace, session.gradients, session.loss_targets, self.name, self.index)
+        return inside_of(trace, self.name, self.index, session.labels, explained)
 
 
 class InsideLines(LineList):
@@ -56,12 +113,10 @@ class InsideLines(LineList):
 
 
 def _with(segment: Segment, style: Style) -> Segment:
-    """A part of a line in another style over its own."""
     return Segment(segment.text, (segment.style or Style()) + style)
 
 
 def _is_bare(segment: Segment) -> bool:
-    """Whether a part of a line has no ground of its own."""
     return segment.style is None or segment.style.bgcolor is None
 
 
@@ -95,12 +150,11 @@ class InsideScreen(ExplorerScreen[Spot]):
     """
 
     def __init__(self, port: Port, spot: Spot) -> None:
-        """Look into a cell of what is explored."""
         super().__init__()
         self.spots = [spot]
         self.inside: Inside | None = None
         self._port = port
-        self._lines: list[Drawn] = []
+        self._lines: list[Line] = []
         self._requests = Requests(
             self, port.worker, self._show_border, lambda: self.session.model.backend.device == "cpu"
         )
@@ -152,12 +206,12 @@ class InsideScreen(ExplorerScreen[Spot]):
             lines.scroll_to_cursor()
         self._show_border()
 
-    def _about(self, paint: Paint) -> Iterator[Drawn]:
+    def _about(self, paint: Paint) -> Iterator[Line]:
         """The step in words: what it is, why it is there, and what to look for."""
         for part in about(self.session, self.spot.name, first_key(self.app, "tour")).split("\n"):
-            yield Drawn(Text("", paint.inks.plain))
+            yield Line(Text("", paint.inks.plain))
             for line in wrap(part, max(min(paint.width - 1, READABLE), 10)):
-                yield Drawn(Text(line, paint.inks.plain))
+                yield Line(Text(line, paint.inks.plain))
 
     @property
     def _first(self) -> int:
@@ -190,9 +244,9 @@ class InsideScreen(ExplorerScreen[Spot]):
             if target is not None
         )
 
-    def _line(self) -> Drawn:
+    def _line(self) -> Line:
         at = self._list.cursor
-        return self._lines[at] if at is not None and at < len(self._lines) else Drawn(Text())
+        return self._lines[at] if at is not None and at < len(self._lines) else Line(Text())
 
     # What keys do
 

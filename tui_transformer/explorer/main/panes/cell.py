@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import wrap
 from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.binding import BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
 from tui_transformer.engine.edits import how_set
-from tui_transformer.engine.explanation import Explanation, Operand, Value
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.explanation import Operand
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
 from tui_transformer.explorer.main.panes.texts import about
+from tui_transformer.explorer.main.room import ABOUT, CELL_TITLE
 from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions.main import CELL
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.state.near import Near
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.views.step_view import Labels
 
 LEAST_ABOVE = 4
 """Lines of the working that are left above the equation where that is kept in view."""
 
 FEW_TERMS = 4
 """Terms of a long sum that are brought into view below what they are."""
-
-CELL_TITLE, ABOUT = "Cell", "What it is"
-"""Titles of the border: where there is a cell, and where there is none."""
 
 
 class CellPane(LineList):
@@ -58,46 +53,30 @@ class CellPane(LineList):
             super().__init__()
             self.operand = operand
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Make an empty pane."""
-        super().__init__(id=id)
-        self._working: CellLines | None = None
-        self._by_size = False
-        self._equation = range(0)
-        self._shown: tuple[Explanation, Program, Labels] | None = None
-        self._values: tuple[Value, ...] = ()
-        self._edited = ""
-        self._near: tuple[Near, ...] | None = None
-        self._about = ""
+    _working: CellLines | None = None
+    _equation = range(0)
+    _about = ""
+    _now: tuple[object, ...] = ()
 
-    def show_scene(self, session: Session, scene: Scene | None) -> None:
-        """Show how the cell was made, and how it was set if it was."""
-        if scene is None:
-            self.tell("")
-        elif (working := scene.working) is not None:
-            self._about = about(session, scene.view.name, first_key(self.app, "tour"))
-            edited = how_set(session.trace.edits, working.name, working.index)
-            self._near = scene.near
-            self.show_working(working, session.trace.program, session.labels, scene.values, edited)
-
-    def show_working(
-        self,
-        explanation: Explanation,
-        program: Program,
-        labels: Labels,
-        values: tuple[Value, ...] = (),
-        edited: str = "",
-    ) -> None:
-        """Show the working of a cell, the numbers that are beside it, and how it was set if it was."""
-        same = self._shown is not None and self._shown[0].name == explanation.name
-        self._shown, self._values, self._edited = (explanation, program, labels), values, edited
-        self._redraw(self.cursor if same else None)
-
-    def tell(self, words: str) -> None:
-        """Show what a stop is that has no cells."""
-        self._working = self._shown = None
-        self._about = words
-        self._redraw(None)
+    def show_scene(self, scene: Scene) -> None:
+        """Show how the cell was made, and how it was set if it was; else what the stop is."""
+        session, step, before = scene.session, scene.step, self._working
+        said = about(session, scene.position.stop, "" if scene.is_told else first_key(self.app, "tour"))
+        if step is None or step.working is None:
+            if before is not None or said != self._about:
+                self._working, self._about, self._now = None, said, ()
+                self._redraw(None)
+            return
+        working, by_size = step.working, scene.view.by_size
+        edited = how_set(session.trace.edits, working.name, working.index)
+        now = (working, said, step.near, step.values, edited, by_size)
+        if now != self._now:
+            self._now, self._about = now, said
+            self._working = CellLines(
+                working, session.trace.program, session.labels, _inks(self), by_size, step.values, edited, step.near
+            )
+            same = before is not None and before.explanation.name == working.name
+            self._redraw(self.cursor if same else None)
 
     def on_resize(self) -> None:
         """Fold the words for the new width."""
@@ -128,63 +107,69 @@ class CellPane(LineList):
             return self.strip_of(Text(more, self.get_component_rich_style("cell--quiet")))
         return self.strip_of(self.line_at(line))
 
+    class Ordered(Message):
+        """The user wants the terms in the other order."""
+
     def action_order(self) -> None:
         """Terms in their order, or the largest first."""
-        self._by_size = not self._by_size
-        self._redraw(self.cursor)
+        self.post_message(self.Ordered())
 
-    def notify_style_update(self) -> None:
-        """Follow a change of theme."""
-        super().notify_style_update()
-        if self.is_attached:
-            self._redraw(self.cursor)
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw lines in the styles of now: the theme may have changed since there was something else to show."""
+        if self._working is not None and self._working.inks != (inks := _inks(self)):
+            self._working = replace(self._working, inks=inks)
+        return super().render_lines(crop)
 
     def _redraw(self, cursor: int | None) -> None:
-        title = ABOUT if self._shown is None and self._about else CELL_TITLE
+        working = self._working
+        title = ABOUT if working is None and self._about else CELL_TITLE
         if self.border_title != title:
             self.border_title = title
         width = max(self.size.width - 1, 1)
         folded = [Text(line) for part in self._about.split("\n") for line in (*wrap(part, width), "")][:-1]
-        if self._shown is None:
+        if working is None:
             self.show(len(folded), lambda index: folded[index])
             return
-        names = ("plain", "quiet", "accent")
-        inks = Inks(*(self.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
-        lines = self._working = CellLines(*self._shown, inks, self._by_size, self._values, self._edited, self._near)
-        self._equation = _written(lines, width)
+        self._equation = _written(working, width)
         below = [Text(""), *folded] if folded else []
+        above = len(working)
 
         def line(index: int) -> Text:
-            return lines.line(index, width).text if index < len(lines) else below[index - len(lines)]
+            lines = self._working or working
+            return lines.line(index, width).text if index < above else below[index - above]
 
-        self.show(len(lines) + len(below), line)
-        first = lines.first_target()
-        self.cursor = first if cursor is None else min(cursor, len(lines) - 1)
+        self.show(above + len(below), line)
+        first = working.first_target()
+        self.cursor = first if cursor is None else min(cursor, above - 1)
         if self.cursor == first:
             height = super().viewport.height
-            top = _top(first, lines.terms, self._equation, height, set_by_hand=bool(self._edited))
+            top = _top(first, working.terms, self._equation, height, set_by_hand=bool(working.edited))
             if top is not None and top != self.scroll_offset.y:
                 self.scroll_to(y=top, animate=False, force=True)
 
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""
-        if self._working is not None and self.cursor is not None and self.cursor < len(self._working):
-            _follow(self, self._working.line(self.cursor, 40).second)
+        _follow(self, self._working, self.cursor, second=True)
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
-        if self._working is not None and event.index < len(self._working):
-            _follow(self, self._working.line(event.index, 40).target)
+        _follow(self, self._working, event.index)
 
 
-def _follow(pane: CellPane, target: Operand | None) -> None:
-    if target is not None:
-        pane.post_message(pane.Followed(target))
+def _follow(pane: CellPane, working: CellLines | None, index: int | None, *, second: bool = False) -> None:
+    if working is not None and index is not None and index < len(working):
+        line = working.line(index, 40)
+        if (operand := line.second if second else line.target) is not None:
+            pane.post_message(pane.Followed(operand))
+
+
+def _inks(pane: CellPane) -> Inks:
+    names = ("plain", "quiet", "accent")
+    return Inks(*(pane.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
 
 
 def _has_room(height: int, equation: range) -> bool:
-    """Whether the equation can be kept in view with some lines above it."""
     return height >= len(equation) + 1 + LEAST_ABOVE
 
 

@@ -14,7 +14,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.engine.axis import Axes, Axis
+from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Program
@@ -58,11 +58,12 @@ class Inks:
 
 @dataclass(frozen=True)
 class Line:
-    """One line, the cell that following it leads to, and in a product the cell of the second factor."""
+    """A line, and the cells that following it leads to; `marked` where it is the line of the cell itself."""
 
     text: Text
     target: Operand | None = None
     second: Operand | None = None
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,10 @@ class CellLines:
     def _heading(self) -> list[Block]:
         explanation = self.explanation
         axes = self._axes(explanation.name)
-        places = [self._pair(axis.name, self._named(axis, i)) for axis, i in zip(axes, explanation.index, strict=True)]
+        where = [
+            (axis.name, placed(self.labels.of(axis)(i), i)) for axis, i in zip(axes, explanation.index, strict=True)
+        ]
+        places = [self._pair(name, place) for name, place in where]
         value = Text(number(explanation.stored), self.inks.accent)
         if self.edited:
             value.append(f"  {visible(self.edited)}", self.inks.quiet)
@@ -156,17 +160,15 @@ class CellLines:
         """The words whose rows point most nearly where this one does, a line; below it those of a sum of words."""
         if self.near is None:
             return []
-        lines = [("nearest", self.near[0].words if self.near else None)]
-        lines += [(each.of, each.words) for each in self.near[1:]]
-        return [Block(1, partial(self._near_line, name, words)) for name, words in lines]
 
-    def _near_line(self, name: str, words: tuple[tuple[str, float], ...] | None, _number: int, width: int) -> Line:
-        text = Text(set_cell_size(visible(name), max(11, cell_len(visible(name)))) + " ", self.inks.quiet)
-        text.append(near_words(words, width - text.cell_len), self.inks.plain)
-        return Line(text)
+        def line(name: str, words: tuple[tuple[str, float], ...] | None, _number: int, width: int) -> Line:
+            text = Text(set_cell_size(visible(name), max(11, cell_len(visible(name)))) + " ", self.inks.quiet)
+            return Line(text.append(near_words(words, width - text.cell_len), self.inks.plain))
+
+        first = partial(line, "nearest", self.near[0].words if self.near else None)
+        return [Block(1, first), *(Block(1, partial(line, each.of, each.words)) for each in self.near[1:])]
 
     def _axes(self, name: str) -> Axes:
-        """The axes of a step, weight or input, or of the gradient of one."""
         return self.program.axes(name.removeprefix(GRADIENT))
 
     def _value(self, item: Value) -> Block:
@@ -183,23 +185,29 @@ class CellLines:
     def _sum(self, total: Sum) -> list[Block]:
         order = np.argsort(-np.abs(total.contributions), kind="stable") if self.by_size else np.arange(len(total))
         running = np.cumsum(total.contributions[order])
-        letters = _letters(len(total.factors))
+        letters = ("s",) if len(total.factors) == 1 else ("a", "b", "c", "d")[: len(total.factors)]
 
         def term(k: int, width: int) -> Line:
             place = int(order[k])
             last = running[k] if len(total.factors) > 1 else total.contributions[place] / (total.total or 1.0)
             values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
             label = self._term_label(total.factors[0], place)
-            operands = [factor.operand(place) for factor in total.factors[:2]]
-            return Line(self._row(label, values, min(width, WIDEST_TABLE)), *operands)
+            second = total.factors[1].operand(place) if len(total.factors) > 1 else None
+            numbers = [short_number(float(value)) for value in values]
+            return Line(
+                self._table_line(label, numbers, width, self.inks.plain), total.factors[0].operand(place), second
+            )
 
         header = [*letters, total.unit if len(letters) == 1 else "product", "sum" if len(letters) > 1 else "share"]
-        sources = [self._source(letter, factor) for letter, factor in zip(letters, total.factors, strict=True)]
+        names = [
+            f"{letter} = {short_name(factor.name)}{' (key ;)' if letter == 'b' else ''}"
+            for letter, factor in zip(letters, total.factors, strict=True)
+        ]
         return [
             self._blank(),
             _fixed(Text(visible(total.title), self.inks.plain + Style(bold=True))),
-            *sources,
-            Block(1, lambda _, width: Line(self._header(header, min(width, WIDEST_TABLE)))),
+            *(_fixed(Text(name, self.inks.quiet)) for name in names),
+            Block(1, lambda _, width: Line(self._table_line("", header, width, self.inks.quiet))),
             Block(len(total), term),
             self._pair("Σ", number(total.total)),
         ]
@@ -239,24 +247,13 @@ class CellLines:
             text.append("  " + note, self.inks.quiet)
         return _fixed(text, target)
 
-    def _source(self, letter: str, factor: Factor) -> Block:
-        key = " (key ;)" if letter == "b" else ""
-        return _fixed(Text(f"{letter} = {short_name(factor.name)}{key}", self.inks.quiet))
-
-    def _header(self, names: Sequence[str], width: int) -> Text:
-        columns = "".join(f" {name:>{column}}" for name, column in self._fit(names, width))
-        return Text(set_cell_size("", width - cell_len(columns)) + columns, self.inks.quiet)
-
-    def _row(self, label: str, values: Sequence[float], width: int) -> Text:
-        shown = [short_number(float(value)) for value in values]
-        columns = "".join(f" {text:>{column}}" for text, column in self._fit(shown, width))
-        text = Text(set_cell_size(label, max(width - cell_len(columns), 0)), self.inks.quiet)
-        return text.append(columns, self.inks.plain)
-
-    def _fit(self, columns: Sequence[str], width: int) -> list[tuple[str, int]]:
-        """The columns that fit beside a label, each with its width; the last ones are the most telling."""
+    def _table_line(self, label: str, texts: Sequence[str], width: int, style: Style) -> Text:
+        """The columns that fit beside a label; the last ones are the most telling."""
+        width = min(width, WIDEST_TABLE)
         most = max((width - SHORTEST_LABEL) // (COLUMN + 1), 1)
-        return [(text, max(COLUMN, cell_len(text))) for text in columns[-most:]]
+        columns = "".join(f" {text:>{max(COLUMN, cell_len(text))}}" for text in texts[-most:])
+        text = Text(set_cell_size(label, max(width - cell_len(columns), 0)), self.inks.quiet)
+        return text.append(columns, style)
 
     def _term_label(self, factor: Factor, term: int) -> str:
         """Where the term is, along the axes that the sum goes over."""
@@ -264,9 +261,6 @@ class CellLines:
         varying = [i for i, (first, end) in enumerate(zip(factor.place(0), last, strict=True)) if first != end]
         place = factor.place(term)
         return " ".join(self.labels.of(axes[i])(place[i]) for i in varying or [len(axes) - 1])
-
-    def _named(self, axis: Axis, index: int) -> str:
-        return placed(self.labels.of(axis)(index), index)
 
 
 def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:
@@ -285,7 +279,3 @@ def _last_part(name: str) -> str:
 
 def _fixed(text: Text, target: Operand | None = None) -> Block:
     return Block(1, lambda _, __: Line(text, target))
-
-
-def _letters(count: int) -> tuple[str, ...]:
-    return ("s",) if count == 1 else ("a", "b", "c", "d")[:count]

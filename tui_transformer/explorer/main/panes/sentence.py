@@ -15,12 +15,15 @@ from textual.events import Click, MouseDown
 from textual.geometry import Region
 from textual.message import Message
 
-from tui_transformer.explorer.shell.actions.main import SENTENCE
+from tui_transformer.explorer.main.room import PANES
+from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.shell.actions.main import ACTIONS, SENTENCE
+from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.text.display import token_label, visible
 from tui_transformer.text.encoding import Encoding, Token
-from tui_transformer.text.unknown import unknown_count
+from tui_transformer.text.known_words import unknown_count
 from tui_transformer.text.vocabulary import Vocabulary
 
 
@@ -32,6 +35,8 @@ class Sentence:
     row: int | None = None
     column: int | None = None
     vocabulary: Vocabulary | None = None
+    silent: bool = False
+    """Whether unknown words are the vector 0."""
 
     def reading(self) -> str:
         """Meaning of the piece under the cursor and the characters that it covers; "" for whole words."""
@@ -50,7 +55,8 @@ class Sentence:
     def unknown(self) -> str:
         """How many words the vocabulary does not know; "" for none."""
         count = unknown_count(self.encoding)
-        return f"{count:,} unknown {'word' if count == 1 else 'words'}" if count else ""
+        what = f"{count:,} unknown {'word' if count == 1 else 'words'}"
+        return f"{what}, the vector 0" * bool(count) if self.silent else what * bool(count)
 
     def written(self, token: Token) -> str:
         """A token with one sign for a space; an unknown word as it was written, with a question mark."""
@@ -77,6 +83,24 @@ class Sentence:
         """How tokens stand out in the written sentence."""
         row, column = self.row in places, self.column in places
         return Style(bold=row, underline=row or column)
+
+
+def sentences_of(scene: Scene) -> tuple[Sentence, ...]:
+    """The token sequences, with the tokens that the cursor's row and column stand for."""
+    session, step = scene.session, scene.step
+    rows = columns = place = None
+    if step is not None:
+        rows, columns, place = step.view.rows.sequence, step.view.columns.sequence, step.place
+    return tuple(
+        Sentence(
+            encoding,
+            place.row if place is not None and rows == name else None,
+            place.column if place is not None and columns == name else None,
+            session.words_of(name),
+            session.model.unknown == "zero",
+        )
+        for name, encoding in session.sequences.items()
+    )
 
 
 NAMES = ("source ", "target ")
@@ -139,17 +163,22 @@ class SentencePane(CarefulWidget, can_focus=True):
             super().__init__()
             self.by = by
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Make a pane without a sentence."""
-        super().__init__(id=id)
-        self._sentences: tuple[Sentence, ...] = ()
-        self._pressed = 0
-        self._token: int | None = None
+    _sentences: tuple[Sentence, ...] = ()
+    _pressed = 0
+    _token: int | None = None
 
-    def show(self, sentences: Sequence[Sentence]) -> None:
-        """Show one sentence with its tokens, or the tokens of a source and a target."""
-        if tuple(sentences) != self._sentences:
-            self._sentences = tuple(sentences)
+    def show_scene(self, scene: Scene) -> None:
+        """Show the sentence of a scene with its tokens, or the tokens of a source and a target."""
+        session = scene.session
+        title = PANES["sentence"]
+        if session.batch:
+            key = next(each.shown for each in in_use(ACTIONS, self.app) if each.id == "item.next")
+            title += f" {session.item + 1} of {len(session.batch)} · {key} next"
+        if self.border_title != title:
+            self.border_title = title
+        sentences = sentences_of(scene)
+        if sentences != self._sentences:
+            self._sentences = sentences
             notes = [note for sentence in sentences for note in (sentence.unknown(), sentence.reading()) if note]
             self.border_subtitle = Content(visible(" │ ".join(notes)))
             self.refresh()
@@ -167,19 +196,23 @@ class SentencePane(CarefulWidget, can_focus=True):
         return None
 
     def _left_of(self, sentence: Sentence, place: int, *, written: bool) -> int:
-        """The column in which a token begins, in the written sentence or among the chips."""
-        first, tokens = self._first_shown(sentence), sentence.encoding.tokens
-        at = 2 if first else 0
         if written:
+            first, tokens = self._first_shown(sentence), sentence.encoding.tokens
             start = tokens[first].start if first else 0
-            return at + cell_len(visible(sentence.encoding.text[start : tokens[place].start]))
-        before = ((token, number) for number, token in sentence.since(first) if number < place)
-        names = 0 if len(self._sentences) == 1 else len(NAMES[0])
-        return at + names + 1 + sum(self._chip_cells(sentence, token, number) for token, number in before)
+            return 2 * (first > 0) + cell_len(visible(sentence.encoding.text[start : tokens[place].start]))
+        return 1 + next(left for number, left, _ in self._chip_places(sentence) if number == place)
+
+    def _chip_places(self, sentence: Sentence) -> Iterator[tuple[int, int, int]]:
+        """Of every token from the first that is drawn on, its place, first column, and how many columns it takes."""
+        first = self._first_shown(sentence)
+        left = 2 * (first > 0) + len(NAMES[0]) * (len(self._sentences) > 1)
+        for place, token in sentence.since(first):
+            width = self._chip_cells(sentence, token, place)
+            yield place, left, width
+            left += width
 
     @staticmethod
     def _chip_cells(sentence: Sentence, token: Token, place: int) -> int:
-        """Columns of a token, its numbers and what is between it and the next."""
         return cell_len(sentence.written(token)) + len(f"{token.id} @{place}") + CHIP
 
     def on_mouse_down(self, event: MouseDown) -> None:
@@ -208,19 +241,12 @@ class SentencePane(CarefulWidget, can_focus=True):
         """The token that is drawn at a place."""
         if not self._sentences:
             return None
-        written = len(self._sentences) == 1
         sentence = self._sentences[min(self._pressed, len(self._sentences) - 1)]
-        first = self._first_shown(sentence)
-        at = 2 if first else 0
-        if written and y == 0:
-            return self._written_at(sentence, first, x - at)
-        at += 0 if written else len(NAMES[0])
-        for place, token in sentence.since(first):
-            width = self._chip_cells(sentence, token, place)
-            if at <= x < at + width:
-                return place
-            at += width
-        return None
+        if len(self._sentences) == 1 and y == 0:
+            first = self._first_shown(sentence)
+            return self._written_at(sentence, first, x - 2 * (first > 0))
+        chips = self._chip_places(sentence)
+        return next((place for place, left, width in chips if left <= x < left + width), None)
 
     @staticmethod
     def _written_at(sentence: Sentence, first: int, x: int) -> int | None:
@@ -232,7 +258,6 @@ class SentencePane(CarefulWidget, can_focus=True):
         return next((place for place, token in sentence.since(first) if token.start <= at < token.end), None)
 
     def _lines(self) -> list[int]:
-        """Which sentence each line has."""
         every = list(range(len(self._sentences)))
         if self.size.height > 1 or len(every) < 2:
             return every
@@ -291,7 +316,7 @@ class SentencePane(CarefulWidget, can_focus=True):
         first = min(current, max(len(tokens) - 1, 0))
         room = self.size.width - 6 - (len(NAMES[0]) if len(self._sentences) > 1 else 0)
         while first > 0:
-            room -= cell_len(sentence.written(tokens[first])) + len(f"{tokens[first].id} @{first}") + 4
+            room -= self._chip_cells(sentence, tokens[first], first)
             if room < 0:
                 return min(first + 1, current)
             first -= 1

@@ -1,8 +1,10 @@
-"""The list of steps, the current one marked."""
+"""The list of steps, the current one marked; layers that it is not in are closed to one line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -10,12 +12,43 @@ from rich.text import Text
 from textual import on
 from textual.message import Message
 
-from tui_transformer.engine.program import Program
-from tui_transformer.explorer.main.panes.step_lines import StepLine, step_lines
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.ops import Parameter
+from tui_transformer.engine.program import Program, by_program
+from tui_transformer.explorer.main.overlay import details
+from tui_transformer.explorer.main.panes.texts import group_title
+from tui_transformer.explorer.main.room import PANES
+from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.main.whole.scene import reader
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.guide.texts import step_text
 from tui_transformer.text.display import visible
 
 NO_DETAILS: Mapping[str, str] = {}
+
+NUMBERS = {"nothing": "", "gradient": " · ‖∂loss/∂x‖", "trace": " · max |a − b|"}
+"""Meaning of the numbers in the list of steps."""
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """One line: the stop that it leads to, its words, how deep it is indented, and whether it heads a group.
+
+    A heading leads to the last stop of its group; `first` is the first one.
+    """
+
+    stop: str
+    title: str
+    detail: str = ""
+    depth: int = 0
+    heading: bool = False
+    closed: bool = False
+    first: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it heads lines that are shown below it."""
+        return self.heading and not self.closed
 
 
 class StepsPane(LineList):
@@ -40,12 +73,21 @@ class StepsPane(LineList):
     class Entered(Message):
         """The user goes to the numbers of the step."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Make an empty list."""
-        super().__init__(id=id)
-        self._steps: tuple[StepLine, ...] = ()
-        self._place = 0
-        self._details: Mapping[str, str] = NO_DETAILS
+    _steps: tuple[StepLine, ...] = ()
+    _place = 0
+    _details: Mapping[str, str] = NO_DETAILS
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show the stops with the numbers that they have beside; nothing where the list has no room."""
+        if not scene.arrangement.draws("steps"):
+            return
+        session, stop, numbers = scene.session, scene.position.stop, details(scene.session)
+        title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
+        if self.border_title != title:  # even the same title would draw the whole list anew
+            self.border_title = title
+        program = session.trace.program
+        here = reader(program, stop) if stop in program.weights else stop
+        self.show_steps(program, session.stops, here, numbers)
 
     def show_steps(
         self, program: Program, stops: Sequence[str], current: str, details: Mapping[str, str] = NO_DETAILS
@@ -79,9 +121,9 @@ class StepsPane(LineList):
         lines, step = self._steps, index - self._place
         if step == 1:
             return lines[index].first or lines[index].stop
-        while step == -1 and index > 0 and _is_open(lines[index]):
+        while step == -1 and index > 0 and lines[index].is_open:
             index -= 1
-        return lines[self._place if step == -1 and _is_open(lines[index]) else index].stop
+        return lines[self._place if step == -1 and lines[index].is_open else index].stop
 
     def _drawn(self, index: int) -> Text:
         step = self._steps[index]
@@ -99,5 +141,53 @@ class StepsPane(LineList):
         return text
 
 
-def _is_open(line: StepLine) -> bool:
-    return line.heading and not line.closed
+def step_lines(program: Program, stops: Sequence[str], current: str) -> tuple[StepLine, ...]:
+    """Lines for all stops. Layers that the current stop is not in are closed, where there are several."""
+    return _lines(program, tuple(stops), _layer(program, current))
+
+
+@by_program
+def _lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[StepLine, ...]:
+    lines: list[StepLine] = []
+    for layer, members in groupby(stops, lambda stop: _layer(program, stop)):
+        lines += _layer_lines(program, layer, list(members), is_open=layer == current or not _closable(layer))
+    return tuple(lines)
+
+
+def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: bool) -> Iterator[StepLine]:
+    if not _closable(layer):
+        for stop in stops:
+            yield StepLine(stop, _label(stop), shape_text(program.step(stop).shape) if stop in program.by_name else "")
+        return
+    yield StepLine(stops[-1], group_title(layer), heading=True, closed=not is_open, first=stops[0])
+    if not is_open:
+        return
+    for sublayer, members in groupby(stops, lambda stop: program.step(stop).sublayer):
+        inside = list(members)
+        yield StepLine(inside[-1], group_title(sublayer), depth=1, heading=True, first=inside[0])
+        for stop in inside:
+            yield StepLine(stop, step_text(stop).title, formula_text(program, stop), depth=2)
+
+
+def _label(stop: str) -> str:
+    """Name of a stop outside the layers; one of the decoder alone says so."""
+    label = step_text(stop).label
+    return f"Decoder {label[:1].lower()}{label[1:]}" if stop.startswith("decoder.") else label
+
+
+def formula_text(program: Program, stop: str) -> str:
+    """The formula in a few characters: the guide's, unless the step is given."""
+    op = program.step(stop).op
+    return op.formula if isinstance(op, Parameter) else step_text(stop).short or op.formula
+
+
+def _closable(layer: str) -> bool:
+    """Layers of a stack (`encoder.0`) can be closed; embedding and output are always open."""
+    return layer.rpartition(".")[2].isdigit()
+
+
+def _layer(program: Program, stop: str) -> str:
+    if stop in program.by_name:
+        return program.step(stop).layer
+    parts = stop.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else parts[0] * (len(parts) > 1)

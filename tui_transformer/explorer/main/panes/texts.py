@@ -15,18 +15,17 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.main.panes.cell_lines import near_words, number
-from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.explorer.main.step_scene import StepScene
 from tui_transformer.explorer.state.edited import active, broken
 from tui_transformer.explorer.state.names import model_name
 from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.explorer.state.tours import offer
-from tui_transformer.explorer.widgets.inks import Inks, spread
+from tui_transformer.explorer.widgets.labels import Inks, spread
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.inside.general import short_name
-from tui_transformer.views.view import Values
 
 SOFTMAX = Softmax().formula
 
@@ -54,13 +53,9 @@ def where(session: Session, stop: str) -> str:
 
 def state(session: Session, stop: str) -> str:
     """How far one is, and before it the edits, which way one goes, or what is compared."""
-    return f"{_edits(session)}{_direction(session)}{where(session, stop)}"
-
-
-def _edits(session: Session) -> str:
-    """The breaks and the edits of a session, in words."""
     changes = (broken(session), active(session.edits, session.base.program))
-    return "".join(f"{visible(each)} · " for each in changes if each)
+    edits = "".join(f"{visible(each)} · " for each in changes if each)
+    return f"{edits}{_direction(session)}{where(session, stop)}"
 
 
 def _direction(session: Session) -> str:
@@ -85,7 +80,7 @@ def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> T
     return spread(left, right, width)
 
 
-def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: Inks) -> Text:
+def crumbs(session: Session, stop: str, scene: StepScene | None, width: int, inks: Inks) -> Text:
     """Layer ▸ sublayer ▸ step, as far as there is room, its formula; at the right the head and how far one is."""
     program = session.trace.program
     head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
@@ -101,19 +96,14 @@ def crumbs(session: Session, stop: str, scene: Scene | None, width: int, inks: I
     while groups and cell_len(f" {''.join(groups)}{name}") >= width - right.cell_len:
         groups.pop(0)
     line = Text(" ", inks.plain).append("".join(groups), inks.quiet).append(name, inks.marked)
-    if scene is not None and (formula := _formula(scene)):
-        line.append(f"  {formula}", inks.quiet)
+    if scene is not None:
+        of_gradient = scene.working is not None and scene.working.name.startswith(GRADIENT)
+        formula = scene.working.formula if of_gradient and scene.working is not None else scene.view.formula
+        line.append(f"  {formula}" if formula else "", inks.quiet)
     return spread(line, right, width)
 
 
-def _formula(scene: Scene) -> str:
-    """How the step is computed, or its gradient where that is shown."""
-    of_gradient = scene.working is not None and scene.working.name.startswith(GRADIENT)
-    return scene.working.formula if of_gradient and scene.working is not None else scene.view.formula
-
-
 def _groups(session: Session, stop: str) -> list[str]:
-    """The layer and sublayer of a step, as they are written before it."""
     program = session.trace.program
     if stop not in program.by_name:
         return []
@@ -131,29 +121,18 @@ ROUNDING = 1e-3
 """How far from 1 a row of rounded shares may sum to."""
 
 
-def scale_note(scene: Scene) -> str:
+def scale_note(scene: StepScene) -> str:
     """Remarks on the colours."""
     if scene.hidden or scene.view.formula != SOFTMAX:
         return scene.hidden
-    sums = _row_sums(scene)
+    values = scene.tile.values
+    whole, without_keys = values.shape[1] == scene.view.columns.size, np.isnan(values).all(axis=1)
+    sums = np.nansum(values[~without_keys], axis=1) if whole else np.empty(0)
     if (abs(sums - 1) > ROUNDING).any():
         return f"rows sum to {spoken(sums.min(), 4)} to {spoken(sums.max(), 4)}"
     if scene.view.edited and not len(sums):
         return ""  # of rows that are not drawn whole nothing is known
-    return "a row without a visible key sums to 0" if _without_keys(scene) else "every row sums to 1"
-
-
-def _row_sums(scene: Scene) -> Values:
-    """The sums of the rows that are drawn whole and have a visible key; none where only a part of rows is drawn."""
-    values = scene.tile.values
-    seen = ~np.isnan(values).all(axis=1)
-    return np.nansum(values[seen], axis=1) if values.shape[1] == scene.view.columns.size else np.empty(0)
-
-
-def _without_keys(scene: Scene) -> bool:
-    """Whether a row that is drawn has no visible key."""
-    values = scene.tile.values
-    return values.shape[1] == scene.view.columns.size and bool(np.isnan(values).all(axis=1).any())
+    return "a row without a visible key sums to 0" if whole and without_keys.any() else "every row sums to 1"
 
 
 def step_words(session: Session, stop: str) -> StepText:
@@ -171,7 +150,7 @@ def stop_title(session: Session, stop: str) -> str:
     return stop
 
 
-def matrix_titles(session: Session, scene: Scene, *, wide: bool, both: bool) -> tuple[str, ...]:
+def matrix_titles(session: Session, scene: StepScene, *, wide: bool, both: bool) -> tuple[str, ...]:
     """Name and shape of what the matrix pane shows; with label and head, where no other line says them.
 
     The longest comes first; the others are for panes that have no room for it.
@@ -186,14 +165,14 @@ def matrix_titles(session: Session, scene: Scene, *, wide: bool, both: bool) -> 
     return tuple(dict.fromkeys(" · ".join(dict.fromkeys(part)) for part in parts))
 
 
-def summary(session: Session, stop: str, scene: Scene | None, inks: Inks, tour: str) -> Text:
+def summary(session: Session, stop: str, scene: StepScene | None, inks: Inks, tour: str) -> Text:
     """The cell in one line, or the tour with its key; below what the step is, or how its gradient comes back."""
     line = Text(offer(session, stop, tour), inks.accent) if scene is None else _cell_line(session, scene, inks)
     meaning, *ways = tuple(_ways_back(session, stop)) or (step_words(session, stop).what,)
     return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
 
 
-def _cell_line(session: Session, scene: Scene, inks: Inks) -> Text:
+def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
     """Row → column, value, formula, difference."""
     view, place = scene.view, scene.place
     sides = ((view.rows, place.row), (view.columns, place.column))

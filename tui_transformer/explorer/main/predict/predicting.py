@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.port import MainPort
-from tui_transformer.explorer.main.predict.about import about
 from tui_transformer.explorer.main.predict.question import Question, question, question_of
-from tui_transformer.explorer.main.scene import Scene, gather
+from tui_transformer.explorer.main.step_scene import StepScene, gather
 from tui_transformer.explorer.shell.score import Score, keep_score, read_score
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
@@ -19,7 +18,6 @@ class Predicting:
     """Asks one question after the other, another one on a step that was asked about."""
 
     def __init__(self, explored: Exploration, port: MainPort) -> None:
-        """Nothing was asked yet."""
         self._explored, self._port = explored, port
         self._numbers: Counter[str] = Counter()
         self._score: Score | None = None
@@ -33,7 +31,7 @@ class Predicting:
 
     def ask(self) -> None:
         """Ask about the step that is shown."""
-        scene, session, stop = self._explored.scene, self._explored.session, self._explored.position.stop
+        scene, session, stop = self._explored.step, self._explored.session, self._explored.position.stop
         if scene is None:
             self._port.say(self._port.hint("there is nothing to predict here: go to a step with {step.next}"))
             return
@@ -44,24 +42,23 @@ class Predicting:
 
     def ask_at(self, session: Session, position: Position, kind: str, then: Callable[[], None]) -> None:
         """Ask a question of a kind about a cell, before it is shown; then go on, whatever was answered."""
-        scene = gather(session, position, self._explored.view, "value", lambda _: None)
+        scene = gather(session, position, self._explored.view, "value")
         asked = question_of(kind, scene.view, scene.place, session.trace.program.shape(position.stop))
         if asked is None:
             then()
         else:
             self._open(session, scene, asked, then)
 
-    def _open(self, session: Session, scene: Scene, asked: Question, then: Callable[[], None] = lambda: None) -> None:
+    def _open(
+        self, session: Session, scene: StepScene, asked: Question, then: Callable[[], None] = lambda: None
+    ) -> None:
         from tui_transformer.explorer.main.predict.screen import PredictScreen
 
         def answered(right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
-            self._count(right)
+            if right is not None:
+                self._score = read_score().and_then(right=right)
+                keep_score(self._score)
+                self._port.say(f"{self._score} · {self._port.hint('{predict} asks again')}")
             then()
 
-        self._port.open(PredictScreen(asked, scene, about(session, scene)), answered)
-
-    def _count(self, right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
-        if right is not None:
-            self._score = read_score().and_then(right=right)
-            keep_score(self._score)
-            self._port.say(f"{self._score} · {self._port.hint('{predict} asks again')}")
+        self._port.open(PredictScreen(asked, session, scene), answered)

@@ -1,7 +1,8 @@
-"""Questions on a step: each with what can be answered, what is right, and the working."""
+"""Questions on a step: each with what can be answered, what is right, and the working; and which answer is meant."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -66,18 +67,16 @@ def question_of(kind: str, view: View, place: Place, shape: tuple[int, ...]) -> 
     return QUESTIONS[kind](view, place, shape)
 
 
-def _word(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+def _word(view: View, place: Place, _: tuple[int, ...]) -> Question | None:
     """Which word a row of attention looks at, and which word is most likely."""
-    del shape
     if view.columns.name == "vocabulary" and not view.integer:
         return _first(view, place, "Which word is most likely in {}?")
     attention = view.formula == Softmax().formula and view.columns.sequence
     return _first(view, place, "Which word will {} look at most?") if attention else None
 
 
-def _largest(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+def _largest(view: View, place: Place, _: tuple[int, ...]) -> Question | None:
     """Which column of the row has the largest value, where columns are no words."""
-    del shape
     words = view.columns.name == "vocabulary" or view.columns.sequence or view.integer
     return None if words else _first(view, place, "Which column of {} holds the largest value?")
 
@@ -98,9 +97,8 @@ def _first(view: View, place: Place, text: str) -> Question | None:
     )
 
 
-def _shape(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+def _shape(view: View, _: Place, shape: tuple[int, ...]) -> Question | None:
     """Question for the shape of the step."""
-    del place
     others = {shape[::-1], (*shape[:-1], shape[-1] * 2), (*shape[:-1], max(shape[0], 2) * shape[-1]), shape[1:]}
     wrong = [other for other in sorted(others) if other and other != shape][: MOST_CHOICES - 1]
     if not wrong:
@@ -117,9 +115,8 @@ def _shape(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
     )
 
 
-def _sum(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+def _sum(view: View, place: Place, _: tuple[int, ...]) -> Question | None:
     """Question for the sum of a row of shares."""
-    del shape
     row = _row(view, place)
     if row is None or row.size < 2 or view.formula != Softmax().formula:
         return None
@@ -132,9 +129,8 @@ def _sum(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
     return Question(text, choices, 1, f"{shown}{more} = {_number(float(row.sum(dtype=np.float64)))}")
 
 
-def _sign(view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
+def _sign(view: View, place: Place, _: tuple[int, ...]) -> Question | None:
     """Which sign the cell has."""
-    del shape
     row = _row(view, place)
     if row is None or view.integer or view.kind != "diverging" or not np.isfinite(row[place.column]):
         return None
@@ -157,7 +153,6 @@ def _row(view: View, place: Place) -> Host | None:
 
 
 def _named(view: View, column: int) -> str:
-    """A column by its label; a word of the sentence with its position."""
     label = view.columns.label(column)
     if not label:
         return str(column)
@@ -172,3 +167,36 @@ def _row_name(view: View, place: Place) -> str:
 
 def _number(value: float) -> str:
     return spoken(value, 4)
+
+
+SAME = {
+    "below 0": ("negative", "-", "minus", "< 0", "<0", "below"),
+    "above 0": ("positive", "+", "plus", "> 0", ">0", "above"),
+    "exactly 0": ("0", "zero", "none", "= 0"),
+}
+"""Other words for an answer."""
+
+
+def chosen(question: Question, typed: str) -> int | None:
+    """The place of the answer that is meant: by its words, a beginning of them, or its number from 1; None for none."""
+    wanted, choices = _plain(typed), [_plain(choice) for choice in question.choices]
+    for fits in (str.__eq__, _without_number, lambda choice, said: said in SAME.get(choice, ())):
+        if (place := next((i for i, choice in enumerate(choices) if fits(choice, wanted)), None)) is not None:
+            return place
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(choices):
+        return int(wanted) - 1
+    begun = [i for i, choice in enumerate(choices) if len(wanted) > 1 and choice.startswith(wanted)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _plain(text: str) -> str:
+    """A text as it is compared: small letters, single spaces, shapes written one way."""
+    text = " ".join(text.replace("−", "-").casefold().split())
+    numbers = re.findall(r"\d+", text)
+    return " × ".join(numbers) if len(numbers) > 1 and re.fullmatch(r"[\d\s×x*,()]+", text) else text
+
+
+def _without_number(choice: str, wanted: str) -> bool:
+    """`where @0` and `9, the number of columns` are also called `where`, `@0` and `9`."""
+    word, _, place = choice.rpartition(" @")
+    return wanted in (word, f"@{place}" if word else choice, choice.partition(", ")[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.text import Text
@@ -13,30 +13,58 @@ from textual.containers import Container, Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
-from tui_transformer.explorer.main.panes.pair import columns_needed
-from tui_transformer.explorer.main.predict.about import About
-from tui_transformer.explorer.main.predict.answers import chosen
-from tui_transformer.explorer.main.predict.question import Question
-from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.explorer.main.panes.texts import step_words, stop_title
+from tui_transformer.explorer.main.predict.question import Question, chosen
+from tui_transformer.explorer.main.room import columns_needed
+from tui_transformer.explorer.main.step_scene import StepScene, first_tile
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.line_input import LineInput
-from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
 from tui_transformer.text.display import visible
-from tui_transformer.views.view import Tile
+from tui_transformer.views.step_view import Place, scale_for, tile_extremes, view_of
+from tui_transformer.views.view import Scale, Tile, View
 
 TALLEST, AROUND, LEAST = 3, 4, 24
 """Lines of a row of a small matrix, of what is around its rows, and of the question at least."""
+
+MOST_OPERANDS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """A matrix that the step is made from, with its values, and a title that says its shape."""
+
+    title: str
+    view: View
+    scale: Scale
+    tile: Tile
+
+
+def operands(session: Session, scene: StepScene) -> tuple[Operand, ...]:
+    """The first of the matrices that a step is made from: nothing in them gives the answer away."""
+    trace, name = session.trace, scene.view.name
+    program, made = trace.program, []
+    inputs = program.step(name).inputs if name in program.by_name else ()
+    made_from = [each for each in dict.fromkeys(inputs) if each in program.by_name or each in program.weights]
+    for each in made_from[:MOST_OPERANDS]:
+        heads = view_of(trace, each, session.labels, head=0).heads
+        view = view_of(trace, each, session.labels, head=min(scene.place.head, max(heads - 1, 0)))
+        tile = first_tile(trace, view, Place())
+        own = f" · head {view.head}" if heads > 1 else ""
+        title = f"made from {stop_title(session, each)}{own} · {shape_text(program.shape(each))}"
+        made.append(Operand(title, view, scale_for(view.kind, *tile_extremes(tile.values)), tile))
+    return tuple(made)
 
 
 class Answer(LineInput):
     """Takes an answer; space is part of one, but does not begin it."""
 
     async def _on_key(self, event: Key) -> None:
-        """Leave a space before anything is typed to the screen, which goes on."""
         if event.key == "space" and not self.value:
             event.prevent_default()
 
@@ -65,10 +93,12 @@ class PredictScreen(Dialog[bool]):
     }
     """
 
-    def __init__(self, question: Question, scene: Scene, about: About) -> None:
-        """Ask about a step."""
-        super().__init__(f"Predict · {about.title}")
-        self._question, self._scene, self._about = question, scene, about
+    def __init__(self, question: Question, session: Session, scene: StepScene) -> None:
+        title = stop_title(session, scene.view.name)
+        super().__init__(f"Predict · {title}")
+        self._matrix = f"{title} · head {scene.place.head}" if scene.view.heads > 1 else title
+        self._what = step_words(session, scene.view.name).what
+        self._question, self._scene, self._operands = question, scene, operands(session, scene)
         self._answer: int | None = None
         self._revealed = False
 
@@ -78,13 +108,13 @@ class PredictScreen(Dialog[bool]):
             with Vertical(id="values"):
                 yield MatrixPane(id="asked")
                 if self._question.hides_shape:
-                    for number in range(len(self._about.operands)):
+                    for number in range(len(self._operands)):
                         yield MatrixPane(id=f"operand-{number}", classes="operand")
             yield from super().compose()
 
     def body(self) -> ComposeResult:
         """The step, the question, the answers, a line for another, the working."""
-        yield Static(plain(self._about.what), classes="quiet")
+        yield Static(plain(self._what), classes="quiet")
         yield Static(plain(f"\n{self._question.text}"))
         yield LineList()
         yield Answer(placeholder="your answer, or its number")
@@ -94,10 +124,13 @@ class PredictScreen(Dialog[bool]):
         """Show the answers, and the step without its values."""
         for pane in self.query(MatrixPane):
             pane.cells.can_focus = False
-        self.query_one(LineList).styles.height = len(self._question.choices)
+        answers = self.query_one(LineList)
+        answers.can_focus = False  # what is typed is an answer, and the arrows move in the list all the same
+        answers.styles.height = len(self._question.choices)
         self._draw()
+        answers.cursor = None
         self._show_values()
-        for pane, each in zip(self.query(".operand").results(MatrixPane), self._about.operands, strict=False):
+        for pane, each in zip(self.query(".operand").results(MatrixPane), self._operands, strict=False):
             pane.show_matrix(each.view, each.scale, each.tile, self._scene.place, titles=(each.title,))
         lines = self._scene.view.rows.size * TALLEST + AROUND
         self.query_one("#both").styles.height = max(lines, LEAST)
@@ -106,7 +139,7 @@ class PredictScreen(Dialog[bool]):
     def on_resize(self) -> None:
         """Ask under the matrices where they show no numbers beside the question; write the keys that fit."""
         width = self.app.size.width
-        matrices = ((self._scene.view, self._scene.scale), *((each.view, each.scale) for each in self._about.operands))
+        matrices = ((self._scene.view, self._scene.scale), *((each.view, each.scale) for each in self._operands))
         self.set_class(any(width * 3 // 5 < columns_needed(*each) <= width for each in matrices), "-under")
         self.call_after_refresh(self._show_keys)
 
@@ -131,7 +164,7 @@ class PredictScreen(Dialog[bool]):
             self.query_one(LineList).cursor = place
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Reveal, whatever was answered; after that go on."""
+        """Reveal, where something was answered; after that go on."""
         typed = event.value.strip()
         self._reveal(chosen(self._question, typed) if typed else self.query_one(LineList).cursor, typed)
 
@@ -150,6 +183,9 @@ class PredictScreen(Dialog[bool]):
     def _reveal(self, answer: int | None, typed: str) -> None:
         if self._revealed:
             self.action_leave()
+            return
+        if answer is None and not typed:
+            self.query_one("#working", Static).update(plain("nothing is chosen: ↑↓ or type an answer; space skips"))
             return
         self._answer, self._revealed = answer, True
         right = self._question.choices[self._question.right]
@@ -172,17 +208,12 @@ class PredictScreen(Dialog[bool]):
             pane.cells.marks_row_alone = not revealed
         tile = scene.tile if revealed else Tile(0, 0, np.zeros((0, 0)))
         pane.query_one(Legend).display = revealed
-        pane.show_matrix(scene.view, scene.scale, tile, place, titles=(self._about.matrix,))
+        pane.show_matrix(scene.view, scene.scale, tile, place, titles=(self._matrix,))
 
     def _draw(self) -> None:
         choices: Sequence[str] = self._question.choices
         lines = self.query_one(LineList)
         cursor = lines.cursor
-        lines.show(len(choices), lambda index: Text(f" {self._mark(index)} {index + 1}  {choices[index]}"))
+        marks = {self._answer: "✗", self._question.right: "✓"} if self._revealed else {}
+        lines.show(len(choices), lambda index: Text(f" {marks.get(index, ' ')} {index + 1}  {choices[index]}"))
         lines.cursor = cursor
-
-    def _mark(self, index: int) -> str:
-        """Which answer is right, and which was given, once that is revealed."""
-        if not self._revealed:
-            return " "
-        return "✓" if index == self._question.right else "✗" if index == self._answer else " "

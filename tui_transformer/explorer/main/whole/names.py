@@ -45,7 +45,6 @@ SYMBOLS = {
 """By the last part of a step's name; any other has the guide's title."""
 
 OUTPUTS = {"self_attention": "W_O", "cross_attention": "W_O", "feed_forward": "a W₂"}
-EXPERT_OUTPUT = "a W₂"
 DONE_TO: dict[str, str] = {"norm": ", norm", "rotated": ", rotated"}
 """Operations on Q and K, by the last part of a step's name."""
 
@@ -103,7 +102,7 @@ def symbol(program: Program, name: str) -> str:
 
 
 def _of_expert(last: str) -> str:
-    return EXPERT_OUTPUT if last == "output" else SYMBOLS.get(last, last)
+    return OUTPUTS["feed_forward"] if last == "output" else SYMBOLS.get(last, last)
 
 
 def _of_attention(program: Program, step: Step) -> str:
@@ -126,8 +125,9 @@ def _of_attention(program: Program, step: Step) -> str:
 
 
 def shape(axes: Axes) -> str:
-    """Rows × columns of one head."""
-    return shape_text(tuple(axis.size for axis in axes[-2:]))
+    """Rows × columns of one head; a vector of the model's width is one row."""
+    sizes = tuple(axis.size for axis in axes[-2:])
+    return shape_text(sizes if len(axes) > 1 or axes[0].sequence else (1, *sizes))
 
 
 def band_title(name: str, *, both: bool) -> str:

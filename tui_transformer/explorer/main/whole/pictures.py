@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
 
 import numpy as np
-from rich.cells import cell_len
 
 from tui_transformer.analysis.answer import likely_at
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.program import Program
 from tui_transformer.engine.spoken import minus
 from tui_transformer.engine.trace import Trace
-from tui_transformer.explorer.main.whole.bands import MOST_HEAD, Placement, all_heads, rows_of
-from tui_transformer.explorer.main.whole.ladder import Lengths, Rung, cost_of, lengths_of, rung_of
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.store import Reading, Report
+from tui_transformer.explorer.main.whole.layer_norms import Source
+from tui_transformer.explorer.main.whole.layout import (
+    MOST_HEAD,
+    NARROWEST,
+    Placed,
+    Placement,
+    all_heads,
+    page,
+    row_axis,
+    rows_of,
+)
 from tui_transformer.explorer.main.whole.names import shape, symbol
-from tui_transformer.explorer.main.whole.placing import NARROWEST, Placed, page, window
 from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.heads import head_at
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
-from tui_transformer.text.vocabulary import Vocabulary
-from tui_transformer.views.step_view import scale_for, tile_extremes
-from tui_transformer.views.view import Scale, Values
-from tui_transformer.views.whole import ANSWER, sketch
-
-Made = TypeVar("Made")
-Report = Callable[[str], None]
+from tui_transformer.explorer.widgets.labels import first_fitting
+from tui_transformer.views.inside.cell import around
+from tui_transformer.views.step_view import Labels, gradient_of, scale_for, tile_extremes, view_of
+from tui_transformer.views.view import Scale, Values, View
+from tui_transformer.views.whole import ANSWER, Box, sketch
 
 LEAST_WORDS = 16
 """Columns that entries of the vocabulary need."""
 
 SCAN_COST = 4
 """Operations that it takes to make a picture, per cell that it is made from."""
-
-MOST_KEPT = 512
-"""Pictures that are kept."""
-
-NO_SCALE = Scale("diverging", -1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Tiles:
     together: int
 
 
-NOTHING = Tiles((), NO_SCALE, 1)
+NOTHING = Tiles((), Scale("diverging", -1.0, 1.0), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,7 @@ class Picture:
         marked: The row of these that is the current token's.
         lines: Words instead of a picture.
         of: How many rows the step has.
+        missing: Whether what it shows is still to come.
     """
 
     step: str
@@ -98,131 +100,93 @@ class Picture:
     marked: int | None = None
     lines: tuple[Line, ...] = ()
     of: int = 0
+    missing: bool = False
 
 
-@dataclass(eq=False)
-class Album:
-    """Values that were read of one trace, kept as long as that is shown."""
-
-    trace: Trace
-    _made: dict[Any, Any] = field(default_factory=dict)
-
-    def get(self, key: Any, make: Callable[[], Made]) -> Made:
-        """The picture that is kept under a key, made if it is not there."""
-        if key not in self._made:
-            if len(self._made) >= MOST_KEPT:
-                self._made.clear()
-            self._made[key] = make()
-        made: Made = self._made[key]
-        return made
-
-    def known(self, key: Any) -> Any:
-        """The picture that is kept under a key; None where there is none."""
-        return self._made.get(key)
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self._made
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Drawing:
     """Draws the bands around a position.
 
     Attributes:
         session: What is explored.
         position: The current step, head and row.
-        album: What was read before.
+        reading: Gives what is there.
+        of_gradient: Whether pictures are of the gradients, not of the values.
     """
 
     session: Session
     position: Position
-    album: Album
+    reading: Reading
+    of_gradient: bool = False
 
-    def is_ready(self, placement: Placement) -> bool:
-        """Whether everything that a band shows was read before."""
-        return all(key in self.album for key in self._keys(placement) if key is not None)
-
-    def cost(self, placement: Placement) -> int:
-        """About how many operations it takes to draw a band."""
-        names = [self._shown(placement, placed) for placed in placement.boxes]
-        return sum(_cost(self.album.trace, name, placement.rows) for name in names)
-
-    def draw(self, placement: Placement, report: Report = lambda _: None) -> tuple[Picture, ...]:
-        """Pictures of the boxes of a band; values that are missing are computed."""
-        pictures = [self._draw(placement, placed, report) for placed in placement.boxes]
+    def draw(self, placement: Placement) -> tuple[Picture, ...]:
+        """Pictures of the boxes of a band, as far as they are there: of the others the title alone."""
+        pictures = [self._draw(placement, placed) for placed in placement.boxes]
         words = self._words_in_vocabulary(placement)
         return (*pictures, *([words] if words is not None else []))
 
-    # The ladder
+    def source(self, report: Report) -> Source:
+        """Reads a view of a step: of its values, or of its gradients, which are computed if they are not there."""
+        trace = self.session.trace
+        if not self.of_gradient:
+            return partial(view_of, trace, labels=Labels())
+        gradients = self.session.go_back(report).values
 
-    def lengths(self, rung: Rung) -> Lengths | None:
-        """The norms of a rung at the current token, if they were read before."""
-        known: Lengths | None = self.album.known(self._rung_key(rung))
-        return known
+        def gradient(name: str, *, head: int = 0) -> View:
+            if name not in gradients:
+                raise InputError(f"{name} has no gradient")
+            return gradient_of(view_of(trace, name, Labels(), head=head), trace.program.axes(name), gradients[name])
 
-    def cost_of_rung(self, rung: Rung) -> int:
-        """About how many operations it takes to read a rung."""
-        return cost_of(self.album.trace, rung)
+        return gradient
 
-    def climb(self, missing: Sequence[Rung], report: Report) -> dict[str, Lengths]:
-        """The norms of rungs at the current token; what is missing is computed."""
-        by_layer = {}
-        for rung in missing:
-            report(rung.layer)
-            row, key = self._rung_row(rung), self._rung_key(rung)
-            by_layer[rung.layer] = self.album.get(key, partial(lengths_of, self.album.trace, rung, row))
-        return by_layer
-
-    def _rung_key(self, rung: Rung) -> tuple[str, int]:
-        return rung.stream, self._rung_row(rung)
-
-    def _rung_row(self, rung: Rung) -> int:
-        return self._row_here(self.album.trace.program.axes(rung.stream))
+    def gradient_cost(self) -> int:
+        """About how many operations it takes to have all gradients."""
+        program = self.session.trace.program
+        return 0 if self.session.went_back else 3 * sum(map(program.flops, program.steps))
 
     # Boxes
 
-    def _shown(self, placement: Placement, placed: Placed) -> str:
-        return placement.band.boxes[placed.box].shown(self.position.stop)
+    def _shown(self, box: Box) -> str:
+        """The step that a box shows: going back, one that has a gradient."""
+        name = box.shown(self.position.stop)
+        if not self.of_gradient or name in self.session.stops:
+            return name
+        return next((each for each in reversed(box.steps) if each in self.session.stops), name)
 
-    def _keys(self, placement: Placement) -> list[Any]:
-        return [self._key(placement, placed) for placed in placement.boxes]
-
-    def _key(self, placement: Placement, placed: Placed) -> Any:
-        """Key of the picture of a box, all that it depends on; None where it costs nothing."""
-        name = self._shown(placement, placed)
-        axes = self.session.trace.program.axes(name)
-        if self._is_words(name):
-            return None
-        if name in ANSWER:
-            return name, placement.lines
-        rows, (heads, columns) = self._rows(axes, placement), self._heads(axes, name, placed.width)
-        return name, rows, heads, columns
-
-    def _is_words(self, name: str) -> bool:
-        """Whether a step is the tokens."""
-        program = self.session.trace.program
+    def _draw(self, placement: Placement, placed: Placed) -> Picture:
+        box, program = placement.band.boxes[placed.box], self.session.trace.program
+        name = self._shown(box)
         axes = program.axes(name)
-        return len(axes) == 1 and program.step(name).op.integer and axes[0].sequence in self.session.sequences
-
-    def _draw(self, placement: Placement, placed: Placed, report: Report) -> Picture:
-        name, box, trace = self._shown(placement, placed), placement.band.boxes[placed.box], self.album.trace
-        axes, key = trace.program.axes(name), self._key(placement, placed)
-        rows, here = self._rows(axes, placement), self._row_here(axes)
-        if key is None:
+        here = self.row_here(axes)
+        rows = page(rows_of(axes), here, placement.rows)
+        if len(axes) == 1 and program.step(name).op.integer and axes[0].sequence in self.session.sequences:
             return Picture(name, "token     ID", rows=rows, lines=self._tokens(axes, rows, here))
-        report(name)
-        if name in ANSWER:
-            lines = self.album.get(key, lambda: self._answer(name, max(placement.lines - 3, 1)))
-            return Picture(name, "most likely", box.sign, lines=lines)
-        _, _, heads, columns = key
-        tiles = self.album.get(key, lambda: _tiles(trace, name, rows, heads, columns, report))
-        counts_tokens = (axes[-2] if len(axes) > 1 else axes[0]).sequence or name == self.position.stop
+        if self.of_gradient and name not in self.session.stops:
+            return Picture(name, symbol(program, name), box.sign, lines=(Line("no gradient"),))
+        if name in ANSWER and not self.of_gradient:
+            lines = self._answer(name, max(placement.lines - 3, 1))
+            return Picture(name, "most likely", box.sign, lines=lines or (), missing=lines is None)
+        heads, columns = self._heads(axes, name, placed.width)
+        tiles = self._tiles(name, rows, heads, columns)
+        counts_tokens = row_axis(axes).sequence or name == self.position.stop
         marked = here - rows.start if here in rows and counts_tokens else None
-        title = _title(trace, name, axes, heads, placed.width)
-        return Picture(name, title, box.sign, tiles, heads, rows, marked, of=rows_of(axes))
+        title = _title(program, name, axes, heads, placed.width, of_gradient=self.of_gradient)
+        shown = NOTHING if tiles is None else tiles
+        return Picture(name, title, box.sign, shown, heads, rows, marked, of=rows_of(axes), missing=tiles is None)
 
-    def _rows(self, axes: Axes, placement: Placement) -> range:
-        return page(rows_of(axes), self._row_here(axes), placement.rows)
+    def _tiles(self, name: str, rows: range, heads: range, columns: int) -> Tiles | None:
+        """The pictures of some heads of a step; None where they are missing."""
+
+        def make(report: Report) -> Tiles:
+            report(name)
+            if not self.of_gradient:
+                self.session.trace.prepare(name, before=lambda step: report(step.name))
+            whole = all_heads(self.session.trace.program, name) and not self.of_gradient
+            return _tiles(self.source(report), name, rows, heads, columns, whole=whole)
+
+        cost = self.gradient_cost if self.of_gradient else partial(_cost, self.session.trace, name, len(rows))
+        what = ("picture", rows, heads, columns, self.of_gradient)
+        return self.reading.get(self.session, name, what, cost, make)
 
     def _heads(self, axes: Axes, name: str, width: int) -> tuple[range, int]:
         """The heads that have room, the current one among them, and the columns of each."""
@@ -233,9 +197,9 @@ class Drawing:
             return range(head, head + 1), width
         heads, keys = axes[0].size, axes[-1].size
         columns = min(keys, MOST_HEAD, max((width + 1) // heads - 1, NARROWEST))
-        return window(heads, head, max((width + 1) // (columns + 1), 1)), columns
+        return around(head, heads, max((width + 1) // (columns + 1), 1)), columns
 
-    def _row_here(self, axes: Axes) -> int:
+    def row_here(self, axes: Axes) -> int:
         """The row of the current token: the row or the column of the current step that stands for the same sequence.
 
         The vocabulary has more rows than the sentence: there it is the last at most.
@@ -243,7 +207,7 @@ class Drawing:
         program, place = self.session.trace.program, self.position.place
         known = self.position.stop in program.by_name or self.position.stop in program.aliases
         own = program.axes(self.position.stop)[-2:] if known else ()
-        sequence = (axes[-2] if len(axes) > 1 else axes[0]).sequence
+        sequence = row_axis(axes).sequence
         if not own or own[0].sequence == sequence:
             return min(place.row, rows_of(axes) - 1)
         return min(place.column, rows_of(axes) - 1) if own[-1].sequence == sequence else 0
@@ -255,11 +219,6 @@ class Drawing:
         label = self.session.model.label
         return tuple(Line(label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
 
-    @property
-    def here(self) -> str:
-        """The layer of the current step."""
-        return rung_of(self.session.trace.program, self.position.stop)
-
     def _words_in_vocabulary(self, placement: Placement) -> Picture | None:
         """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""
         axes = self.session.trace.program.axes(placement.band.boxes[0].steps[0])
@@ -267,29 +226,38 @@ class Drawing:
         if words is None or not placement.tall or room < LEAST_WORDS:
             return None
         tokens = self.session.sequences[axes[0].sequence].tokens
-        entries, current = sorted({token.id for token in tokens}), tokens[self._row_here(axes)].id
-        shown = window(len(entries), entries.index(current), placement.rows)
-        lines = tuple(self._entry(words, entries[place], marked=entries[place] == current) for place in shown)
-        return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=lines)
-
-    def _entry(self, words: Vocabulary, token: int, *, marked: bool) -> Line:
-        label = words.label(words.word(token)) if token < words.size else str(token)
-        return Line(label, str(token), marked=marked, first=True)
-
-    def _answer(self, name: str, count: int) -> tuple[Line, ...]:
-        """The most likely words where the model answers."""
-        trace, model = self.album.trace, self.session.model
-        likely = likely_at(trace, answer_positions(trace, folder=model.folder).start, count)
-        logits = name == "output.logits"
-        return tuple(
+        entries, current = sorted({token.id for token in tokens}), tokens[self.row_here(axes)].id
+        shown = around(entries.index(current), len(entries), placement.rows)
+        lines = [
             Line(
-                model.target_label(each.token),
-                minus(f"{each.logit:.2f}") if logits else percent(each.probability),
-                marked=place == 0,
-                share=each.probability,
+                words.label(words.word(token)) if token < words.size else str(token),
+                str(token),
+                marked=token == current,
+                first=True,
             )
-            for place, each in enumerate(likely)
-        )
+            for token in entries[shown.start : shown.stop]
+        ]
+        return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=tuple(lines))
+
+    def _answer(self, name: str, count: int) -> tuple[Line, ...] | None:
+        """The most likely words where the model answers."""
+        session = self.session
+        trace, model, logits = session.trace, session.model, name == "output.logits"
+
+        def make(report: Report) -> tuple[Line, ...]:
+            trace.prepare(name, before=lambda step: report(step.name))
+            likely = likely_at(trace, answer_positions(trace, folder=model.folder).start, count)
+            return tuple(
+                Line(
+                    model.target_label(each.token),
+                    minus(f"{each.logit:.2f}") if logits else percent(each.probability),
+                    marked=place == 0,
+                    share=each.probability,
+                )
+                for place, each in enumerate(likely)
+            )
+
+        return self.reading.get(session, name, ("answer", count), partial(_cost, trace, name, 1), make)
 
 
 def _cost(trace: Trace, name: str, rows: int) -> int:
@@ -299,27 +267,21 @@ def _cost(trace: Trace, name: str, rows: int) -> int:
     return trace.pending_part(name, min(rows / rows_of(axes), 1.0)) + SCAN_COST * cells
 
 
-def _tiles(trace: Trace, name: str, rows: range, heads: Sequence[int], columns: int, report: Report) -> Tiles:
-    trace.prepare(name, before=lambda step: report(step.name))
-    sketches = [sketch(trace, name, rows, columns, head) for head in heads]
+def _tiles(source: Source, name: str, rows: range, heads: range, columns: int, *, whole: bool) -> Tiles:
+    """Pictures of some heads; `whole` says that their colours stand for shares from 0 to 1."""
+    sketches = [sketch(source(name, head=head), rows, columns) for head in heads]
     values = tuple(each.values for each in sketches)
     low, high = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
-    whole = all_heads(trace.program, name)
     scale = Scale("sequential", 0.0, 1.0) if whole else scale_for(sketches[0].kind, low, high)
     return Tiles(values, scale, sketches[0].together)
 
 
-def _title(trace: Trace, name: str, axes: Axes, heads: range, width: int) -> str:
+def _title(program: Program, name: str, axes: Axes, heads: range, width: int, *, of_gradient: bool) -> str:
     """The name of a step with its shape, or with the heads that are shown."""
-    title = symbol(trace.program, name)
-    if not all_heads(trace.program, name):
-        return _fitting(width, f"{title} {shape(axes)}", title)
+    title = "∂ " * of_gradient + symbol(program, name)
+    if not all_heads(program, name):
+        return first_fitting((f"{title} {shape(axes)}", title), width)
     if len(heads) < axes[0].size:
         part = f"{heads.start}–{heads.stop - 1} of {axes[0].size}"
-        return _fitting(width, f"{title}, heads {part}", f"heads {part}", part)
-    return _fitting(width, f"{title}, all heads" if axes[0].size > 1 else title, title)
-
-
-def _fitting(width: int, *texts: str) -> str:
-    """The first that there is room for, else the last."""
-    return next((text for text in texts if cell_len(text) <= width), texts[-1])
+        return first_fitting((f"{title}, heads {part}", f"heads {part}", part), width)
+    return first_fitting((f"{title}, all heads" if axes[0].size > 1 else title, title), width)

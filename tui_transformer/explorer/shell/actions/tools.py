@@ -192,4 +192,6 @@ ARCS = (
 BREAKING = (
     Action("", "", "Break it, or mend it", "switch", "enter", CHOOSE),
     Action("mend", "mend", "Mend everything"),
+    Action("undo", "turn_back('undo')", "Undo the last switch", "undo", "u"),
+    Action("redo", "turn_back('redo')", "Redo"),
 )

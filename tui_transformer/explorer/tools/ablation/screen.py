@@ -237,5 +237,4 @@ class AblateScreen(Overview):
 
 
 def _answer(session: Session) -> range:
-    """Where the model answers."""
     return answer_positions(session.trace, folder=session.model.folder)

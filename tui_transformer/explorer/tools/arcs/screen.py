@@ -46,7 +46,6 @@ class ArcsScreen(Overview):
     HELP_TOPIC, KIND = "arcs", "arcs"
 
     def __init__(self, port: Port, step: Attention, source: str) -> None:
-        """Begin with a step."""
         super().__init__(port)
         self.every = attentions(self.session.trace.program)
         self.wanted = Wanted(source, step, min(port.position.place.head, step.heads - 1))

@@ -13,7 +13,7 @@ from tui_transformer.diagnosis.breaking import Break
 from tui_transformer.engine.spoken import in_percent, spoken
 from tui_transformer.explorer.state.answer import LEAST, percent
 from tui_transformer.explorer.tools.breaks.effect import Beside, Effect, Row
-from tui_transformer.explorer.widgets.share_bar import share_bar
+from tui_transformer.explorer.widgets.character_graphics import share_bar
 from tui_transformer.guide.texts import step_text
 from tui_transformer.text.display import fit, visible
 
@@ -96,10 +96,8 @@ def _row(row: Row, width: int) -> Iterator[Content]:
 
 
 def _short(value: float) -> str:
-    """A value in as many of three digits as have room."""
     return next((text for digits in (3, 2) if len(text := spoken(value, digits)) < NUMBER), spoken(value, 1))
 
 
 def _share(share: float) -> str:
-    """A share with so many digits that a small difference is seen."""
     return in_percent(share, ".2%") if share >= LEAST else percent(share)

@@ -14,6 +14,7 @@ from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.state.history import History, Way
 from tui_transformer.explorer.tools.breaks.effect import Effect, cost_of, effect_of
 from tui_transformer.explorer.tools.breaks.lines import told
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -55,10 +56,10 @@ class BreaksScreen(Overview):
     pieces: Pieces[Break, NamedEffect]
 
     def __init__(self, port: Port) -> None:
-        """Begin with what is broken already."""
         super().__init__(port)
         self.whole = self.session.with_breaks() if self.session.breaks else self.session
         self.fitting = {each.name for each in fitting(self.whole.base)}
+        self.history = History(self.session)
         self.effects: dict[str, Effect] = {}
         self.waiting = [each for each in BREAKS if each.name in self.fitting]
         cost = cost_of(self.whole)
@@ -156,17 +157,36 @@ class BreaksScreen(Overview):
             return
         wanted = {*broken} ^ {each.name}
         names = [one.name for one in BREAKS if one.name in wanted]
-        self.change(lambda session: session.with_breaks(*names))
+        self._switch(*names)
         done = "broken" if each.name in wanted else "mended"
         self.say(f"{done}: {each.title} · {self.port.hint('{undo} undoes it')}")
         self._show()
 
+    def _switch(self, *names: str) -> None:
+        self.change(lambda session: session.with_breaks(*names))
+        self.history.push(self.session)
+
     def action_mend(self) -> None:
         """Mend everything."""
         if self.session.breaks:
-            self.change(lambda session: session.with_breaks())
+            self._switch()
             self.say("nothing is broken any more")
             self._show()
+
+    def action_turn_back(self, way: Way) -> None:
+        """Take back what was switched here, or switch it again."""
+        same = self.port.session is self.session
+        if not self.history.turn(way):
+            self.say(f"there is nothing to {way} here")
+            return
+        names = self.history.current.breaks
+        if same and self.port.turn_back(way):
+            self.session = self.port.session
+        else:
+            self.change(lambda session: session.with_breaks(*names))
+        broken = ", ".join(each.title for each in BREAKS if each.name in names)
+        self.say(f"broken: {broken}" if broken else "nothing is broken any more")
+        self._show()
 
     def _show(self) -> None:
         self.query_one(LineList).refresh()

@@ -15,7 +15,7 @@ from tui_transformer.learning.data import lines_of, read_data
 from tui_transformer.learning.run_file import settings_of
 from tui_transformer.model import Model
 from tui_transformer.text.files import shown_path
-from tui_transformer.text.samples import sample_sentence
+from tui_transformer.text.known_words import sample_sentence
 
 MOST_SIDE_BY_SIDE = 8
 

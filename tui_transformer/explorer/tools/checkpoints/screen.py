@@ -23,7 +23,7 @@ from tui_transformer.explorer.tools.checkpoints.computed import Computed
 from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints, sample_of
 from tui_transformer.explorer.tools.checkpoints.view import WEIGHT, CheckpointView
 from tui_transformer.explorer.tools.runs.exploring import session_of, show_in
-from tui_transformer.explorer.tools.runs.paths import path_of
+from tui_transformer.explorer.tools.runs.paths import path_of, runs_here
 from tui_transformer.explorer.tools.runs.sample import Heads, Sample
 from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
@@ -51,7 +51,7 @@ def open_from(port: Port) -> None:
     if run is not None:
         open_run(port, run)
     else:
-        _ask(port, "runs/dates")
+        _ask(port, next(iter(runs_here()), ""))
 
 
 def open_run(port: Port, folder: Path, opened: Callable[[Overview], None] | None = None) -> None:
@@ -63,9 +63,13 @@ def open_run(port: Port, folder: Path, opened: Callable[[Overview], None] | None
 
 
 def _ask(port: Port, value: str) -> None:
-    """Ask for the folder of a run."""
+    """Ask for the folder of a run, beginning with one that there is, or with none."""
     prompt = PromptScreen(
-        "Checkpoints of the run", value=value, hint="a run's folder", check=lambda text: Checkpoints.of(path_of(text))
+        "Checkpoints of the run",
+        value=value,
+        hint="a run's folder" if value else port.hint("a run's folder; {train} trains a model and makes one"),
+        check=lambda text: Checkpoints.of(path_of(text)),
+        lately=runs_here(),
     )
     port.open(prompt, lambda text: None if text is None else open_run(port, path_of(text)))
 
@@ -131,7 +135,6 @@ class CheckpointsScreen(Overview):
         self._show()
 
     def _leave_out(self, place: int) -> bool:
-        """Go on without a checkpoint that cannot be read, unless none can be."""
         self.view.computed.unread.add(place)
         return len(self.view.computed.unread) < len(self.run.all)
 

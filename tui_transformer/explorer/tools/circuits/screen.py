@@ -21,7 +21,7 @@ from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.views.circuit_view import HEAD_MATRICES, circuit_view, composition_view
 from tui_transformer.views.step_view import scale_for, tile_extremes
 from tui_transformer.views.view import View
@@ -78,7 +78,6 @@ class CircuitsScreen(Overview):
     HELP_TOPIC, KIND = "circuits", "circuits"
 
     def __init__(self, port: Port) -> None:
-        """Begin with OV of the head that the main screen shows."""
         super().__init__(port)
         self.kinds = (*list(HEAD_MATRICES)[:2], *(f"{COMPOSED}{reads}" for reads in READS), *list(HEAD_MATRICES)[2:])
         self.kind, self.at = self.kinds[0], 0

@@ -67,7 +67,6 @@ class CutsScreen(Dialog[None]):
     WIDE = 100
 
     def __init__(self, text: str, vocabularies: Sequence[Vocabulary]) -> None:
-        """Cut a text by each of some vocabularies."""
         super().__init__("How the sentence is cut")
         self.text, self.vocabularies = text, list(vocabularies)
 

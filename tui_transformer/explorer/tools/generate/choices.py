@@ -117,7 +117,6 @@ def _reasons(state: State, rules: Rules, limit: int, shares: Host) -> tuple[dict
 
 
 def _ruled_out(state: State, rules: Rules, limit: int) -> dict[str, Host]:
-    """For every rule that acted, the tokens that it forbids."""
     moment = Moment(state.ids, state.prompt, limit)
     changed = {name: RULES[name](rules, moment, state.logits) for name in state.rules}
     return {name: np.isneginf(logits) for name, logits in changed.items() if logits is not None}

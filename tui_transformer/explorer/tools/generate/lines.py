@@ -11,8 +11,8 @@ from rich.text import Text
 from tui_transformer.explorer.state import answer
 from tui_transformer.explorer.tools.generate.choices import Choice, Choices
 from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.widgets.inks import Inks, spread
-from tui_transformer.explorer.widgets.share_bar import share_bar
+from tui_transformer.explorer.widgets.character_graphics import share_bar
+from tui_transformer.explorer.widgets.labels import Inks, spread
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.text.display import fit, visible
 
@@ -104,7 +104,6 @@ class Columns:
         return line.append(self._number(f"{choice.logit:.{3 - self.short}f}"), inks.quiet)
 
     def _reason(self, why: str) -> str:
-        """Why a token cannot be chosen, in place of bar and share."""
         room = self.bar + 1 + self.number
         text = f"cut by {why}"
         return fit(text if cell_len(text) <= room else why, room)

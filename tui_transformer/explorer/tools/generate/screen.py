@@ -18,6 +18,7 @@ from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import hint
+from tui_transformer.explorer.shell.outlet import path_of
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import Requests, draw_together
@@ -35,10 +36,9 @@ from tui_transformer.explorer.tools.generate.settings import GREEDY, GenerateSet
 from tui_transformer.explorer.tools.generate.view import GenerateView
 from tui_transformer.explorer.tools.generate.wording import token_texts
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
-from tui_transformer.explorer.widgets.inks import inks_of
+from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.token_text import TokenText
-from tui_transformer.files import expanded
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
@@ -89,7 +89,6 @@ class GenerateScreen(ExplorerScreen[None]):
     """
 
     def __init__(self, port: Port, writer: Writer) -> None:
-        """Nothing is written yet."""
         super().__init__()
         self.port, self.session, self._writer = port, port.session, writer
         self.requests = Requests(self, port.worker, self.show_lines)
@@ -123,7 +122,6 @@ class GenerateScreen(ExplorerScreen[None]):
         self.view.show(shown, self.writing.layer)
 
     def _show_again(self) -> None:
-        """Show the same in another size."""
         self.show_lines()
         self.view.show_again()
 
@@ -165,7 +163,6 @@ class GenerateScreen(ExplorerScreen[None]):
 
     @on(LineList.Chosen)
     def _choose(self, event: LineList.Chosen) -> None:
-        """Write the token under the cursor."""
         shown = self.view.shown
         if shown is not None and shown.draft is self.writing.draft:
             self.writing.choose(shown.choices.listed[event.index].token)
@@ -277,7 +274,7 @@ class GenerateScreen(ExplorerScreen[None]):
             PromptScreen(
                 "Write the text to", value="text.txt", check=lambda name: _write_text(name, text), replaces=True
             ),
-            lambda name: self.say(f"written: {name}") if name is not None else None,
+            lambda name: self.port.written(name) if name is not None else None,
         )
 
 
@@ -286,9 +283,7 @@ def _write_text(name: str, text: str) -> None:
     from tui_transformer.files import write_whole
     from tui_transformer.report.export import SUFFIXES
 
-    if not name.strip():
-        raise InputError("give the file a name")
-    path = expanded(name.strip())
+    path = path_of(name)
     if SUFFIXES.get(path.suffix.lower(), "text") != "text":
         raise InputError(f"{visible(path.name)}: a text is no {path.suffix} file: let its name end in .txt")
     write_whole(path, f"{text}\n".encode(errors="replace"))

@@ -45,7 +45,6 @@ class GenerateSettings(Dialog[Settings]):
     """
 
     def __init__(self, settings: Settings, field: str = GREEDY) -> None:
-        """Show settings, beginning on a field."""
         written = {key: f"{getattr(settings, key):g}" for key in NUMBERS}
         switched = {key: OFF_ON[bool(getattr(settings, key))] for key in (GREEDY, CACHE)}
         super().__init__("How the next token is chosen")

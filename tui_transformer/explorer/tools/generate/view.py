@@ -17,7 +17,7 @@ from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.tools.generate.gathered import Gathered
 from tui_transformer.explorer.tools.generate.wording import WINDOW, token_name, token_texts
 from tui_transformer.explorer.widgets.cache_map import CacheMap
-from tui_transformer.explorer.widgets.inks import inks_of
+from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_color
 from tui_transformer.explorer.widgets.token_text import TokenText, WrittenToken
@@ -74,7 +74,6 @@ class GenerateView(Vertical):
     """
 
     def __init__(self) -> None:
-        """Show nothing yet."""
         super().__init__()
         self.shown: Gathered | None = None
         self._layer = 0

@@ -187,6 +187,5 @@ class Writing:
         return self._writing
 
     def _forget(self) -> None:
-        """Nothing is being written, and nothing will be."""
         self._writing = self._goes_on = False
         self._waiting.clear()

@@ -19,7 +19,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.heads.measured import MeasuredHeads, written
 from tui_transformer.explorer.tools.heads.ordered import in_order
-from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
 
 Layer = tuple[MeasuredHeads, Attention]
@@ -42,7 +42,6 @@ class HeadsScreen(Overview):
     pieces: Pieces[Layer, tuple[MeasuredHeads, LayerMeasures]]
 
     def __init__(self, port: Port) -> None:
-        """Begin with the attention that the main screen shows, at its head."""
         super().__init__(port)
         program = self.session.trace.program
         at = next((each for each in attentions(program) if each.name.startswith(_sublayer(port.position.stop))), None)

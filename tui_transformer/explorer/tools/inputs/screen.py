@@ -83,7 +83,6 @@ class InputsScreen(Dialog[None]):
     ACTIONS = READER
 
     def __init__(self, session: Session, attributed: Attributed) -> None:
-        """Show what every token adds to the metric of a session."""
         self.session, self.attributed = session, attributed
         super().__init__(f"What every token adds to: {attributed.metric.said(session.model.target_label)}")
 

@@ -20,7 +20,6 @@ class ByLayer:
     legend = "probability of the most probable word"
 
     def __init__(self, session: Session, lens: Lens) -> None:
-        """Nothing is known yet."""
         self._session, self._lens = session, lens
         self.words: dict[tuple[int, int], Words] = {}
         self.rows = tuple(depth.title for depth in lens.depths)

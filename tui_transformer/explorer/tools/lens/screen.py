@@ -25,12 +25,12 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.lens.by_head import ByHead
 from tui_transformer.explorer.tools.lens.by_layer import ByLayer
 from tui_transformer.explorer.tools.lens.sheet import Sheet, Words
-from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file
 from tui_transformer.model.traced import texts_of, traced
 from tui_transformer.text.files import shown_path
-from tui_transformer.text.unknown import Unknown
+from tui_transformer.text.known_words import Unknown
 from tui_transformer.views.step_view import placed
 
 Spelled = tuple[Sheet, dict[tuple[int, int], Words]]
@@ -62,7 +62,6 @@ class LensScreen(Overview):
     pieces: Pieces[Any, Spelled]
 
     def __init__(self, port: Port, lens: Lens) -> None:
-        """Begin with the layers, at the token of the main screen's row."""
         super().__init__(port)
         self.lens = lens
         self.less_mean = False

@@ -81,7 +81,6 @@ class LinkLines:
 
     @cached_property
     def _several(self) -> bool:
-        """Whether the stack and kind of attention have to be said."""
         return len({each.group for each in self.attentions}) > 1
 
     @cached_property

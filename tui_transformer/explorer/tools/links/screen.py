@@ -54,7 +54,6 @@ class LinksScreen(Overview):
     pieces: Pieces[Layer, Sequence[Link]]
 
     def __init__(self, port: Port) -> None:
-        """Begin with all heads."""
         super().__init__(port)
         self.everything = attentions(self.session.trace.program)
         stop = port.position.stop

@@ -69,7 +69,6 @@ class MeasureScreen(Dialog[Taken]):
     HELP_TOPIC = "ablate"
 
     def __init__(self, session: Session) -> None:
-        """Begin with what is chosen."""
         super().__init__("Measured by")
         self._session = session
         self._form = Form((FIELDS,), values_of(session), lambda _: self._show())

@@ -63,7 +63,6 @@ def open_from(port: Port) -> None:
 
 
 def _under_cursor(port: Port) -> str:
-    """The word of the cursor's row, where it is one."""
     tokens, row = port.session.encoding.tokens, port.position.place.row
     return tokens[row].text.strip() if row < len(tokens) and tokens[row].text.strip().isalnum() else ""
 
@@ -74,7 +73,6 @@ class NearestScreen(Dialog[None]):
     ACTIONS = READER
 
     def __init__(self, session: Session, terms: tuple[Term, ...], nearest: Sequence[tuple[int, float]]) -> None:
-        """Show what was found for a sum."""
         super().__init__(f"Words near to {visible(sum_of(session, terms))}")
         self.session, self.nearest = session, nearest
 

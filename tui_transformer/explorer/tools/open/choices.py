@@ -16,9 +16,6 @@ from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.trained import about
 
 Kind = Literal["model", "tour", "sentence", "vocabulary"]
-ANY_MODEL = ("gradients",)
-"""Tours that lead through whatever is explored."""
-
 DOES = {
     "question": "tells a question from a statement",
     "dates": "writes dates as numbers",

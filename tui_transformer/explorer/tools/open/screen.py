@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from rich.text import Text
 from textual import on
@@ -19,10 +18,10 @@ from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.state.opened import open_session
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tours import tour_of
-from tui_transformer.explorer.tools.open.choices import ANY_MODEL, SIZES, Choice, Kind, at_once, matching, with_models
+from tui_transformer.explorer.state.tours import ANY_MODEL, own_tour, tour_of
+from tui_transformer.explorer.tools.open.choices import SIZES, Choice, Kind, at_once, matching, with_models
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.files import expanded
+from tui_transformer.files import expanded, is_folder, meant
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.model.local_models import LocalModel, local_models
 from tui_transformer.model.options import ModelOptions
@@ -55,7 +54,7 @@ def choose(port: Port, choice: Choice) -> None:
 
 def _begin(port: Port, tour: str) -> None:
     """Begin a tour, on the model that it leads through."""
-    if tour in ANY_MODEL or tour == port.session.model.name:
+    if tour in ANY_MODEL or tour == own_tour(port.session.model):
         port.begin_tour(tour)
     else:
         load(port, tour, lambda: port.begin_tour(tour))
@@ -68,13 +67,13 @@ def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
 
     def show(session: Session) -> None:
         port.change(session)
-        remember("models", str(Path(where).resolve()) if Path(where).is_dir() else where)
+        remember("models", str(meant(where).resolve()) if is_folder(meant(where)) else where)
         if then is not None:
             then()
             return
         told = tour_of(session)
-        if session.model.unread_said is not None:
-            port.say(session.model.unread_said, severity="warning")
+        for remark in session.model.remarks:
+            port.say(remark, severity="warning")
         port.say(f"{session.model.name} is open" + (f" · {port.hint('{tour}')}: {tour_question(told)}" if told else ""))
 
     port.ask("open", AT_ONCE + 1, lambda _: open_session(options, None, None), show)

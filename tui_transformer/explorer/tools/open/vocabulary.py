@@ -6,7 +6,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.tools.open.choices import Choice, vocabularies
 from tui_transformer.explorer.tools.open.screen import OpenScreen
-from tui_transformer.files import expanded, is_file
+from tui_transformer.files import home_of, is_file, meant
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
 FOLDER = "vocabularies"
@@ -31,7 +31,7 @@ def _use(port: Port, choice: Choice) -> None:
     before = port.session
     changed = before.with_vocabulary(choice.name)
     port.change(changed)
-    path = expanded(choice.name)
+    path = meant(home_of(choice.name))
     if is_file(path):
         remember("vocabularies", str(path.resolve()))
     if changed.text != before.text and before.text:

@@ -102,7 +102,6 @@ class PatchScreen(Dialog[Draft]):
     HELP_TOPIC = "patch"
 
     def __init__(self, session: Session, position: Position) -> None:
-        """Ask about the step at a position, with its own sentence to start from."""
         self._parts = _parts(session.trace.program, position)
         what = "sentence" if session.model.vocabulary is not None else "token IDs"
         fields = (
@@ -174,7 +173,6 @@ def _check(session: Session, position: Position) -> None:
 
 
 def _parts(program: Program, position: Position) -> dict[str, str]:
-    """The choices as they are written, and what each means."""
     heads = program.shape(position.stop)[:-2]
     head = {f"head {position.place.head}": HEAD} if heads and heads[0] > 1 else {}
     return {WHOLE: WHOLE, **head, f"row {position.place.row}": ROW}

@@ -27,7 +27,7 @@ from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.tools.patch.screen import Draft
 from tui_transformer.explorer.tools.patching.table import PatchTable
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.views.step_view import placed, scale_for
 
 Piece = tuple[PatchTable, tuple[Place, ...]]
@@ -50,7 +50,6 @@ class PatchingScreen(Overview):
     pieces: Pieces[Piece, TablePart]
 
     def __init__(self, port: Port) -> None:
-        """Nothing is patched yet."""
         super().__init__(port)
         self.kinds = kinds_of(self.session.trace.program)
         self.at = 0

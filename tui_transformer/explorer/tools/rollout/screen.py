@@ -17,7 +17,7 @@ from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.views.rollout_view import rollout_view
 from tui_transformer.views.step_view import placed
 from tui_transformer.views.view import Scale, View
@@ -44,7 +44,6 @@ class RolloutScreen(Overview):
     HELP_TOPIC, KIND = "rollout", "rollout"
 
     def __init__(self, port: Port) -> None:
-        """Begin at the layer that the main screen shows."""
         super().__init__(port)
         self.view: View | None = None
         stack, _, rest = port.position.stop.partition(".")

@@ -10,6 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tui_transformer.errors import InputError
+from tui_transformer.files import is_file, open_text
+
 LOGS = ("log.jsonl", "log.csv")
 """The files in a run's folder that its log may be."""
 
@@ -23,10 +26,10 @@ LAST = 1 << 53
 
 def logged(folder: Path) -> Iterator[Mapping[str, float]]:
     """The lines of a run's log by column, numbers only, each with its step; nothing where there is none."""
-    path = next((folder / name for name in LOGS if (folder / name).is_file()), None)
+    path = next((folder / name for name in LOGS if is_file(folder / name)), None)
     if path is None:
         return
-    with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8", newline="") as file:
+    with suppress(InputError, OSError, UnicodeDecodeError, csv.Error), open_text(path) as file:
         lines = iter(lambda: file.readline(LONGEST), "")
         rows = csv.DictReader(lines) if path.suffix == ".csv" else _objects(lines)
         for row in rows:

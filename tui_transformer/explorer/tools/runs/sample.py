@@ -13,7 +13,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.engine.axis import Axis as ArrayAxis
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.loss import NOT_COUNTED
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.generation.rules import Ids
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.streaming import TextStream
@@ -128,18 +128,15 @@ def _whole(ids: Host) -> Ids:
 
 
 def _text(model: Model, ids: Ids) -> str:
-    """Tokens as the text that they stand for."""
     stream = TextStream(model)
     return "".join([*(stream.add(token) for token in ids), stream.end()]).strip()
 
 
 def _words(model: Model, ids: Ids) -> str:
-    """Tokens one by one, special ones too."""
     return " ".join(map(model.word_label, ids))
 
 
 def _written_on(model: Model, row: Row, step: int) -> Output:
-    """The beginning of a text, and how the model writes it on."""
     prompt = _whole(row.ids[: min(GIVEN, max(model.config.max_length - 1, 1))])
     made = written(model, prompt, (), WRITTEN)
     return Output(step, _text(model, prompt), _text(model, made), "", None)
@@ -162,13 +159,11 @@ def written(model: Model, prompt: Ids, source: Ids, count: int) -> Ids:
 
 
 def _classified(model: Model, row: Row, step: int) -> Output:
-    """The label that is the prediction at the first token."""
     (made,), (right,) = _predicted(model, row)
     return Output(step, _text(model, _whole(row.ids)), model.word_label(made), model.word_label(right), made == right)
 
 
 def _guessed(model: Model, row: Row, step: int) -> Output:
-    """The words that the model puts where others were hidden or exchanged."""
     made, right = _predicted(model, row)
     return Output(step, _words(model, _whole(row.ids)), _words(model, made), _words(model, right), made == right)
 

@@ -11,6 +11,7 @@ from tui_transformer.engine.keep import keep_plan, readable
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.choice import OFF_ON
 from tui_transformer.explorer.shell.form import TEXT, Field, Values
+from tui_transformer.files import expanded
 from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
@@ -176,7 +177,7 @@ def _vocabulary(name: Any, path: Any, values: Values) -> str | Path | None:
     given = str(values["file"] if path is None else path).strip()
     if not given:
         raise InputError("the vocabulary's path is empty: give the path of a text file")
-    return Path(given)
+    return expanded(given)
 
 
 def _parsed(key: str, value: str) -> int | bool | str:

@@ -142,7 +142,6 @@ class SettingsScreen(Dialog[Model]):
         self.dismiss(None if same else model)
 
     def _describe(self, model: Model, memory: Memory | None) -> None:
-        """The model, and what its values would take."""
         self._form.show_status(describe(model) + ("" if memory is None else f"\n{memory.describe(model)}"))
 
     def _show_progress(self) -> None:

@@ -18,7 +18,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.views.view import Scale
 
@@ -49,7 +49,6 @@ class SimilarScreen(Overview):
     HELP_TOPIC, KIND = "similar", "similar"
 
     def __init__(self, port: Port) -> None:
-        """Nothing is compared yet."""
         super().__init__(port)
         self.compared: list[Compared] = []
 

@@ -11,14 +11,13 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, softmaxes
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Softmax
-from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.spoken import minus
 from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.saying import say
+from tui_transformer.explorer.state.softmax_row import NONE, NOT_BROKEN, largest, lesson, scores_row
 from tui_transformer.text.display import cells, fit
 
 MOST = 60
@@ -31,38 +30,16 @@ HEADINGS = ("s", "e^s", "naive", "s − max", "e^(s−max)", "safe")
 
 def open_from(port: Port) -> None:
     """The softmax of the step that is shown, or of its attention; says so where there is none."""
-    trace, place = port.session.trace, port.position.place
-    step = softmax_near(trace.program, port.position.stop)
-    if step is None:
-        port.say("there is no softmax here: go to the weights of an attention, or to the probabilities")
+    session, row = port.session, scores_row(port.session, port.position)
+    if row is None:
+        port.say(NONE)
         return
-    axes = trace.program.axes(step.inputs[0])
-    *heads, rows, columns = axes
-    row = min(place.row, rows.size - 1)
-    head = [range(min(place.head, axis.size - 1), min(place.head, axis.size - 1) + 1) for axis in heads]
-    region = (*head, range(row, row + 1), range(columns.size))
-    label = port.session.labels.of(columns)
+    label = session.labels.of(row.columns)
 
     def show(scores: Host) -> None:
-        where = f"{step.name} · row {row} {port.session.labels.of(rows)(row)}"
-        port.open(SoftmaxScreen(where, scores, [label(int(i)) for i in largest(scores)]))
+        port.open(SoftmaxScreen(row.where, scores, [label(int(i)) for i in largest(scores, MOST)]))
 
-    port.ask("softmax", columns.size, lambda _: np.array(trace.window(step.inputs[0], region)).reshape(-1), show)
-
-
-def softmax_near(program: Program, stop: str) -> Step | None:
-    """The softmax that is looked at, or that of the same sublayer or head."""
-    scope = stop.rpartition(".")[0]
-    steps = [step for step in program.steps if type(step.op) is Softmax]
-    own = (step for step in steps if step.name == program.aliases.get(stop, stop))
-    near = (step for step in steps if step.name.rpartition(".")[0] == scope)
-    return next(own, next(near, None))
-
-
-def largest(scores: Host) -> Host:
-    """The columns that are listed, in their order."""
-    best = np.argsort(-np.nan_to_num(scores, neginf=-np.inf), kind="stable")[:MOST]
-    return np.sort(best)
+    port.ask("softmax", row.columns.size, lambda _: row.scores(session), show)
 
 
 class SoftmaxScreen(Dialog[None]):
@@ -71,7 +48,6 @@ class SoftmaxScreen(Dialog[None]):
     ACTIONS = SOFTMAX
 
     def __init__(self, where: str, scores: Host, labels: Sequence[str]) -> None:
-        """Show a row of scores as it is."""
         super().__init__("Softmax, naive and safe")
         self.where, self.scores, self.labels = where, scores, labels
         self.raised = 0.0
@@ -95,7 +71,7 @@ class SoftmaxScreen(Dialog[None]):
         broken = softmaxes(self.scores, self.raised).breaks
         raised = 0.0 if broken else breaking_point(self.scores)
         if raised is None:
-            say(self.app, "neither softmax gives shares here: it takes finite scores, and no infinite one")
+            say(self.app, NOT_BROKEN)
             return
         self.raised = raised
         self._show()
@@ -107,10 +83,13 @@ class SoftmaxScreen(Dialog[None]):
         lines = [
             Content.styled(f"all scores + {self.raised:g} · {self.scores.dtype} · {self.where}", quiet),
             Content.styled(heading, "bold"),
-            *(self._line(computed, int(i), label) for i, label in zip(largest(self.scores), self.labels, strict=True)),
+            *(
+                self._line(computed, int(i), label)
+                for i, label in zip(largest(self.scores, MOST), self.labels, strict=True)
+            ),
             Content(fit("Σ", LABEL) + _sums(computed)),
             Content(""),
-            Content.styled(_said(computed, self.raised), "bold $error" if computed.breaks else "$foreground"),
+            Content.styled(lesson(computed, self.raised), "bold $error" if computed.breaks else "$foreground"),
         ]
         self.query_one("#softmax", Static).update(Content("\n").join(lines))
 
@@ -131,12 +110,3 @@ def _sums(computed: Softmaxes) -> str:
     with np.errstate(all="ignore"):
         sums = ("", computed.powers.sum(), computed.naive.sum(), "", computed.safe_powers.sum(), computed.safe.sum())
     return "".join(f"{value if isinstance(value, str) else _number(float(value)):>{NUMBER}}" for value in sums)
-
-
-def _said(computed: Softmaxes, raised: float) -> str:
-    """The lesson of both, in words."""
-    if computed.breaks:
-        what = "overflows: ∞ ÷ ∞" if np.isinf(computed.powers).any() else "is 0 everywhere: 0 ÷ 0"
-        return f"The naive softmax is broken: e^s {what} is no number. The safe one gives the same shares as before."
-    more = "" if raised else " Raising all scores by one number changes neither, until e^s overflows."
-    return f"Both are the same to {computed.apart:.1e}.{more}"

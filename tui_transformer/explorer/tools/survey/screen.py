@@ -66,7 +66,6 @@ class SurveyScreen(Overview):
     HELP_TOPIC, KIND = "survey", "survey"
 
     def __init__(self, port: Port, survey: Survey) -> None:
-        """Begin with the first measure of the file."""
         super().__init__(port)
         self.survey = survey
         self.at = 0
@@ -196,7 +195,6 @@ class ExamplesScreen(Overview):
     HELP_TOPIC, KIND = "survey", "example"
 
     def __init__(self, before: SurveyScreen, examples: Sequence[Example]) -> None:
-        """List some examples over their survey."""
         super().__init__(before.port)
         self.before, self.examples = before, examples
 

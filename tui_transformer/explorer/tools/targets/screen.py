@@ -91,7 +91,6 @@ def _completions(model: Model, typed: str) -> list[str]:
 
 
 def _default(session: Session) -> str:
-    """The usual targets."""
     if session.answers_once:
         return OWN
     return NEXT if predicts_next(session.base.program) else SAME

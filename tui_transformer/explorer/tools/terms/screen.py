@@ -44,7 +44,6 @@ class TermsScreen(Overview):
     HELP_TOPIC, KIND = "terms", "terms"
 
     def __init__(self, port: Port) -> None:
-        """Begin with heads and layers, the largest first."""
         super().__init__(port)
         self.neurons = self.in_order = False
         self.attribution: Attribution | None = None

@@ -31,7 +31,6 @@ class Curve:
     """
 
     def __init__(self) -> None:
-        """No point yet."""
         self._points: list[tuple[float, float]] = []
         self._each = 1
         self._waiting: list[tuple[float, float]] = []

@@ -18,6 +18,7 @@ from tui_transformer.explorer.tools.runs.log import LOGS
 from tui_transformer.explorer.tools.train.curve import Curves
 from tui_transformer.explorer.tools.train.plan import plain_names
 from tui_transformer.explorer.tools.train.snapshots import Snapshots
+from tui_transformer.files import is_there
 from tui_transformer.learning.epochs import Epoch
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record
@@ -205,7 +206,6 @@ class Training:
             self._rest()
 
     def _rest(self) -> None:
-        """Look at the model where it has come to."""
         if self.run is not None and self.snapshots is not None:
             self.snapshots.now()
             self._tell(state="done" if self.run.trainer.done else "paused")
@@ -257,14 +257,13 @@ class Training:
         self.status = now if measured is None else replace(now, measured=(record.step, measured))
 
     def _count(self, run: Run, seconds: float) -> None:
-        """Say what a step takes, lately."""
         before = self.status.seconds or seconds
         self.status = replace(self.status, seconds=before + RECENT * (seconds - before), saved=run.saved)
 
     def _log_of(self, run: Run) -> Log:
         """The log in the run's folder, the one that is there already or a new one."""
         if self._log is None:
-            path = next((run.folder / name for name in LOGS if (run.folder / name).exists()), run.folder / LOGS[0])
+            path = next((run.folder / name for name in LOGS if is_there(run.folder / name)), run.folder / LOGS[0])
             self._log = Log(path, run.trainer.step)
         return self._log
 

@@ -12,6 +12,7 @@ from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.timers import later
+from tui_transformer.explorer.tools.runs.paths import RUNS
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.plan import (
     FIELDS,
@@ -125,4 +126,4 @@ class TrainForm(Dialog[Training]):
 
 
 def _folder(text: str) -> str:
-    return f"runs/{'text' if text == FILE else text}"
+    return str(RUNS / ("text" if text == FILE else text))

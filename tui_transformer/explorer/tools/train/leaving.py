@@ -26,7 +26,6 @@ class Leaving:
     """
 
     def __init__(self, screen: ExplorerScreen[None], port: Port, training: Training, panel: TrainPanel) -> None:
-        """Nobody leaves yet."""
         self.closing: Callable[[], object] | None = None
         self._screen, self._port, self._training, self._panel = screen, port, training, panel
 
@@ -94,6 +93,5 @@ class Leaving:
         show_in(self._port, session, self._panel.heads, self._panel.selection)
 
     def _to_main(self) -> None:
-        """Leave the run open, and say over the main screen where it stands."""
         self._screen.dismiss()
         self._port.banner(TrainingLine(self._training))

@@ -29,7 +29,6 @@ class TrainingLine(Static):
     """
 
     def __init__(self, training: Training) -> None:
-        """Show a run."""
         super().__init__(markup=False)
         self._training = training
 

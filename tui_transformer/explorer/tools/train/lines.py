@@ -11,9 +11,9 @@ from rich.text import Text
 from tui_transformer.engine.spoken import in_percent
 from tui_transformer.explorer.tools.runs.sample import Output
 from tui_transformer.explorer.tools.train.driver import Status
-from tui_transformer.explorer.widgets.inks import Inks, spread
+from tui_transformer.explorer.widgets.character_graphics import share_bar
+from tui_transformer.explorer.widgets.labels import Inks, spread
 from tui_transformer.explorer.widgets.numbers import short_number
-from tui_transformer.explorer.widgets.share_bar import share_bar
 from tui_transformer.learning.settings import Settings
 from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
@@ -111,7 +111,6 @@ def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
 
 
 def _epoch(status: Status) -> str:
-    """Loss and share of right answers of the last whole epoch."""
     if status.epoch is None:
         return "none yet"
     return f"{status.epoch.loss:.4f} · {in_percent(status.epoch.accuracy)} · epoch {status.epoch.number:,}"

@@ -16,7 +16,7 @@ from tui_transformer.explorer.tools.train import lines
 from tui_transformer.explorer.tools.train.driver import Status, Training
 from tui_transformer.explorer.tools.train.throttle import Throttle
 from tui_transformer.explorer.widgets.chart import Chart
-from tui_transformer.explorer.widgets.inks import inks_of
+from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.text.display import visible
@@ -83,7 +83,6 @@ class TrainPanel(Vertical):
     """
 
     def __init__(self, training: Training) -> None:
-        """Show a run."""
         super().__init__()
         self._training = training
         self.part = "loss"

@@ -11,7 +11,7 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.form import TEXT, Field
 from tui_transformer.explorer.tools.runs.paths import path_of
-from tui_transformer.files import is_file, write_whole
+from tui_transformer.files import is_file, make_folder, write_whole
 from tui_transformer.learning.checkpoint import newest_checkpoint
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.run import Run, check_new
@@ -128,8 +128,7 @@ def saved_run(folder: str) -> SavedRun | None:
     Raises:
         InputError: Its file is damaged.
     """
-    path = path_of(folder)
-    if not folder.strip() or not is_run(path):
+    if not folder.strip() or not is_run(path := path_of(folder)):
         return None
     newest = newest_checkpoint(path)
     return SavedRun(0 if newest is None else int(newest.name), settings_of(path))
@@ -205,13 +204,15 @@ _CALLED = {"out": _LABELS["folder"]}
 
 def _write_text(folder: Path, file: Path, name: str, count: int) -> None:
     """A text made by the program's own rules, beside the run that learns from it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{shown_path(folder)} cannot be made: {error.strerror}") from error
+    make_folder(folder)
     write_whole(file, "".join(f"{line}\n" for line in lines_of(name, count)).encode())
 
 
 def plain_names(message: str) -> str:
-    """A message with the names of settings in place of the options of the shell: `--warm-up` → `warm up`."""
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda match: _CALLED.get(match[1], match[1].replace("-", " ")), message)
+    """A message with the names of settings in place of the options of the shell: `--warm-up` → `warm up`.
+
+    What visitors may open is no setting: `--files` is said as it is.
+    """
+    return re.sub(
+        r"--(?!files\b)([a-z]+(?:-[a-z]+)*)", lambda match: _CALLED.get(match[1], match[1].replace("-", " ")), message
+    )

@@ -23,7 +23,7 @@ from tui_transformer.explorer.tools.train.form import FIRST, TrainForm
 from tui_transformer.explorer.tools.train.leaving import Leaving
 from tui_transformer.explorer.tools.train.panel import TrainPanel
 from tui_transformer.explorer.tools.train.plan import TEXTS, Plan
-from tui_transformer.explorer.widgets.inks import inks_of
+from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.learning.run_file import is_run
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models
@@ -76,7 +76,6 @@ class TrainScreen(ExplorerScreen[None]):
     """
 
     def __init__(self, port: Port, training: Training) -> None:
-        """Show a run."""
         super().__init__()
         self.port, self.training = port, training
         self.panel = TrainPanel(training)

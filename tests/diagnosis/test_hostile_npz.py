@@ -1,0 +1,160 @@
+"""NPZ and NPY files that promise more than anybody wants: refused by name, before anything is inflated."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tui_transformer.diagnosis.diagnose import diagnose
+from tui_transformer.diagnosis.dumps import npz_reader, open_dump
+from tui_transformer.diagnosis.dumps.npz_reader import MOST_ARRAYS, open_trace
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.state.written_edits import written
+from tui_transformer.model import Model
+
+IDS = np.array([[1, 2, 3]])
+HUGE = (1 << 30) - 64
+SCORES = "encoder.0.self_attention.scores"
+
+
+def npy(shape: str, descr: str = "<f4", version: bytes = b"\x01\x00") -> bytes:
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + version + struct.pack("<H" if version == b"\x01\x00" else "<I", len(header)) + header
+
+
+def promising(path: Path, name: str, count: int, descr: str = "<f4") -> Path:
+    """A file of a few bytes whose list says that an array of four-byte numbers is whole, beside token IDs."""
+    head = npy(f"({count},)", descr)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}.npy", head)
+        if name != "input_ids":
+            with archive.open("input_ids.npy", "w") as member:
+                np.save(member, IDS)
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<I", data, data.index(b"PK\x01\x02") + 24, len(head) + 4 * count)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture
+def encoder() -> Model:
+    return Model.load("encoder")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes of arrays were asked for."""
+    asked: list[int] = []
+    whole = npz_reader._whole
+    monkeypatch.setattr(npz_reader, "_whole", lambda member, size: asked.append(size) or whole(member, size))
+    return asked
+
+
+def test_an_array_larger_than_its_step_is_refused_by_name_and_not_inflated(tmp_path, encoder, read):
+    dump = open_dump(promising(tmp_path / "a.npz", SCORES, HUGE))
+    with pytest.raises(InputError, match=rf"{SCORES}.* {HUGE} does not fit"):
+        diagnose(dump, encoder)
+    assert sum(read) == IDS.nbytes
+
+
+def test_an_array_that_is_no_step_is_never_inflated(tmp_path, encoder, read):
+    path = promising(tmp_path / "a.npz", "no.step.at.all", HUGE)
+    with zipfile.ZipFile(path, "a") as archive, archive.open("embedding.output.npy", "w") as member:
+        np.save(member, np.zeros((3, encoder.config.d_model), np.float32))
+    assert "no.step.at.all: no step of this name" in diagnose(open_dump(path), encoder).unmatched
+    assert sum(read) == IDS.nbytes + 3 * encoder.config.d_model * 4
+
+
+@pytest.mark.parametrize("name", ["input_ids", "attention_mask"])
+def test_more_tokens_than_a_text_can_have_are_refused_by_name(tmp_path, encoder, read, name):
+    path = promising(tmp_path / "a.npz", name, HUGE, "<i4")
+    with pytest.raises(InputError, match=rf"a\.npz: {name}: has {HUGE:,} numbers"):
+        diagnose(open_dump(path), encoder)
+    trace = open_trace(path)
+    with pytest.raises(InputError, match=rf"a\.npz: {name}: has {HUGE:,} numbers"):
+        trace.mask() if name == "attention_mask" else trace.ids()
+    assert sum(read) <= IDS.nbytes
+
+
+def test_an_array_larger_than_the_step_it_is_added_to_is_refused_by_name(tmp_path, encoder, read):
+    path = promising(tmp_path / "a.npz", "v", HUGE)
+    with pytest.raises(InputError, match=rf"a\.npz: v: has {HUGE:,} numbers"):
+        written(encoder.program(3), f"0.output += {path}:v")
+    assert read == []
+
+
+def test_too_many_arrays_are_refused_before_one_is_looked_at(tmp_path, monkeypatch):
+    path, count = tmp_path / "a.npz", MOST_ARRAYS + 1
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(count):
+            archive.writestr(f"{i}.npy", b"")
+    monkeypatch.setattr(npz_reader, "header_of", None)
+    with pytest.raises(InputError, match=rf"a\.npz: holds {count:,} arrays"):
+        open_dump(path)
+
+
+def test_a_list_of_names_that_is_too_long_is_not_read(tmp_path, monkeypatch):
+    np.savez(tmp_path / "a.npz", **{f"a{i}": IDS for i in range(30)})
+    monkeypatch.setattr(npz_reader, "LARGEST_LIST", 1000)
+    with pytest.raises(InputError, match=r"a\.npz: not a whole NPZ file \(its list of names has"):
+        open_trace(tmp_path / "a.npz")
+
+
+def test_a_header_that_promises_to_be_long_is_not_inflated(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + bytes(1 << 20))
+    with pytest.raises(InputError, match=r"a\.npz: a: not a whole NPZ file \(its header is too long\)"):
+        open_trace(tmp_path / "a.npz").shape("a")
+
+
+def test_an_array_packed_otherwise_than_numpy_packs_is_refused_by_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_LZMA) as archive, archive.open("a.npy", "w") as member:
+        np.save(member, IDS)
+    with pytest.raises(InputError, match=r"a\.npz: a: is packed otherwise"):
+        open_trace(tmp_path / "a.npz").read("a")
+
+
+def test_an_array_that_ends_early_is_refused(tmp_path):
+    trace = open_trace(promising(tmp_path / "a.npz", "a", 1000))
+    for use in (trace.read, lambda name: list(trace.cells(name))):
+        with pytest.raises(InputError, match=r"a\.npz: a: not a whole NPZ file"):
+            use("a")
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        f"({2**62}, 4)",
+        f"({2**63}, 2, 0)",
+        f"({10**30},)",
+        f"({2**32}, {2**32})",
+        "(-1,)",
+        "(-2, -2)",
+        f"({'1, ' * 40})",
+        "(1L,)",
+        r"('\d',)",
+        "(" * 300,
+    ],
+)
+@pytest.mark.parametrize("version", [b"\x01\x00", b"\x02\x00"])
+def test_an_impossible_shape_is_one_line_without_a_warning(tmp_path, shape, version):
+    path = tmp_path / "x.npy"
+    path.write_bytes(npy(shape, version=version) + bytes(16))
+    with warnings.catch_warnings(record=True, action="always") as said:  # noqa: SIM117 - what pytest checks is inside
+        with pytest.raises(InputError, match=r"x\.npy: not a whole NPY file"):
+            open_dump(path)
+    assert said == []
+
+
+def test_two_arrays_of_the_same_name_and_shape_are_read_as_before(tmp_path):
+    both = {"a": np.arange(12.0).reshape(3, 4), "b": np.asfortranarray(np.ones((2, 3), np.float16))}
+    np.savez_compressed(tmp_path / "a.npz", **both)
+    for name, array in both.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        for path in (tmp_path / "a.npz", tmp_path / f"{name}.npy"):
+            assert np.array_equal(open_dump(path).tensors[name].values.array, array)

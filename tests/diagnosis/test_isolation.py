@@ -1,0 +1,85 @@
+"""Of several mistakes that fit, the one that fits best, and reaches no further than it must, is named."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from dumping import GGML, IDS, batched, computed, dumped, hidden_states, model_of, renamed
+from small import encoder
+
+from tui_transformer.diagnosis import Input, diagnose
+from tui_transformer.diagnosis.dumps.precision import FLOAT32, Precision
+from tui_transformer.diagnosis.isolation import cause_of, local
+from tui_transformer.diagnosis.matching import Entry
+from tui_transformer.diagnosis.right import right_values
+from tui_transformer.engine.weights import Weights
+from tui_transformer.model import Model
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "digits", "says"),
+    [
+        # ε = 1e-12 is near it
+        (1e-8, 0.0, 0.1, "with ε = 1e-08: this model has ε = 1e-05"),
+        (0.0, 1e-5, 1e-4, "when ε is added to the standard deviation: add it to the variance, under the root"),
+    ],
+)
+def test_of_several_mistakes_that_fit_the_best_is_named(
+    inside: float, outside: float, digits: float, says: str
+) -> None:
+    model = model_of("post")
+    at = "encoder.0.self_attention"
+    gamma, beta = (np.array(model.weights.get(f"{at}.norm.{part}", (16,)), np.float64) for part in ("weight", "bias"))
+    x = np.random.default_rng(0).normal(0, 1e-3, (1, len(IDS), 16))
+    centred = x - x.mean(-1, keepdims=True)
+    deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + inside) + outside
+    entries = [
+        Entry(f"{at}.residual", "sum", x, None, FLOAT32),
+        Entry(f"{at}.norm", "norm", centred / deviation * gamma + beta, None, Precision("few digits", 0.0, digits)),
+    ]
+    where = local(entries[1], entries, right_values(model, Input(np.array([IDS]))))
+    cause = cause_of(where)
+    assert cause is not None
+    assert (cause.name, cause.says) == ("norm-epsilon", says)
+
+
+def only_queries_biased() -> Model:
+    """A model of which no other projection than that of the queries has a bias that is not 0."""
+    model = model_of("post")
+    read = model.weights.read
+
+    def reader(name: str, shape: tuple[int, ...]) -> np.ndarray:
+        if name.endswith("query.bias"):
+            return np.linspace(-1, 1, *shape).astype(np.float32)
+        return np.zeros(shape, np.float32) if name.endswith(".bias") else read(name, shape)
+
+    return dataclasses.replace(model, weights=Weights(model.backend, reader))
+
+
+def test_a_mistake_that_reaches_no_further_than_it_must_is_named() -> None:
+    model = only_queries_biased()
+    arrays = encoder(model, IDS, frozenset({"bias-missing"}), np.float32)
+    first = diagnose(dumped(hidden_states(arrays)), model).first
+    assert first is not None
+    assert first.cause == "bias-missing"
+    assert "when the bias of query is left out" in first.says
+
+
+@pytest.mark.parametrize("names", [("Qcur-{}", "Kcur-{}"), ("q-{}", "k-{}")])
+def test_columns_in_the_order_of_gguf_files_are_found(names: tuple[str, str]) -> None:
+    steps = computed("llama")
+    arrays = renamed(steps, GGML)
+    order = np.arange(8).reshape(2, 4).T.reshape(-1)  # columns i and i + d_k/2 side by side
+    for i in range(2):
+        for name, part in zip(names, ("query", "key"), strict=True):
+            step = f"decoder.{i}.self_attention.{part}{'_rotated' if name[0] in 'qk' else ''}"
+            arrays[name.format(i)] = steps[step][..., order]
+    for name in [name for name in arrays if "(rope)" in name]:
+        del arrays[name]
+    diagnosis = diagnose(dumped(batched(arrays)), model_of("llama"), names="ggml")
+    assert diagnosis.first is None, diagnosis.first
+    assert any("columns i and i + d_k/2 lie side by side" in line for line in diagnosis.assumed)
+    assert all(step.verdict == "agrees" for step in diagnosis.steps)
+    assert {name.format(0) for name in names} <= {step.theirs for step in diagnosis.steps}

@@ -1,0 +1,311 @@
+"""Printed logs: how long headings count, what is a row and what a heading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dumping import IDS, computed, model_of
+
+from tui_transformer.diagnosis import Diagnosis, Input, diagnose
+from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.errors import InputError
+from tui_transformer.model import Model
+
+AT = "encoder.0.self_attention"
+
+
+def dump_of(text: str, folder: Path, name: str = "run.log") -> Dump:
+    (folder / name).write_text(text, encoding="utf-8")
+    return open_dump(folder / name)
+
+
+def diagnosed(text: str, folder: Path, model: str = "post", ids: list[int] | None = None) -> Diagnosis:
+    given = Input(np.array([IDS if ids is None else ids]))
+    return diagnose(dump_of(text, folder), model_of(model), given)
+
+
+def rows(array: np.ndarray) -> str:
+    return "\n".join(" ".join(f"{x:.9g}" for x in np.atleast_1d(row)) for row in array) + "\n"
+
+
+def steps(diagnosis: Diagnosis) -> dict[str, str]:
+    return {each.theirs: each.step for each in diagnosis.steps}
+
+
+# Names of the model's level end the scope of a layer
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("heading", ["Layer 1", "=== Encoder Layer 1 ===\nHead 1", "Layer 1\nHead 0\nscores"])
+def test_logits_after_a_heading_of_a_layer_are_those_of_the_model(heading: str, times: int, tmp_path: Path) -> None:
+    arrays = computed("post")
+    diagnosis = diagnosed(f"{heading}:\n\nlogits:\n{rows(times * arrays['output.logits'])}", tmp_path)
+    assert steps(diagnosis) == {"logits": "output.logits"}
+    assert diagnosis.same == (times == 1)
+
+
+@pytest.mark.parametrize("name", ["final norm", "Final LayerNorm", "ln_f", "Last norm", "After final layer norm"])
+def test_a_final_norm_after_the_layers_is_that_of_the_stack(name: str, tmp_path: Path) -> None:
+    arrays = computed("pre")
+    text = f"Layer 1\nQ:\n{rows(arrays['decoder.1.self_attention.query'][0])}{name}:\n{rows(arrays['decoder.norm'])}"
+    diagnosis = diagnosed(text.replace("Q:", "Q head 0:"), tmp_path, "pre")
+    assert diagnosis.same, diagnosis.unmatched
+    assert list(steps(diagnosis).values()) == ["decoder.1.self_attention.query", "decoder.norm"]
+
+
+def test_softmax_after_the_logits_is_that_of_the_model(tmp_path: Path) -> None:
+    logits = computed("post")["output.logits"]
+    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    text = f"Layer 1\n===== Output =====\nlogits:\n{rows(logits)}softmax:\n{rows(shares)}"
+    assert list(steps(diagnosed(text, tmp_path)).values()) == ["output.logits", "output.probabilities"]
+
+
+def test_an_output_is_that_of_the_section_it_stands_in(tmp_path: Path) -> None:
+    arrays = computed("post")
+    text = "Layer 1\n  Self-Attention\n    Output:\n" + rows(arrays["encoder.1.self_attention.output"])
+    text += "  Feed Forward\n    Output:\n" + rows(arrays["encoder.1.feed_forward.output"])
+    text += "  Add & Norm 2:\n" + rows(arrays["encoder.1.feed_forward.norm"])
+    text += "===== Output =====\nOutput:\n" + rows(arrays["output.logits"])
+    diagnosis = diagnosed(text, tmp_path)
+    wanted = ["self_attention.output", "feed_forward.output", "feed_forward.norm"]
+    assert list(steps(diagnosis).values()) == [*(f"encoder.1.{step}" for step in wanted), "output.logits"]
+    assert diagnosis.same
+
+
+def test_a_wrong_final_norm_is_called_that(tmp_path: Path) -> None:
+    arrays = computed("pre")
+    text = f"Layer 1 output:\n{rows(arrays['decoder.1.output'])}Final norm:\n{rows(1.1 * arrays['decoder.norm'])}"
+    first = diagnosed(text, tmp_path, "pre").first
+    assert first is not None
+    assert first.step == "decoder.norm"
+
+
+# "Same" is said of what was compared
+
+
+def test_something_with_numbers_that_was_not_compared_is_named_with_its_reason(tmp_path: Path) -> None:
+    arrays = computed("post")
+    text = "Layer 0\nQ:\n" + rows(arrays[f"{AT}.query"][0]) + "my matrix:\n1.5 2.5\n3.5 4.5\n"
+    text += "K head 9:\n1.5\nV:\n1.5 2\n3\n4 5 6\nscores head 0:\n1.5 2.5\nworst error was 0.125 here\n"
+    unmatched = diagnosed("Q head 0:\n" + text.partition("Q:\n")[2], tmp_path).unmatched
+    assert [each.partition(":")[0] for each in unmatched] == [
+        "my matrix", "K head 9", "scores head 0", "V", "the line 'worst error was 0.125 here'",
+    ]  # fmt: skip
+    reasons = ("no step of this name", "head 9: the model has 2 heads", "does not fit", "rows of different", "words")
+    assert all(reason in each for reason, each in zip(reasons, unmatched, strict=True))
+
+
+def test_token_ids_of_the_dump_that_are_not_those_given_are_named(tmp_path: Path) -> None:
+    text = "Token IDs: 1 2 3 4 5 6 7\nlogits:\n" + rows(computed("post")["output.logits"])
+    assert diagnosed(text, tmp_path).unmatched == ("Token IDs: not what the model was given here",)
+
+
+# Layers, heads and sentences
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_layers_and_heads_count_from_zero_or_from_one(first: int, tmp_path: Path) -> None:
+    arrays, text = computed("post"), ""
+    for layer in range(2):
+        text += f"Layer {layer + first}\n"
+        for head in range(2):
+            text += f"Attention weights (head {head + first}):\n"
+            text += rows(arrays[f"encoder.{layer}.self_attention.weights"][head])
+    diagnosis = diagnosed(text, tmp_path)
+    assert diagnosis.same
+    assert [each.step for each in diagnosis.steps] == [f"encoder.{i}.self_attention.weights" for i in (0, 1)]
+
+
+def test_one_layer_and_one_head_are_counted_as_their_numbers_fit(tmp_path: Path) -> None:
+    weights = computed("post")["encoder.0.self_attention.weights"]
+    diagnosis = diagnosed(f"Layer 1, head 1, attention weights:\n{rows(weights[0])}", tmp_path)
+    assert diagnosis.same
+    assert [each.step for each in diagnosis.steps] == ["encoder.0.self_attention.weights"]
+
+
+def test_a_norm_that_is_printed_twice_is_that_of_each_sublayer(tmp_path: Path) -> None:
+    arrays = computed("post")
+    text = "".join(
+        f"Layer {i}\n" + "".join(
+            f"Add & Norm:\n{rows(arrays[f'encoder.{i}.{part}.norm'])}" for part in ("self_attention", "feed_forward")
+        ) for i in range(2)
+    )  # fmt: skip
+    diagnosis = diagnosed(text, tmp_path)
+    assert diagnosis.same
+    assert len(diagnosis.steps) == 4
+
+
+SENTENCES = ([1, 2, 3, 4], [5, 6, 7])
+
+
+def of_sentences(heading: str, wrong: float = 0.0) -> str:
+    text, model = "", model_of("post")
+    for i, ids in enumerate(SENTENCES):
+        trace = model.trace(ids=ids)
+        text += f"{heading.format(i + 1)}\nToken IDs: {ids}\nLayer 0\n"
+        text += "".join(f"Q head {h}:\n{rows(trace[f'{AT}.query'][h])}" for h in range(2))
+        text += f"logits:\n{rows(trace['output.logits'] + (wrong if i else 0))}"
+    return text
+
+
+@pytest.mark.parametrize("heading", ["", "Sentence {}:", "=== Input {} ===", "Example #{}"])
+def test_several_sentences_of_a_log_are_compared_each(heading: str, tmp_path: Path) -> None:
+    dump = dump_of(of_sentences(heading), tmp_path)
+    assert [each.ids.tolist() for each in (dump, *dump.further) if each.ids is not None] == [[ids] for ids in SENTENCES]
+    for each in (dump, *dump.further):
+        diagnosis = diagnose(each, model_of("post"))
+        assert diagnosis.same, (diagnosis.first, diagnosis.unmatched)
+        assert len(diagnosis.steps) == 2
+
+
+PADDED = [5, 1, 3, 0, 0]
+REAL = [1, 1, 1, 0, 0]
+
+
+def padded(*, hidden: bool) -> tuple[Model, str]:
+    """A sentence with padding, printed by a program that hides it, or does not."""
+    model = Model.load("encoder", layers=1, d_model=8, heads=2, d_ff=12, pad_id=0)
+    trace = model.trace(ids=PADDED) if hidden else model.trace(ids=PADDED, mask=np.ones((1, 5), bool))
+    text = f"Token IDs: {PADDED}\nLayer 0\n"
+    for head in range(2):
+        for name, step in (("Masked scores", "masked"), ("Attention weights", "weights")):
+            text += f"{name} head {head}:\n{rows(trace[f'{AT}.{step}'][head])}"
+    return model, text
+
+
+@pytest.mark.parametrize("mask", ["", f"Attention mask: {REAL}\n"])
+def test_a_padded_sentence_is_right_with_its_mask_and_wrong_without(mask: str, tmp_path: Path) -> None:
+    model, text = padded(hidden=True)
+    diagnosis = diagnose(dump_of(mask + text, tmp_path), model)
+    assert diagnosis.same, (diagnosis.first, diagnosis.unmatched)
+    model, text = padded(hidden=False)
+    first = diagnose(dump_of(mask + text, tmp_path), model).first
+    assert first is not None
+    assert first.step == f"{AT}.masked"  # a finite score where −∞ belongs
+
+
+# What is a row, and what a heading
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Q:\nToken 0: [1.5, 2.25]\nToken 1: [-3.0, 4.0]\n",
+        "Q:\nToken 0 (the): 1.5 2.25\nToken 1 (cat): -3.0 4.0\n",
+        "Queries:\nthe   1.5 2.25\ncat   -3.0 4.0\n",
+        "Queries:\n        d0   d1\nthe   | 1.5  2.25 |\ncat   | -3.0 4.0 |\n",
+        "Q[0] = 1.5 2.25\nQ[1] = -3 4.0\n",
+        "Q[0][0] = 1.5\nQ[0][1] = 2.25\nQ[1][0] = -3.0\nQ[1][1] = 4.0\n",
+        "Q: tensor([[ 1.5000,  2.2500],\n        [-3.0000,  4.0000]], grad_fn=<MmBackward0>)\n",
+        "Q = array([[ 1.5 ,  2.25],\n       [-3.  ,  4.  ]], dtype=float32)\n",
+        "Q: [[1.5, 2.25], [-3.0, 4.0]]\n",
+        "Q:\n-----\n[\n  [1.5,\n   2.25],\n  [-3.0, 4.0]\n]\n",
+        "Q: {{1.5, 2.25}, {-3.0, 4.0}}\n",
+        "Q\t(2x2)\n\t1.5\t2.25\n\t-3.0\t4.0\n",
+        "\x1b[1;32mQ:\x1b[0m\n\x1b[33m1.5 2.25\x1b[0m\n-3 4.0\n",
+        "2024-05-01 12:00:00,123 INFO: Q:\n[INFO] 1.5 2.25\n[INFO] -3 4.0\n",
+        "Q shape: (2, 2)\n1.5e+00 2.25e0\n-3E0 4.0e+00\n",
+        "Q,1.5,2.25\nQ,-3,4.0\n",
+        "Q:\r\n1.5 2.25\r\n-3 4.0\r\n",
+        "Q =\n 1.5  2.25\n-3.0  4.00\n[ CPUFloatType{2,2} ]\n",
+    ],
+)
+def test_matrices_are_read_however_they_are_printed(text: str, tmp_path: Path) -> None:
+    dump = dump_of(text, tmp_path)
+    (tensor,) = dump.tensors.values()
+    assert tensor.heading is not None
+    assert tensor.heading.text in ("Q", "Queries")
+    np.testing.assert_array_equal(tensor.values.array, [[1.5, 2.25], [-3, 4]])
+    assert dump.refused == {}
+
+
+def test_rows_that_go_on_in_a_shorter_line_are_joined_and_that_is_said(tmp_path: Path) -> None:
+    dump = dump_of("Q:\n" + "1.5 2.5 3.5\n4.5\n" * 3, tmp_path)
+    assert dump.tensors["Q"].shape == (3, 4)
+    assert dump.notes == ("Q: rows of 3 and 1 are joined",)
+
+
+def test_a_matrix_that_shows_its_corners_is_named_and_not_compared(tmp_path: Path) -> None:
+    dump = dump_of("K:\n1.5 2\nQ:\n[[1.5 ... 2.5]\n ...\n [3.5 ... 4.5]]\n", tmp_path)
+    assert list(dump.tensors) == ["K"]
+    assert dump.refused == {"Q": "shows only its corners: print it whole"}
+
+
+def test_a_log_of_windows_in_utf_16_is_read(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_bytes("Q:\r\n1.5 2\r\n".encode("utf-16"))
+    assert open_dump(tmp_path / "run.log").tensors["Q"].shape == (1, 2)
+
+
+def test_weights_masks_and_settings_that_are_printed_are_known(tmp_path: Path) -> None:
+    model, arrays = model_of("pre"), computed("pre")
+    weight = np.array(model.weights.get("decoder.0.self_attention.query.weight", (16, 16)))
+    n = len(IDS)
+    text = f"d_model = 16\nheads: 2\nscale: 0.353553\nCausal mask:\n{rows(np.tril(np.ones((n, n))))}"
+    text += f"Layer 0\nW_q:\n{rows(weight)}Masked scores, head 0:\n{rows(arrays['decoder.0.self_attention.masked'][0])}"
+    diagnosis = diagnosed(text.replace("Causal mask", "Mask"), tmp_path, "pre")
+    assert diagnosis.unmatched == ()
+    assert {each.theirs: each.step for each in diagnosis.plan if each.step.endswith("weight")} == {
+        "layer 0 W_q": "decoder.0.self_attention.query.weight"
+    }
+
+
+PLAIN_ENGLISH = {
+    "Scaled scores": f"{AT}.scaled",
+    "Attention scores (before softmax)": f"{AT}.scores",
+    "Attention weights": f"{AT}.weights",
+    "After softmax": f"{AT}.weights",
+    "Multi-Head Attention Output": f"{AT}.output",
+    "After add & norm": f"{AT}.norm",
+    "FFN hidden": "encoder.0.feed_forward.hidden",
+    "After ReLU": "encoder.0.feed_forward.activation",
+    "FFN output": "encoder.0.feed_forward.output",
+    "Encoder layer 1 output": "encoder.1.feed_forward.norm",
+    "Embeddings + positional encoding": "embedding.output",
+    "Positional encodings": "embedding.positions",
+    "Final output logits": "output.logits",
+}
+
+
+def test_headings_in_plain_english_are_understood(tmp_path: Path) -> None:
+    arrays = computed("post")
+    aliases = {"encoder.1.feed_forward.norm": "encoder.1.output"}
+    text = ""
+    for heading, step in PLAIN_ENGLISH.items():
+        array = arrays[aliases.get(step, step)]
+        for head, matrix in enumerate(array) if array.ndim == 3 else [("", array)]:
+            text += f"{heading}{f' (head {head})' if array.ndim == 3 else ''}:\n{rows(matrix)}"
+    diagnosis = diagnosed("Layer 0\n" + text, tmp_path)
+    assert diagnosis.same, (diagnosis.first, diagnosis.unmatched)
+    assert {each.step for each in diagnosis.steps} == set(PLAIN_ENGLISH.values())
+
+
+# Size
+
+
+def test_a_raw_file_is_matched_by_its_number_of_elements_where_that_is_unique(tmp_path: Path) -> None:
+    arrays = computed("post")
+    np.asarray(arrays["output.logits"], np.float32).tofile(tmp_path / "out.bin")
+    for path in (tmp_path / "out.bin", tmp_path):
+        diagnosis = diagnose(open_dump(path), model_of("post"), Input(np.array([IDS])))
+        assert diagnosis.first is None
+    (tmp_path / "out.bin").unlink()
+    np.zeros(13, np.float32).tofile(tmp_path / "ffn.f32")
+    with pytest.raises(InputError):
+        diagnose(open_dump(tmp_path), model_of("post"), Input(np.array([IDS])))
+
+
+def test_where_several_steps_have_so_many_numbers_shapes_json_is_described(tmp_path: Path) -> None:
+    arrays = computed("post")
+    np.asarray(arrays["output.logits"], np.float32).tofile(tmp_path / "logits.f32")
+    np.zeros(7 * 16, np.float32).tofile(tmp_path / "mine.f32")
+    (unmatched,) = diagnose(open_dump(tmp_path), model_of("post"), Input(np.array([IDS]))).unmatched
+    assert "112 numbers: " in unmatched
+    assert 'shapes.json beside it: {"mine": [7, 16]}' in unmatched
+
+
+def test_a_pickled_bin_is_still_not_read(tmp_path: Path) -> None:
+    (tmp_path / "pytorch_model.bin").write_bytes(b"PK\x03\x04" + b"\0" * 60)
+    with pytest.raises(InputError, match="import torch"):
+        open_dump(tmp_path / "pytorch_model.bin")

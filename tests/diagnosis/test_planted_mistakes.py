@@ -1,0 +1,364 @@
+"""A list of mistakes that people make, each planted in an independent implementation: place and cause are right.
+
+Every mistake is seen once in a dump of every step and once in a dump of fewer steps; the models and the parts take
+turns. With `-m slow` every mistake is tried in every model and every part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from dumping import IDS, coarse_bits, computed, dumped, hidden_states, logits, model_of, projections
+from small import Arrays, encoder, llama
+
+from tui_transformer.diagnosis import diagnose
+from tui_transformer.diagnosis.diagnosis import First
+from tui_transformer.diagnosis.dumps.dump import Dump, held
+from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, FLOAT32, Precision
+from tui_transformer.engine.weights import Weights
+from tui_transformer.model import Model
+
+PARTS = {
+    "every step": lambda arrays: arrays,
+    "hidden states": hidden_states,
+    "projections": projections,
+    "logits": logits,
+}
+ALL = ("post", "pre", "llama")
+NORMED = ("post", "pre")
+AT = "self_attention."
+MISTAKES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    # what is planted: the cause that is to be named, the step that is to be blamed, the models
+    "norm-variance-divided": ("norm-variance-divided", "norm", ALL),
+    "norm-sum": ("norm-sum", "norm", ALL),
+    "norm-kind": ("norm-kind", "norm", ALL),
+    "norms-exchanged": ("weight-exchanged", "norm", ALL),
+    "norm-missing": ("norm-missing", "norm", ALL),
+    "norm-whole": ("norm-axis", "norm", NORMED),
+    "norm-division-missing": ("norm-division-missing", "norm", NORMED),
+    "norm-gamma-offset": ("norm-gamma-offset", "norm", ("llama",)),
+    "key-d-by-n": ("keys-reshaped", AT + "scores", ALL),
+    "key-head-d-by-n": ("keys-reshaped", AT + "scores", ALL),
+    "key-row": ("key-index", AT + "scores", ALL),
+    "key-no-head": ("key-index", AT + "scores", NORMED),
+    "key-not-multiplied": ("key-index", AT + "scores", ALL),
+    "query-row": ("query-index", AT + "scores", ALL),
+    "query-no-head": ("query-index", AT + "scores", ALL),
+    "value-d-by-n": ("value-index", AT + "context", ALL),
+    "value-head-d-by-n": ("value-index", AT + "context", ALL),
+    "value-row": ("value-index", AT + "context", ALL),
+    "value-no-head": ("value-index", AT + "context", NORMED),
+    "value-not-multiplied": ("value-index", AT + "context", ALL),
+    "value-own-row": ("value-index", AT + "context", ALL),
+    "keys-first": ("keys-first", AT + "scores", ("llama",)),
+    "scale-integer": ("scale-integer", AT + "scaled", ALL),
+    "scale-size": ("scale-size", AT + "scaled", ALL),
+    "scale-multiplied": ("scale-multiplied", AT + "scaled", ALL),
+    "softmax-base": ("softmax-base", AT + "weights", ALL),
+    "softmax-twice": ("softmax-twice", AT + "weights", ALL),
+    "softmax-sum-missing": ("softmax-sum-missing", AT + "weights", ALL),
+    "softmax-rescale-missing": ("softmax-rescale-missing", AT + "weights", ALL),
+    "softmax-missing": ("softmax-missing", AT + "weights", ("post",)),
+    "softmax-logarithm": ("softmax-logarithm", AT + "weights", ("post",)),
+    "softmax-exponential-missing": ("softmax-exponential-missing", AT + "weights", ALL),
+    "mask-after-softmax": ("mask-after-softmax", AT + "weights", ("pre", "llama")),
+    "mask-zero": ("mask-zero", AT + "masked", ("pre", "llama")),
+    "context-short": ("sum-short", AT + "context", ALL),
+    "scores-short": ("sum-short", AT + "scores", ALL),
+    "sum-short": ("sum-short", "", ALL),
+    "residual-twice": ("residual-twice", "residual", ALL),
+    "sublayer-missing": ("sublayer-missing", "feed_forward.residual", ALL),
+    "layer-missing": ("layer-missing", "", ALL),
+    "gate-missing": ("gate-missing", "feed_forward.gated", ("llama",)),
+    "token-off-by-one": ("token-off-by-one", "embedding.tokens", ALL),
+    "token-before": ("token-off-by-one", "embedding.tokens", ALL),
+    "one-token": ("token-off-by-one", "embedding.tokens", ALL),
+    "tokens-late": ("tokens-shifted", "embedding.tokens", ALL),
+    "tokens-early": ("tokens-shifted", "embedding.tokens", ALL),
+    "tokens-rolled": ("tokens-shifted", "embedding.tokens", ALL),
+    "embedding-transposed": ("embedding-transposed", "embedding.tokens", NORMED),
+    "embedding-scaled-late": ("embedding-scaled-late", "embedding.", NORMED),
+    "position-integer": ("position-exponent", "embedding.positions", ("post",)),
+    "position-multiplied": ("position-exponent", "embedding.positions", ("post",)),
+    "position-swapped": ("position-swapped", "embedding.positions", ("post",)),
+    "position-twice": ("position-twice", "embedding.positions", ("post",)),
+    "position-before": ("position-off-by-one", "", ("post", "llama")),
+    "rotary-exponent": ("rotary-exponent", AT + "query_rotated", ("llama",)),
+    "rotary-integer": ("rotary-exponent", AT + "query_rotated", ("llama",)),
+    "rotary-width": ("rotary-exponent", AT + "query_rotated", ("llama",)),
+    "rotary-axis": ("rotary-axis", AT + "query_rotated", ("llama",)),
+    "rotary-swapped": ("rotary-swapped", AT + "query_rotated", ("llama",)),
+    "rotary-direction": ("rotary-direction", AT + "query_rotated", ("llama",)),
+    "rotary-missing": ("rotary-missing", AT + "query_rotated", ("llama",)),
+    "rotary-sign": ("rotary-sign", AT + "query_rotated", ("llama",)),
+    "rotary-values": ("rotary-values", AT + "context", ("llama",)),
+    "tf32": ("tf32", "", ALL),
+    "float16": ("float16", "embedding.tokens", ALL),
+    "bfloat16": ("bfloat16", "embedding.tokens", ALL),
+    "weights-bfloat16": ("bfloat16", "embedding.tokens", ALL),
+}
+UNSEEN = {("layer-missing", "hidden states"), ("layer-missing", "projections")}
+"""A dump of layers alone, without one and without what comes after, is right as far as it goes."""
+
+ELSEWHERE = {("llama", "position-before")}
+"""Scores depend on the distance alone: where all places are one less, only what is turned is another."""
+
+ALIKE = {"rotary-swapped": "rotary-direction"}
+"""Turning by 90° − θ gives the scores that turning backwards gives: the turned columns alone are others."""
+
+Case = tuple[str, str, str]
+
+
+def cases() -> Iterator[Case]:
+    fewer = [part for part in PARTS if part != "every step"]
+    for i, (fault, (_, _, models)) in enumerate(MISTAKES.items()):
+        for name in models if fault == "position-before" else (models[i % len(models)],):
+            yield name, fault, "every step"
+        part = fewer[i % len(fewer)]
+        name = next(each for each in (models[(i + 1) % len(models)], *models) if (each, fault) not in ELSEWHERE)
+        yield name, fault, "logits" if (fault, part) in UNSEEN else part
+
+
+def all_cases() -> Iterator[Case]:
+    for fault, (_, _, models) in MISTAKES.items():
+        for name in models:
+            parts = list(PARTS)[:1] if (name, fault) in ELSEWHERE else PARTS
+            yield from ((name, fault, part) for part in parts if (fault, part) not in UNSEEN)
+
+
+def found(name: str, fault: str, part: str) -> None:
+    cause, step, _ = MISTAKES[fault]
+    first = diagnose(dumped(PARTS[part](computed(name, fault))), model_of(name)).first
+    assert first is not None
+    if part != "every step":
+        cause = ALIKE.get(fault, cause)
+    else:
+        assert step in first.step, first.says
+    assert first.cause == cause, first.says
+
+
+@pytest.mark.parametrize(("name", "fault", "part"), cases())
+def test_place_and_cause_of_a_mistake_are_right(name: str, fault: str, part: str) -> None:
+    found(name, fault, part)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "fault", "part"), all_cases())
+def test_place_and_cause_are_right_in_every_model_and_every_part(name: str, fault: str, part: str) -> None:
+    found(name, fault, part)
+
+
+# Numbers that do not fit
+
+
+def with_larger_queries(name: str, by: float) -> Model:
+    model = model_of(name)
+    read = model.weights.read
+
+    def reader(weight: str, shape: tuple[int, ...]) -> np.ndarray:
+        return read(weight, shape) * np.float32(by if weight.endswith(".query.weight") else 1.0)
+
+    return dataclasses.replace(model, weights=Weights(model.backend, reader))
+
+
+@np.errstate(all="ignore")
+def large(name: str, by: float, fault: str, dtype: type) -> tuple[Arrays, Model]:
+    model = with_larger_queries(name, by)
+    return (llama if name == "llama" else encoder)(model, IDS, frozenset({fault} - {""}), dtype), model
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", ALL)
+def test_exponentials_that_overflow_are_named(name: str, part: str) -> None:
+    arrays, model = large(name, 60, "softmax-overflow", np.float32)
+    first = diagnose(dumped(PARTS[part](arrays)), model).first
+    assert first is not None
+    assert first.cause == "softmax-overflow", first.says
+    assert "take the row's largest score off" in first.says
+    if part == "every step":
+        assert first.step.endswith("self_attention.weights")
+
+
+def test_large_scores_whose_softmax_is_right_give_nothing() -> None:
+    for name in ALL:
+        arrays, model = large(name, 60, "", np.float32)
+        assert diagnose(dumped(arrays), model).first is None
+
+
+@pytest.mark.parametrize("precision", [FLOAT16, FLOAT32])
+@pytest.mark.parametrize("name", ALL)
+def test_numbers_beyond_float16_are_named_where_they_first_overflow(name: str, precision) -> None:
+    arrays, model = large(name, 30000, "", np.float16)
+    first = diagnose(dumped(arrays, precision), model).first
+    assert first is not None
+    assert first.cause == "float16-overflow", first.says
+    assert first.step.endswith("self_attention.query")
+    assert "65504" in first.says
+
+
+def test_a_mistake_behind_roundings_to_float16_is_named() -> None:
+    arrays = encoder(model_of("post"), IDS, frozenset({"scale-d_model"}), np.float16)
+    first = diagnose(dumped(arrays), model_of("post")).first
+    assert first is not None
+    assert first.cause == "scale-d_model"
+    assert first.step == "encoder.0.self_attention.scaled"
+    assert first.says.endswith("(Its numbers are rounded to float16.)")
+
+
+def test_few_bits_are_seen_in_printed_numbers() -> None:
+    arrays = encoder(model_of("post"), IDS, frozenset(), np.float16)
+    printed = {name: np.vectorize(lambda x: float(f"{x:.6g}"))(array) for name, array in hidden_states(arrays).items()}
+    first = diagnose(dumped(printed, Precision("6 digits", 5e-6)), model_of("post")).first
+    assert first is not None
+    assert first.cause == "float16"
+
+
+def test_a_small_difference_that_is_no_rounding_is_not_called_one() -> None:
+    arrays = computed("post")
+    name = "encoder.0.self_attention.output"
+    noise = np.random.default_rng(0).normal(0, 2e-4, arrays[name].shape).astype(np.float32)
+    arrays[name] = arrays[name] * (1 + noise)
+    first = diagnose(dumped(arrays), model_of("post")).first
+    assert first is not None
+    assert first.step == name
+    assert first.cause is None
+
+
+# Right dumps
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", ALL)
+def test_right_dumps_that_are_stored_in_few_bits_give_nothing(name: str, part: str) -> None:
+    arrays = PARTS[part](computed(name))
+    halves = {key: array.astype(np.float16) for key, array in arrays.items()}
+    assert diagnose(dumped(halves, FLOAT16), model_of(name)).first is None
+    brain = {key: (coarse_bits(array).astype(np.uint32) << 16).view(np.float32) for key, array in arrays.items()}
+    assert diagnose(dumped(brain, BFLOAT16), model_of(name)).first is None
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", ALL)
+def test_right_programs_that_compute_and_store_few_bits_give_nothing(name: str, part: str) -> None:
+    run = llama if name == "llama" else encoder
+    halves = run(model_of(name), IDS, frozenset(), np.float16)
+    assert diagnose(dumped(PARTS[part](halves), FLOAT16), model_of(name)).first is None
+    brain = run(model_of(name), IDS, frozenset({"bfloat16", "weights-bfloat16"}), np.float32)
+    assert diagnose(dumped(PARTS[part](brain), BFLOAT16), model_of(name)).first is None
+
+
+# Hidden scores, and padding
+
+PADDED = [5, 1, 3, 7, 2, 0, 0]
+MASKED = "encoder.0.self_attention.masked"
+
+
+def padded(fault: str = "") -> tuple[Arrays, Model]:
+    """What a program computes; where it is right, whatever it likes stands in the rows of the padding."""
+    model = model_of("post")
+    model = dataclasses.replace(model, config=dataclasses.replace(model.config, pad_id=0))
+    arrays = encoder(model, PADDED, frozenset({fault} - {""}), np.float32)
+    real = np.arange(len(PADDED)) < (7 if fault else 5)
+    return {key: np.where(real[:, None], array, 9.0).astype(np.float32) for key, array in arrays.items()}, model
+
+
+def first_of(arrays: Arrays, model: Model) -> First | None:
+    dump = dumped(arrays)
+    return diagnose(
+        Dump(dump.path, {**dump.tensors, "input_ids": held("input_ids", np.array(PADDED), FLOAT32)}), model
+    ).first
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("fault", ["", "mask-missing", "mask-finite", "mask-zero", "scale-d_model", "key-d-by-n"])
+def test_mistakes_in_a_padded_sentence_are_named(fault: str, part: str) -> None:
+    arrays, model = padded(fault)
+    first = first_of(PARTS[part](arrays), model)
+    assert (first and first.cause) == (MISTAKES.get(fault, (fault,))[0] or None), first
+
+
+def test_a_score_at_a_padded_key_is_not_equal_to_minus_infinity() -> None:
+    arrays, model = padded()
+    arrays[MASKED][:, 0, 6] = 0.25  # a real query, a padded key
+    first = first_of(arrays, model)
+    assert first is not None
+    assert first.step == MASKED
+    assert "0.25 where the model has −∞" in first.says
+
+
+def test_a_score_that_is_not_hidden_in_the_model_is_not_equal_to_minus_infinity() -> None:
+    arrays, model = padded()
+    arrays[MASKED][1, 2, 1] = -np.inf
+    first = first_of(arrays, model)
+    assert first is not None
+    assert (first.step, first.index) == (MASKED, (1, 2, 1))
+    assert "−∞ where the model has " in first.says
+
+
+@pytest.mark.parametrize(("number", "same"), [(-1e9, True), (-1e4, True), (-5000.0, True), (-4999.0, False)])
+def test_a_number_that_stands_for_infinity_is_said_though_padding_holds_anything(number: float, same: bool) -> None:
+    arrays, model = padded()
+    arrays[MASKED] = np.where(np.isneginf(arrays[MASKED]), np.float32(number), arrays[MASKED])
+    dump = dumped(arrays)
+    tensors = {**dump.tensors, "input_ids": held("input_ids", np.array(PADDED), FLOAT32)}
+    diagnosis = diagnose(Dump(dump.path, tensors), model)
+    assert (diagnosis.first is None) is same
+    assert any(f"{number:.3g} stands for −∞" in line for line in diagnosis.assumed) is same
+
+
+def test_weights_of_padded_keys_are_compared() -> None:
+    arrays, model = padded()
+    arrays["encoder.0.self_attention.weights"][0, 0, 5] = 0.01
+    first = first_of(arrays, model)
+    assert first is not None
+    assert first.step == "encoder.0.self_attention.weights"
+
+
+def test_not_a_number_follows_from_one_before() -> None:
+    arrays, model = large("post", 60, "softmax-overflow", np.float32)
+    verdicts = {step.step: step.verdict for step in diagnose(dumped(arrays), model).steps}
+    assert verdicts["encoder.1.self_attention.weights"] == "first"
+    assert verdicts["encoder.1.self_attention.output"] == "follows"
+
+
+# What is said of the inputs
+
+
+def said(arrays: Arrays) -> First:
+    first = diagnose(dumped(arrays), model_of("post")).first
+    assert first is not None
+    return first
+
+
+def test_nothing_that_it_is_computed_from_is_said_only_where_nothing_is() -> None:
+    arrays = computed("post", "scale-d_model")
+    value, scaled = "encoder.0.self_attention.value", "encoder.0.self_attention.scaled"
+    alone = said({value: arrays[value], scaled: arrays[scaled]})
+    assert "nothing that it is computed from is in the dump" in alone.says
+    assert not alone.inputs_agree
+    assert "in the dump" not in said({key: arrays[key] for key in ("embedding.output", scaled)}).says
+
+
+def test_inputs_of_which_a_part_is_in_the_dump_are_said_to_agree_so_far() -> None:
+    arrays = computed("post", "scale-d_model")
+    query, scaled = "encoder.0.self_attention.query", "encoder.0.self_attention.scaled"
+    first = said({"Layer 0 Head 1 Q": arrays[query][1], scaled: arrays[scaled]})
+    assert first.step == scaled
+    assert "what is in the dump of its inputs agrees" in first.says
+    assert not first.inputs_agree
+
+
+def test_a_step_whose_inputs_are_too_coarse_to_tell_is_not_said_to_have_none() -> None:
+    arrays = computed("post")
+    coarse = arrays["embedding.output"].astype(np.float16).astype(np.float32)
+    wrong = "encoder.0.self_attention.value"
+    arrays = {"embedding.output": coarse, wrong: arrays[wrong] * np.float32(1.0002)}
+    dump = dumped(arrays)
+    tensors = {**dump.tensors, "embedding.output": held("embedding.output", coarse, FLOAT16)}
+    first = diagnose(Dump(dump.path, tensors), model_of("post")).first
+    assert first is not None
+    assert first.step == wrong
+    assert "inputs agree to" in first.says

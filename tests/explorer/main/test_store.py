@@ -1,0 +1,100 @@
+"""Results are kept under what they are of, as far as there is room: what is farthest from the position goes first."""
+
+from __future__ import annotations
+
+import numpy as np
+from driving import WIDE, exploring
+from textual.geometry import Size
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.scene import scene
+from tui_transformer.explorer.main.store import ENDLESS, Failed, Part, Reading, Store
+from tui_transformer.explorer.run import open_session
+from tui_transformer.explorer.state.position import Position
+from tui_transformer.explorer.state.session import Session
+from tui_transformer.explorer.state.view_state import ViewState
+from tui_transformer.model.options import ModelOptions
+
+
+def part(session: Session, stop: str, what: object = "picture", size: int = 100) -> Part[np.ndarray]:
+    return Part(session, stop, what, lambda: 10, lambda _: np.zeros(size, np.uint8))
+
+
+def kept(store: Store, *parts: Part[np.ndarray]) -> list[bool]:
+    return [store.find(each) is not None for each in parts]
+
+
+def test_what_is_far_from_the_position_or_of_another_session_goes_first() -> None:
+    session, other = (open_session(ModelOptions("question"), None, None) for _ in range(2))
+    store = Store(most_bytes=450)
+    near, nearer, far = (part(session, session.stops[place]) for place in (3, 4, 15))
+    elsewhere, here = part(other, session.stops[5]), part(session, session.stops[5])
+    for each in (near, nearer, far, elsewhere, here):
+        store.put(each, each.work(lambda _: None))
+    store.begin()
+    store.make_room(session, session.stops[5])
+    assert kept(store, elsewhere, far, near, nearer, here) == [False, False, False, True, True]
+
+
+def test_what_the_scene_is_made_of_stays_however_large_it_is() -> None:
+    session = open_session(ModelOptions("question"), None, None)
+    store, parts = Store(most_bytes=10), [part(session, stop) for stop in session.stops[:5]]
+    reading = Reading(store, here=True, most=ENDLESS)
+    for each in parts:
+        reading.get(*vars(each).values())
+    store.make_room(session, session.stops[0])
+    assert all(kept(store, *parts))
+
+
+def test_what_costs_more_than_a_key_press_is_missing_and_what_fails_is_told_once() -> None:
+    session = open_session(ModelOptions("question"), None, None)
+    store, lost = Store(), InputError("a weight is lost")
+
+    def fails(_: object) -> str:
+        raise lost
+
+    dear = Part(session, "a", "dear", lambda: 1 << 40, lambda _: "never")
+    wrong = Part(session, "a", "wrong", lambda: 0, fails)
+    reading = Reading(store, here=True)
+    assert reading.get(*vars(dear).values()) is None
+    assert reading.get(*vars(wrong).values()) is None
+    assert [each.key for each, _ in reading.missing] == [dear.key]
+    assert reading.failed == [lost]
+    again = Reading(store, here=True)
+    assert again.get(*vars(wrong).values()) is None
+    assert not again.failed
+    assert isinstance(store.find(wrong), Failed)
+    store.forget_failures()
+    assert store.find(wrong) is None
+
+
+def test_a_scene_is_a_function_of_its_arguments() -> None:
+    session = open_session(ModelOptions("question"), None, None)
+    made = [
+        scene(
+            Reading(Store(), here=True, most=ENDLESS),
+            session,
+            Position("encoder.0.self_attention.weights"),
+            ViewState(),
+            Size(160, 45),
+            keys=str,
+        )
+        for _ in range(2)
+    ]
+    assert made[0].arrangement == made[1].arrangement
+    assert not made[0].missing
+    first, second = (each.whole.bands for each in made if each.whole is not None)
+    for (placement, pictures), (other, others) in zip(first, second, strict=True):
+        assert placement == other
+        for one, two in zip(pictures, others, strict=True):
+            assert all(map(np.array_equal, one.tiles.values, two.tiles.values))
+
+
+async def test_a_result_that_comes_late_is_kept_for_when_it_is_wanted() -> None:
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        await explorer.go("encoder.0.self_attention.weights")
+        held = len(explorer.parts.explored.store._results)
+        await explorer.press("backspace", "space")
+        assert len(explorer.parts.explored.store._results) >= held
+        assert explorer.parts.explored.scene is not None
+        assert not explorer.parts.explored.scene.missing

@@ -1,0 +1,156 @@
+"""The processes that come of one: found wherever they went, counted, and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+PROC = Path("/proc")
+PS = ("ps", "-A", "-E", "-ww", "-o", "pid=,ppid=,stat=,lstart=,command=")
+"""Every process and its environment, where there is no /proc: macOS."""
+
+PS_SECONDS = 5.0
+PATIENCE = 5.0
+"""Seconds after which processes that do not end are left alone: the system itself holds them."""
+
+PAUSE = 0.002
+_SET_SUBREAPER, _GET_SUBREAPER = 36, 37
+"""Numbers of prctl(2)."""
+
+
+class Process(NamedTuple):
+    """One process; its number and the time of its start together say which it is."""
+
+    pid: int
+    parent: int
+    session: int
+    started: str
+    ended: bool
+    marked: bool = False
+
+
+def every(mark: str = "") -> dict[int, Process]:
+    """All processes by number; without /proc, those with a mark in their environment are marked."""
+    found = _of_proc() if (PROC / "self" / "stat").exists() else _of_ps(mark)
+    return {each.pid: each for each in found}
+
+
+def _of_proc() -> Iterator[Process]:
+    for name in os.listdir(PROC):  # noqa: PTH208 - a name each, many times a second
+        if name.isdecimal():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                after = (PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
+                yield Process(int(name), int(after[1]), int(after[3]), after[19].decode(), after[0] in (b"Z", b"X"))
+
+
+def _of_ps(mark: str) -> Iterator[Process]:
+    try:
+        ended = subprocess.run(  # noqa: S603 - a table of processes
+            PS, capture_output=True, timeout=PS_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for line in ended.stdout.decode(errors="replace").splitlines():
+        with contextlib.suppress(ValueError, IndexError):
+            pid, parent, state, *words = line.split(None, 8)
+            marked = bool(mark) and len(words) > 5 and mark in words[5]
+            yield Process(int(pid), int(parent), 0, " ".join(words[:5]), state.startswith("Z"), marked)
+
+
+class Family:
+    """A process of ours and all that come of it, in whatever group or session, with or without a parent.
+
+    On Linux what loses its parent becomes a child of this process (`adopting`), so nothing is lost. Elsewhere known are
+    those that were seen below the first while it ran, and those that still have the mark in their environment.
+    """
+
+    def __init__(self, root: int, before: Mapping[int, Process], mark: str) -> None:
+        """Begin with a process that was started just now; `before` are all that were there already."""
+        self._root, self._mark = root, mark
+        self._before = {each.pid: each.started for each in before.values()}
+        self._known = {each.pid: each.started for each in every().values() if each.pid == root}
+
+    def living(self) -> list[Process]:
+        """Those that have not ended; the ended ones that are ours to wait for are waited for."""
+        table = every(self._mark)
+        below: dict[int, list[int]] = {}
+        for each in table.values():
+            below.setdefault(each.parent, []).append(each.pid)
+        ours = [each.pid for each in table.values() if self._is_ours(each)]
+        for pid in ours:  # which grows
+            ours += (each for each in below.get(pid, ()) if each not in ours)
+        self._known = {pid: table[pid].started for pid in ours}
+        for pid in ours:
+            if table[pid].ended and pid != self._root and table[pid].parent == os.getpid():
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+        return [table[pid] for pid in ours if not table[pid].ended]
+
+    def _is_ours(self, process: Process) -> bool:
+        if self._before.get(process.pid) == process.started:
+            return False
+        adopted = process.parent == os.getpid() and process.session not in (0, os.getsid(0))
+        return adopted or process.marked or self._known.get(process.pid) == process.started
+
+    def end(self) -> None:
+        """End them all: first they are stopped, so that none starts others meanwhile."""
+        stopped: set[int] = set()
+        until = time.monotonic() + PATIENCE
+        while (living := self.living()) and time.monotonic() < until:
+            new = {each.pid for each in living} - stopped
+            for pid in new or stopped:
+                _send(pid, signal.SIGSTOP if new else signal.SIGKILL)
+            stopped |= new
+            if not new:
+                time.sleep(PAUSE)
+
+    def memory(self, living: Sequence[Process], most: int) -> int:
+        """Bytes of memory of all together; pages that several share count once where it matters. 0 without /proc."""
+        pages = sum(_number(each.pid, "statm", lambda text: int(text.split()[1])) for each in living)
+        if not pages or (resident := pages * os.sysconf("SC_PAGE_SIZE")) <= most:
+            return pages and resident
+        return sum(_number(each.pid, "smaps_rollup", lambda text: _line(text, "Pss:") << 10) for each in living)
+
+    def written(self, living: Sequence[Process]) -> int:
+        """Bytes that all together wrote, to whatever file or pipe. 0 without /proc."""
+        return sum(_number(each.pid, "io", lambda text: _line(text, "wchar:")) for each in living)
+
+
+def _number(pid: int, name: str, read: Callable[[str], int]) -> int:
+    """A number of a process; 0 where it has ended, or may not be looked at."""
+    with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
+        return read((PROC / str(pid) / name).read_text())
+    return 0
+
+
+def _line(text: str, key: str) -> int:
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith(key))
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+@contextlib.contextmanager
+def adopting() -> Iterator[None]:
+    """Meanwhile processes below this one that lose their parent become its children (Linux)."""
+    if not sys.platform.startswith("linux"):
+        yield
+        return
+    prctl = ctypes.CDLL(None).prctl
+    before = ctypes.c_int(0)
+    prctl(_GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(_SET_SUBREAPER, before.value, 0, 0, 0)

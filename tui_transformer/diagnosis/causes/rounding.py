@@ -1,0 +1,158 @@
+"""Numbers that were rounded to fewer bits on the way, or do not fit them: float16, bfloat16, TF32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.diagnosis.causes.cause import CPU, Cause, changing, instead
+from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, Precision
+from tui_transformer.diagnosis.evaluation import Change, Segment
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Context, Linear, Project, Scores
+from tui_transformer.engine.program import Step
+
+FEWEST = 12
+"""Cells of which it can be told that they have few bits."""
+
+FINER = 0.1
+"""The numbers of a dump are known to so small a part of a rounding, or nothing is said."""
+
+SPREAD = 8.0
+"""As of steps that are compared: roundings are granted so many times what two random ones made."""
+
+PRINTED = 2.0**-17
+"""A number that is printed with the six digits of `cout` is as near as this to the one that it was."""
+
+EXPLAINED = 0.5
+"""What is left of the difference when the same roundings are made, at most."""
+
+PRODUCTS = (Linear, Project, Scores, Context)
+
+
+def _half(x: Host) -> Host:
+    return x.astype(np.float16).astype(np.float64)
+
+
+def _kept_bits(x: Host, dropped: int) -> Host:
+    """float32 without so many of its last bits, rounded to the nearest, ties to even."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = (bits + (1 << (dropped - 1)) - 1 + ((bits >> dropped) & 1)) >> dropped << dropped
+    values: Host = rounded.astype(np.uint32).view(np.float32).astype(np.float64)
+    return np.where(np.isfinite(x), values, x)
+
+
+@dataclass(frozen=True)
+class Few:
+    """A format of few bits.
+
+    Attributes:
+        name: The public name of the cause.
+        precision: Of its numbers.
+        rounded: A number as the nearest of the format.
+        products: Only operands of products are rounded to it.
+    """
+
+    name: str
+    precision: Precision
+    rounded: Callable[[Host], Host]
+    products: bool = False
+
+
+FORMATS = (
+    Few("bfloat16", BFLOAT16, lambda x: _kept_bits(x, 16)),
+    Few("float16", FLOAT16, _half),
+    Few("tf32", Precision("TF32", 2.0**-11, unit=2.0**-11), lambda x: _kept_bits(x, 13), products=True),
+)
+"""Those of the fewest bits first: their numbers are numbers of the others too."""
+
+ROUNDED = {few.name: few.precision for few in FORMATS if not few.products}
+"""Causes that all numbers of a program may have, and what is granted to look for others behind them."""
+
+OVERFLOW = "float16-overflow"
+LARGEST = 65504
+
+
+@np.errstate(all="ignore")
+def rounded(segment: Segment, theirs: Host, precision: Precision, counted: Host | None) -> Cause | None:
+    """The format of few bits that explains what is between a step and its right value; None where none does.
+
+    Numbers that are known to fewer bits than a format has can still show that they did not fit it.
+    """
+    counted = np.ones(theirs.shape, dtype=np.bool_) if counted is None else counted
+    lost = bool((counted & np.isfinite(segment.value()) & ~np.isfinite(theirs)).any())
+    for few in FORMATS:
+        cells = counted & np.isfinite(theirs) & (theirs != 0)
+        sharp = cells & (precision.of(theirs) < FINER * few.precision.unit * np.abs(theirs))
+        finer = sharp.sum() >= FEWEST and precision.unit < few.precision.unit
+        if few.precision is FLOAT16 if lost else finer:
+            cause = _of_format(segment, np.where(counted, theirs, 0.0), few, counted, lost=lost)
+            if cause is not None:
+                return cause
+    return None
+
+
+def _of_format(segment: Segment, theirs: Host, few: Few, counted: Host, *, lost: bool) -> Cause | None:
+    """The cause, where all numbers are of the format, or the same roundings or overflows come with it."""
+    right = segment.value()
+    limit = SPREAD * segment.noise(few.precision.unit) + few.precision.of(theirs)
+    if not few.products and _is(theirs, few) and _within(theirs, right, limit, counted):
+        return _said(few, Change())
+    before = _left(theirs, right, counted)
+    for change in _roundings(segment, few):
+        ours = segment.value(change)
+        if _within(theirs, ours, limit, counted) and (lost or _left(theirs, ours, counted) <= EXPLAINED * before):
+            return _said(few, change, overflow=lost)
+    return None
+
+
+def _is(theirs: Host, few: Few) -> bool:
+    """Whether all numbers are of a format; printed ones are near to one."""
+    near = np.abs(theirs - few.rounded(theirs)) <= PRINTED * np.abs(theirs)
+    return bool((near | ~np.isfinite(theirs)).all())
+
+
+def _said(few: Few, change: Change, *, overflow: bool = False) -> Cause:
+    if overflow:
+        says = f"in float16, whose largest number is {LARGEST}: what is larger is ∞ there, and ∞ − ∞ and 0 · ∞ are NaN"
+        return Cause(OVERFLOW, change, f"{says}: keep sums and scores in float32")
+    if few.products:
+        return Cause(few.name, change, "when matrices are multiplied in TF32 (10 bits): turn it off")
+    says = f"when numbers are rounded to {few.name}: keep them in float32, or grant that precision"
+    return Cause(few.name, change, says)
+
+
+def _within(theirs: Host, ours: Host, limit: Host, counted: Host) -> bool:
+    """Whether all cells are as near as roundings are, and the same ones are infinite or NaN."""
+    near = (np.abs(theirs - ours) <= limit) | (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
+    return bool((near | ~counted).all())
+
+
+def _left(theirs: Host, ours: Host, counted: Host) -> float:
+    gap = np.abs(theirs - ours)
+    finite = gap[counted & np.isfinite(gap)]
+    return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+
+
+def _roundings(segment: Segment, few: Few) -> Iterator[Change]:
+    """The weights alone, the result alone, every step, both."""
+    steps = [step for step in segment.steps if not step.op.integer]
+    if few.products:
+        yield changing(_rounding_operands(step, few) for step in steps if isinstance(step.op, PRODUCTS))
+        return
+    weights = Change(weights=dict.fromkeys(segment.weights, few.rounded))
+    every = changing(_rounding(step, few) for step in steps)
+    yield weights
+    yield changing(_rounding(step, few) for step in steps[-1:])
+    yield every
+    yield every | weights
+
+
+def _rounding(step: Step, few: Few) -> Step:
+    return instead(step, lambda *inputs: few.rounded(step.op.forward(CPU, *inputs)))
+
+
+def _rounding_operands(step: Step, few: Few) -> Step:
+    return instead(step, lambda x, y, *bias: step.op.forward(CPU, few.rounded(x), few.rounded(y), *bias))

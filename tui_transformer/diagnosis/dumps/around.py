@@ -1,0 +1,134 @@
+"""What programs write around numbers, in front of them, behind them and between them, taken off a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tui_transformer.diagnosis.dumps.numbers import PLAIN, plain
+
+ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+PREFIX = re.compile(
+    r"^\s*(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s*)?"
+    r"(?:(?:\[(?:info|debug|trace|warn(?:ing)?|log)\]|\b(?:info|debug|trace)\b\s*[:|-])\s*:?)?"
+    r"(?:\[[\w./\\-]+\.rs:\d+(?::\d+)?\]\s*&?)?",
+    re.I,
+)
+"""What loggers write in front of a line."""
+
+CALL = re.compile(
+    r"(?:\b(?:[\w.]{0,30}(?:tensor|array)|matrix|vector|tf\.Tensor)\(|\bFloat(?:16|32|64)(?=\[))\s*(?=[\[\s\d.+-]|$)",
+    re.I,
+)
+CALL_END = re.compile(r"\)?,?\s{0,8}(?:dtype|device|grad_fn|requires_grad|size|layout|shape)\s*=.*$|\)\s*$", re.I)
+"""What PyTorch, NumPy and others write around the numbers."""
+
+NDARRAY_END = re.compile(r"(?<=\]), shape=\[[\d, ]*\], strides=.*$")
+"""What Rust's ndarray writes behind them."""
+
+TENSOR = re.compile(r"<tf\.(?:Tensor|Variable)\b[^>]{0,200}?\bnumpy=\s*|\bParameter containing:?\s*$")
+TORCH_SIZE = re.compile(r"\btorch\.Size\(\[([\d,\s]*)\]\)")
+ONE_NUMBER = re.compile(r"\b(?:np\.\w+|tensor|array|jnp\.\w+)\(([-+]?[\d.]+(?:e[-+]?\d+)?|[-+]?inf|nan)\)", re.I)
+"""A number in a list of numbers that each say their type."""
+
+SUFFIX = re.compile(r"(?<=[\d.])_?[fF](?:16|32|64)?(?=[\s,;\]})]|$)")
+"""1.5f of C++, 1.5f32 of Rust."""
+
+JULIA = re.compile(r"\b\d+(?:×\d+|-element)(?:×\d+)*\s+[\w.]+\{[^:=\n]{0,60}\}(?:\s+with eltype \w+)?:\s*$")
+"""`2×2 Matrix{Float64}:`, above the numbers."""
+
+JSON_NAME = re.compile(
+    r'\s*\{\s*"(?:name|key|tensor|step)"\s*:\s*"([^"]{1,200})"\s*,'
+    r'(?:\s*"[^"]*"\s*:\s*(?:"[^"]*"|\d+)\s*,)*\s*"[^"]*"\s*:\s*(?=\[)'
+)
+"""`{"name": "Q", "values":`, a line of JSON."""
+
+TYPE = re.compile(r"\s*\[\s*\w*(?:Float|Double|Half|Long|Int|Bool)Type\s*\{[\d,\s]*\}\s*\]\s*")
+SLICE = re.compile(r"\s*\(\d+(?:,\d+)*,\.,\.\)\s*=\s*")
+"""What libtorch writes below a matrix, and above each matrix of an array."""
+
+PAGE = re.compile(r"\s*+(\w*+)\s*+[(\[]:,\s*+:,\s*+(\d++)[)\]]\s*+=\s*+")
+"""What MATLAB, Octave and Julia write above each matrix of an array."""
+
+COLUMNS = re.compile(r"\s*Col(?:umn)?s?\s+(\d+)(?:\s*(?:to|through|thru|and|-)\s*(\d+))?(?:\s*:|(?=\s|$))", re.I)
+"""`Columns 1 to 8`, where a wide matrix is printed in parts: libtorch, MATLAB, Octave."""
+
+R_COLUMNS = re.compile(r"\s*\[,(\d+)\](?:\s+\[,\d+\])*?(?:\s+\[,(\d+)\])?\s*")
+R_ROW = re.compile(r"\s*\[\d+,\](?=\s)")
+
+SCALE = re.compile(r"(?:^|(?<=[\s:=]))([-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[-+]?\d++)?+)\s*+\*\s*+(?=$|[\[{])", re.I)
+"""`1.0e-03 *`, what the numbers that follow are to be multiplied by."""
+
+ROW = re.compile(
+    r"\s*+(?:(?:row|token|tok|pos(?:ition)?|word|query|line|vector|r|i|t|n)\b[\s_#=.]*+)?[\[(]?\d++[\])]?"
+    r"(?:\s*+[(\[<'\"][^\n:=|]{0,60}?[)\]>'\"])?\s*+(?::=?|=>?|->|→)"
+    r"|\s*+(?:row|token|tok|pos(?:ition)?|word|query)[\s_#=.\[(]*+\d++[\])]?(?:\s*+[(\[<'\"][^\n:=|]{0,60}?[)\]>'\"])?"
+    r"\s*+[|,]?(?=[\s\[{(]*[-+.\d])|\s*+\[\d++\](?=\s*+[-+.\d\[])",
+    re.I,
+)
+"""The number of a row in front of it: `row 0:`, `Token 0 (the):`, `[3]`."""
+
+
+class Columns(NamedTuple):
+    """The first and last column of a part of a matrix, counted from 1, and what stands behind them in the line."""
+
+    first: int
+    last: int
+    rest: str
+
+
+def bare(text: str) -> str:
+    """A line without colours, what a logger writes in front, and what stands around the numbers of an array."""
+    if "\x1b" in text:
+        text = ANSI.sub("", text)
+    text = plain(text)
+    if written := PREFIX.match(text):
+        text = text[written.end() :]
+    if "(" in text:
+        text = _without_calls(text)
+    if "{" in text or "<" in text or "Param" in text or "f" in text.lower():
+        text = _without_types(text)
+    if "]" in text and "strides=" in text:
+        text = NDARRAY_END.sub("", text)
+    if "]" in text and (text.rstrip()[-1:] in ")>" or "=" in text) and (end := CALL_END.search(text, text.rindex("]"))):
+        text = text[: end.start()]
+    return text
+
+
+def _without_calls(text: str) -> str:
+    text = TORCH_SIZE.sub(r"(\1)", text) if "torch.Size" in text else text
+    text = ONE_NUMBER.sub(r"\1", text)
+    return CALL.sub("", text, count=1) if CALL.search(text) or text.rstrip().endswith("(") else text
+
+
+def _without_types(text: str) -> str:
+    if text.lstrip().startswith("{") and (named := JSON_NAME.match(text)):
+        text = f"{named[1]}: {text[named.end() :]}"
+    text = TENSOR.sub("", text) if "<tf." in text or "Parameter" in text else text
+    text = JULIA.sub("", text) if "×" in text or "-element" in text else text
+    text = CALL.sub("", text, count=1) if "Float" in text else text
+    return SUFFIX.sub("", text) if "f" in text or "F" in text else text
+
+
+def row_end(text: str) -> str:
+    """The next part of a long row, without what stands behind the numbers of an array."""
+    text = plain(text)
+    return CALL_END.sub("", text) if "=" in text or ")" in text else text
+
+
+def columns_of(text: str) -> Columns | None:
+    """The columns that a line says that follow."""
+    found = COLUMNS.match(text) or R_COLUMNS.fullmatch(text)
+    if not found:
+        return None
+    first, last, rest = int(found[1][:9]), int((found[2] or found[1])[:9]), text[found.end() :]
+    meant = not rest.strip() or (found[2] and (PLAIN.fullmatch(rest) or SCALE.fullmatch(rest)))
+    return Columns(first, last, rest) if meant and 1 <= first <= last else None
+
+
+def with_count(text: str) -> Iterator[str]:
+    """A line without the number of its row in front, and as it is."""
+    if counted := ROW.match(text) or R_ROW.match(text):
+        yield text[counted.end() :]
+    yield text

@@ -1,0 +1,247 @@
+"""Attention: how well every query fits every key, which keys are hidden, and the values weighted by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Index, Source, Value, Working, product
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
+
+
+@dataclass(frozen=True)
+class OfHeads(Op):
+    """A product of the heads of two inputs.
+
+    Attributes:
+        share: Query heads that read one key and value head; 1 unless these are grouped (Ainslie et al. 2023).
+    """
+
+    undone_from = (0, 1)
+    share: int = 1
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """All query heads of every group that the region touches, unless it is of a single head."""
+        heads = region[0]
+        if self.share == 1 or len(heads) == 1:
+            return region
+        start, stop = heads.start // self.share, -(-heads.stop // self.share)
+        return range(start * self.share, stop * self.share), *region[1:]
+
+    def key_heads(self, heads: range) -> range:
+        """The key heads that query heads read."""
+        return range(heads.start // self.share, (heads.stop - 1) // self.share + 1)
+
+    def query_heads(self, head: int) -> range:
+        """The query heads that read a key head."""
+        return range(head * self.share, (head + 1) * self.share)
+
+    def flops(self, *inputs: Axes) -> int:
+        """Two a product term."""
+        return 2 * super().flops(*inputs) * inputs[0][-1].size
+
+
+@dataclass(frozen=True)
+class Scores(OfHeads):
+    """Q Kᵀ in every head (Vaswani et al. 2017, §3.2.1). Inputs: Q (h × n × d_k), K (g × m × d_k). Result: h × n × m."""
+
+    definition = "Q Kᵀ"
+    chain = ("∂y K", "∂yᵀ Q")
+
+    def axes(self, *inputs: Axes) -> Axes:
+        (head, queries, _), (_, keys, _) = inputs
+        return head, queries.named("query"), keys.named("key")
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        query, key = inputs
+        out = backend.empty((*query.shape[:-1], key.shape[-2]), query.dtype)
+        if query.shape[1] == key.shape[1]:
+            return backend.xp.matmul(query, key.swapaxes(-1, -2), out=out)
+        groups = key.shape[1]
+        backend.xp.matmul(grouped(query, groups), key[:, :, None].swapaxes(-1, -2), out=grouped(out, groups))
+        return out
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: S = Q Kᵀ."""
+        query, key = inputs
+        matmul, groups = backend.xp.matmul, key.shape[1]
+        if query.shape[1] == groups:
+            toward_query = matmul(gradient, key, out=side_by_side(backend, query))
+            return toward_query, matmul(gradient.swapaxes(-1, -2), query, out=side_by_side(backend, key))
+        rows, queries = grouped(gradient, groups), grouped(query, groups)
+        toward_key = matmul(rows.swapaxes(-1, -2), queries).sum(axis=2)
+        return ungrouped(matmul(rows, key[:, :, None])), toward_key
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        heads, rows, columns = region
+        inner = range(inputs[0][-1])
+        return (heads, rows, inner), (self.key_heads(heads), columns, inner)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, column = index
+        query, key = inputs
+        return single(product("Σ q · k", query.factor(head, row, None), key.factor(head // self.share, column, None)))
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        query, key = inputs
+        head, row, column = index
+        if toward == 0:
+            shared = key.factor(head // self.share, None, column)
+            return single(product("Σ ∂y · k", gradient.factor(head, row, None), shared))
+        heads = self.query_heads(head)
+        return single(product("Σ ∂y · q", gradient.terms(heads, None, row), query.terms(heads, None, column)))
+
+
+@dataclass(frozen=True)
+class Context(OfHeads):
+    """weights · V in every head. Inputs: weights (h × n × m), V (g × m × d_k). Result: h × n × d_k."""
+
+    definition = "weights · V"
+    chain = ("∂y Vᵀ", "weightsᵀ ∂y")
+
+    def axes(self, *inputs: Axes) -> Axes:
+        (head, queries, _), (_, _, width) = inputs
+        return head, queries.named("token"), width
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """Written with the heads of a token side by side in memory, so that joining them copies nothing."""
+        weights, value = inputs
+        batch, heads, rows, _ = weights.shape
+        merged = backend.empty((batch, rows, heads, value.shape[-1]), weights.dtype)
+        result = merged.swapaxes(1, 2)
+        if heads == value.shape[1]:
+            backend.xp.matmul(weights, value, out=result)
+        else:
+            result[...] = ungrouped(backend.xp.matmul(grouped(weights, value.shape[1]), value[:, :, None]))
+        return result
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: C = A V."""
+        weights, value = inputs
+        matmul, groups = backend.xp.matmul, value.shape[1]
+        if weights.shape[1] == groups:
+            toward_weights = matmul(gradient, value.swapaxes(-1, -2), out=backend.like(weights))
+            return toward_weights, matmul(weights.swapaxes(-1, -2), gradient, out=side_by_side(backend, value))
+        rows, shares = grouped(gradient, groups), grouped(weights, groups)
+        toward_value = matmul(shares.swapaxes(-1, -2), rows).sum(axis=2)
+        return ungrouped(matmul(rows, value[:, :, None].swapaxes(-1, -2))), toward_value
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        heads, rows, columns = region
+        keys = range(inputs[0][-1])
+        return (heads, rows, keys), (self.key_heads(heads), keys, columns)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, column = index
+        weights, value = inputs
+        return single(
+            product("Σ weight · v", weights.factor(head, row, None), value.factor(head // self.share, None, column))
+        )
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        weights, value = inputs
+        head, row, column = index
+        if toward == 0:
+            shared = value.factor(head // self.share, column, None)
+            return single(product("Σ ∂y · v", gradient.factor(head, row, None), shared))
+        heads = self.query_heads(head)
+        return single(product("Σ weight · ∂y", weights.terms(heads, None, row), gradient.terms(heads, None, column)))
+
+
+@dataclass(frozen=True)
+class Mask(Op):
+    """Scores, with −∞ for padding keys and, where `causal`, for keys after the query (Vaswani et al. 2017, §3.2.3).
+
+    Causal with a `window` W, a query sees W keys, its own and those right before it (Beltagy et al. 2020, §3.1; Jiang
+    et al. 2023, §2): keys W or more places before the query have −∞ too. Without `causal`, keys W or more places on
+    either side have.
+
+    Inputs: scores (h × n × m), places of the queries (n), places of the keys (m), visible keys (m).
+    """
+
+    undone_from = (1, 2, 3)
+    chain = ("∂y where visible, else 0",)
+    overwrites = True
+    causal: bool = False
+    window: int | None = None
+
+    @property
+    def formula(self) -> str:
+        if self.window is not None and not self.causal:
+            return f"score; −∞ {self.window} or more tokens away, on padding"
+        if self.window is not None:
+            return f"score; −∞ outside the last {self.window} keys, on padding"
+        return "score; −∞ after the query, on padding" if self.causal else "score; −∞ on padding"
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """The scores, at most −∞ where they are hidden and at most ∞ elsewhere: the same for all heads."""
+        scores, hidden = inputs[0], self.hidden(*inputs[1:])
+        limit = backend.empty(hidden.shape, scores.dtype)
+        limit[...] = math.inf
+        backend.xp.copyto(limit, -math.inf, where=hidden)
+        return backend.xp.minimum(scores, limit, out=backend.like(scores) if out is None else out)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = s where visible, −∞ elsewhere."""
+        visible = ~self.hidden(*inputs[1:])
+        return backend.xp.multiply(gradient, visible, out=backend.like(gradient)), None, None, None
+
+    def hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
+        """B × 1 × n (or 1) × m, true where a query may not look."""
+        hidden = ~visible[:, None, None, :]
+        keys, queries = keys[:, None, None, :], queries[:, None, :, None]
+        if self.causal:
+            hidden = hidden | (keys > queries)
+        if self.window is None:
+            return hidden
+        hidden = hidden | (keys <= queries - self.window)
+        return hidden if self.causal else hidden | (keys >= queries + self.window)
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        _, rows, columns = region
+        return region, (rows,), (columns,), (columns,)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        _, row, column = index
+        cell, reasons = inputs[0].operand(*index), self._reasons(row, column, *inputs[1:])
+        masks = [Value("+ mask", -math.inf, note=reason) for reason in reasons]
+        items = masks or [Value("+ mask", 0.0, note="the query may look here")]
+        return Working((Value("score", cell.value, cell), *items), -math.inf if masks else cell.value)
+
+    def _reasons(self, row: int, column: int, queries: Source, keys: Source, visible: Source) -> list[str]:
+        """Why a query may not look at a key."""
+        distance = queries.cell(row) - keys.cell(column)
+        reasons = {
+            "the key is padding": not visible.cell(column),
+            "the key comes after the query": self.causal and distance < 0,
+            f"outside the window of {self.window}": self.window is not None
+            and (distance if self.causal else abs(distance)) >= self.window,
+        }
+        return [reason for reason, holds in reasons.items() if holds]
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        _, row, column = index
+        hidden = bool(self._reasons(row, column, *inputs[1:]))
+        note = "0: the key is hidden" if hidden else "1: the query may look here"
+        return passed_on(gradient.operand(*index), float(not hidden), "· visible", note)
+
+
+def grouped(heads: Array, groups: int) -> Array:
+    """B × h × n × m → B × g × h/g × n × m: the heads that share a key head, side by side."""
+    batch, count, *rest = heads.shape
+    return heads.reshape(batch, groups, count // groups, *rest)
+
+
+def ungrouped(heads: Array) -> Array:
+    """B × g × h/g × n × m → B × h × n × m."""
+    batch, groups, share, *rest = heads.shape
+    return heads.reshape(batch, groups * share, *rest)
+
+
+def side_by_side(backend: Backend, heads: Array) -> Array:
+    """An array for as many heads (B × h × n × d_k), with those of a token side by side in memory."""
+    batch, count, rows, width = heads.shape
+    return backend.empty((batch, rows, count, width), heads.dtype).swapaxes(1, 2)

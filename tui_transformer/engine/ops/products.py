@@ -1,0 +1,208 @@
+"""Products with a weight: linear layers, those whose result is split into heads, and the output head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import Axes, Axis, Region, Shape
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Factor, Index, Item, Operand, Source, Sum, Value, Working, added, product
+from tui_transformer.engine.ops.base import Gradients, Op, flat, single
+
+
+@dataclass(frozen=True)
+class WeightProduct(Op):
+    """x W (+ b). Inputs: x (n × a, or a), W (a × b) and, where there is one, b (b)."""
+
+    undone_from = (0, 1)
+    chain = ("∂y Wᵀ", "xᵀ ∂y", "Σ ∂y over the rows")
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """One two-dimensional product for the whole batch; of a single row, without more ado."""
+        x, weight, *biases = inputs
+        if x.size == x.shape[-1]:
+            result = backend.xp.matmul(x, weight)
+        else:
+            rows = flat(x)
+            result = backend.xp.matmul(rows, weight, out=backend.empty((rows.shape[0], weight.shape[1]), x.dtype))
+            result = result.reshape(*x.shape[:-1], weight.shape[1])
+        for bias in biases:
+            result += bias
+        return result
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x W + b."""
+        x, weight, *biases = inputs
+        rows = flat(gradient)
+        toward_x = backend.xp.matmul(rows, weight.T, out=backend.like(flat(x))).reshape(x.shape)
+        return toward_x, backend.xp.matmul(flat(x).T, rows), *(rows.sum(axis=0) for _ in biases)
+
+    def flops(self, *inputs: Axes) -> int:
+        """Two a product term, one a bias."""
+        return super().flops(*inputs) * (2 * inputs[0][-1].size + len(inputs) - 2)
+
+
+@dataclass(frozen=True)
+class Linear(WeightProduct):
+    """x W (+ b). Result: n × b, or b."""
+
+    expression: str = "x W"
+
+    @property
+    def formula(self) -> str:
+        return self.expression
+
+    def axes(self, *inputs: Axes) -> Axes:
+        return *inputs[0][:-1], inputs[1][-1]
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        *rows, columns = region
+        inner = range(inputs[1][0])
+        return (*rows, inner), (inner, columns), *((columns,) for _ in inputs[2:])
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        *row, column = index
+        x, weight, *biases = inputs
+        total = product(f"Σ {self.expression}", x.factor(*row, None), weight.factor(None, column))
+        return _plus([bias.operand(column) for bias in biases], total)
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        x, weight = inputs[:2]
+        if toward == 0:
+            return single(product("Σ ∂y W", gradient.factor(*index[:-1], None), weight.factor(index[-1], None)))
+        return _toward_weight(x, index, _column(gradient, index[-1]))
+
+
+@dataclass(frozen=True)
+class Project(WeightProduct):
+    """x W (+ b), columns dealt to heads of `width` each (Vaswani et al. 2017, §3.2.2).
+
+    Inputs: x (n × d), W (d × h·d_k), bias (h·d_k). Result: h × n × d_k, a view of the product: nothing is copied.
+    """
+
+    width: int
+    letter: str
+
+    @property
+    def formula(self) -> str:
+        return f"X W_{self.letter}"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        (tokens, _), (_, out) = inputs[:2]
+        return Axis("head", out.size // self.width), tokens, Axis("head width", self.width)
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        result = super().forward(backend, *inputs)
+        return result.reshape(*result.shape[:-1], -1, self.width).swapaxes(-2, -3)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = split(x W + b)."""
+        rows = gradient.swapaxes(-2, -3).reshape(-1, inputs[1].shape[1])
+        return super().backward(backend, rows, output, *inputs)
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """Whole heads, so that their columns are side by side in W."""
+        return region[0], region[1], range(self.width)
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        heads, rows, _ = region
+        columns = range(heads.start * self.width, heads.stop * self.width)
+        inner = range(inputs[1][0])
+        return (rows, inner), (inner, columns), *((columns,) for _ in inputs[2:])
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, offset = index
+        column = head * self.width + offset
+        x, weight, *biases = inputs
+        total = product(f"Σ {self.formula}", x.factor(row, None), weight.factor(None, column))
+        return _plus([bias.operand(column) for bias in biases], total)
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        x, weight = inputs[:2]
+        if toward == 0:
+            return single(product("Σ ∂y W", gradient.terms(None, index[0], None), weight.factor(index[1], None)))
+        head, offset = divmod(index[-1], self.width)
+        return _toward_weight(x, index, gradient.factor(head, None, offset))
+
+
+@dataclass(frozen=True)
+class Unembed(WeightProduct):
+    """x Eᵀ (+ b): a token's logit is the product of x with the token's embedding row (Press & Wolf 2017).
+
+    Inputs: x (n × d), E (v × d) and, where there is one, b (v). Result: n × v. T5 scales x by d^(−1/2) first.
+    """
+
+    chain = ("∂y E · scale", "∂yᵀ x · scale", "Σ ∂y over the rows")
+    scale: float = 1.0
+
+    @property
+    def formula(self) -> str:
+        return "x Eᵀ" if self.scale == 1.0 else f"x Eᵀ · {self.scale:.6g}"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        return *inputs[0][:-1], inputs[1][0]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        x, table, *biases = inputs
+        result = super().forward(backend, x, table.T)
+        if self.scale != 1.0:
+            result *= self.scale
+        for bias in biases:
+            result += bias
+        return result
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x Eᵀ + b."""
+        x, table, *biases = inputs
+        rows = flat(gradient)
+        toward_biases = [rows.sum(axis=0) for _ in biases]
+        rows = rows if self.scale == 1.0 else rows * self.scale
+        toward_x = backend.xp.matmul(rows, table, out=backend.like(flat(x))).reshape(x.shape)
+        return toward_x, backend.xp.matmul(rows.T, flat(x)), *toward_biases
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        rows, columns = region
+        inner = range(inputs[1][1])
+        return (rows, inner), (columns, inner), *((columns,) for _ in inputs[2:])
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        row, column = index
+        x, table, *biases = inputs
+        total = product("Σ x E", x.factor(row, None), table.factor(column, None))
+        return _plus([bias.operand(column) for bias in biases], total, self.scale)
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        x, table = inputs[:2]
+        if toward == 0:
+            return _plus(
+                [], product("Σ ∂y E", gradient.factor(index[0], None), table.factor(None, index[1])), self.scale
+            )
+        column = gradient.factor(None, index[0])
+        if toward == 1:
+            return _plus([], product("Σ ∂y x", column, x.factor(None, index[1])), self.scale)
+        return single(added("Σ ∂y over the rows", column))
+
+    def flops(self, *inputs: Axes) -> int:
+        return super().flops(*inputs) + (self.scale != 1.0) * Op.flops(self, *inputs)
+
+
+def _plus(biases: Sequence[Operand], total: Sum, scale: float = 1.0) -> Working:
+    """A sum, times a scale, and the bias of its column where there is one."""
+    items: list[Item] = [total]
+    if scale != 1.0:
+        items.append(Value("· scale", scale, note="d_model^(−1/2)"))
+    items += [Value("+ b", bias.value, bias) for bias in biases]
+    return Working(tuple(items), total.total * scale + sum(bias.value for bias in biases))
+
+
+def _toward_weight(x: Source, index: Index, column: Factor) -> Working:
+    """From a column of the gradient: Σ x ∂y toward a cell of W, Σ ∂y toward a cell of the bias."""
+    if len(index) == 2:
+        return single(product("Σ x ∂y", _column(x, index[0]), column))
+    return single(added("Σ ∂y over the rows", column))
+
+
+def _column(source: Source, column: int) -> Factor:
+    """A column of a matrix; of a vector its one cell."""
+    return source.terms(column) if len(source.shape) == 1 else source.factor(None, column)

@@ -1,0 +1,307 @@
+"""Scores that depend on the distance from query to key: by a table, by a slope, by scores of their own."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added
+from tui_transformer.engine.ops.attention import Scores
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
+from tui_transformer.engine.spoken import bracketed, spoken
+
+
+@functools.lru_cache(maxsize=64)
+def bucket_of_distance(count: int, limit: int) -> tuple[int, ...]:
+    """The bucket of every distance from 0 to `limit`, of `count` buckets; farther ones are in the last bucket too.
+
+    The first half holds one distance each, the rest grow with the logarithm of the distance (Raffel et al. 2020, §2.1).
+    """
+    exact = count // 2
+    whole = math.log(limit / exact)
+    # The quotient comes first, as in the published models: another order rounds 64 of T5 down to the bucket before.
+    far = (exact + int(math.log(distance / exact) / whole * (count - exact)) for distance in range(exact, limit))
+    return *range(exact), *(min(bucket, count - 1) for bucket in far), count - 1
+
+
+@dataclass(frozen=True)
+class RelativeBias(Op):
+    """Scores + B[bucket of key − query] of the head (Raffel et al. 2020, §2.1, as in T5).
+
+    Inputs: scores (h × n × m), B (buckets × h), places of the queries (n), places of the keys (m). Keys from `limit`
+    tokens away share the last bucket. `bidirectional` gives the second half of the buckets to keys after the query;
+    without it those count as distance 0.
+    """
+
+    definition = "score + B[bucket(key − query)]"
+    chain = ("∂y", "Σ ∂y of the cells in the bucket")
+    overwrites = True
+    limit: int
+    bidirectional: bool
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        """Rows of B by bucket, brought from n × m × h to h × n × m."""
+        scores, table = inputs[:2]
+        bias = backend.xp.take(table, self._buckets(backend, *inputs[1:]), axis=0).swapaxes(2, 3).swapaxes(1, 2)
+        return backend.xp.add(scores, bias, out=backend.like(scores) if out is None else out)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = s + B[bucket]; a bucket collects the gradients of all its cells."""
+        toward_table = backend.xp.zeros_like(inputs[1])
+        cells = gradient.swapaxes(1, 2).swapaxes(2, 3)
+        backend.xp.add.at(toward_table, self._buckets(backend, *inputs[1:]), cells)
+        return gradient, toward_table, None, None
+
+    def _buckets(self, backend: Backend, table: Array, queries: Array, keys: Array) -> Array:
+        """B × n × m, the row of the table for every query and key."""
+        xp, side = backend.xp, self._side(table.shape[0])
+        relative = keys[:, None, :] - queries[:, :, None]
+        distance = xp.abs(relative) if self.bidirectional else xp.maximum(-relative, 0)
+        distance = xp.where(distance > self.limit, self.limit, distance)
+        buckets = xp.take(backend.integers(bucket_of_distance(side, self.limit)), distance, axis=0)
+        return xp.where(relative > 0, buckets + side, buckets) if self.bidirectional else buckets
+
+    def _side(self, count: int) -> int:
+        return count // 2 if self.bidirectional else count
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        heads, rows, columns = region
+        return region, (range(inputs[1][0]), heads), (rows,), (columns,)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, column = index
+        scores, table, queries, keys = inputs
+        cell, query, key = scores.operand(*index), queries.operand(row), keys.operand(column)
+        relative = int(key.value - query.value)
+        bucket = self._bucket(relative, table.shape[0])
+        bias = table.operand(bucket, head)
+        items = (
+            Value("score", cell.value, cell),
+            Value("query", query.value, query, "place of the query"),
+            Value("key", key.value, key, "place of the key"),
+            Value("key − query", relative),
+            Value("bucket", bucket, note=f"of {table.shape[0]}"),
+            Value("+ B[bucket]", bias.value, bias),
+        )
+        return Working(items, cell.value + bias.value, f"{spoken(cell.value)} + {bracketed(bias.value)}")
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        if toward == 0:
+            return passed_on(gradient.operand(*index))
+        bucket, head = index
+        queries, keys = (source.read((range(source.shape[0]),)) for source in inputs[2:])
+        places = [
+            (head, row, column)
+            for row, query in enumerate(queries)
+            for column, key in enumerate(keys)
+            if self._bucket(int(key - query), inputs[1].shape[0]) == bucket
+        ]
+        cells = gradient.terms(head, None, None).values.reshape(len(queries), len(keys))
+        values = np.array([cells[place[1:]] for place in places], dtype=np.float64)
+        return single(added("Σ ∂y of the bucket", Factor(gradient.name, places.__getitem__, values)))
+
+    def _bucket(self, relative: int, count: int) -> int:
+        distance = abs(relative) if self.bidirectional else max(-relative, 0)
+        bucket = bucket_of_distance(self._side(count), self.limit)[min(distance, self.limit)]
+        return bucket + self._side(count) if self.bidirectional and relative > 0 else bucket
+
+
+@dataclass(frozen=True)
+class DistanceBias(Op):
+    """score − slope of the head · |query − key| (Press et al. 2022, "Train Short, Test Long", §3).
+
+    Inputs: scores (h × n × m), places of the queries (n), places of the keys (m).
+    """
+
+    definition = "score − slope · |query − key|"
+    cost = 2
+    undone_from = ()
+    chain = ("∂y",)
+    overwrites = True
+    slopes: tuple[float, ...]
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        xp, (scores, queries, keys) = backend.xp, inputs
+        distance = xp.abs(queries[:, None, :, None] - keys[:, None, None, :]).astype(scores.dtype)
+        slopes = xp.asarray(self.slopes, dtype=scores.dtype)[:, None, None]
+        return xp.subtract(scores, slopes * distance, out=backend.like(scores) if out is None else out)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = s − slope · distance; the places have no gradient."""
+        return gradient, None, None
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        """Every head: a part would not know which slopes are its own."""
+        return (range(shape[0]), *region[1:])
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        _, rows, columns = region
+        return region, (rows,), (columns,)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, column = index
+        cell, query, key = inputs[0].operand(*index), inputs[1].operand(row), inputs[2].operand(column)
+        distance = abs(query.value - key.value)
+        items = (
+            Value("score", cell.value, cell),
+            Value("query", query.value, query, "place of the query"),
+            Value("key", key.value, key, "place of the key"),
+            Value("− slope · |query − key|", self.slopes[head] * distance, note=f"slope {self.slopes[head]:.6g}"),
+        )
+        left = f"{spoken(cell.value)} − {spoken(self.slopes[head])} · {spoken(distance)}"
+        return Working(items, cell.value - self.slopes[head] * distance, left)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
+    ) -> Working | None:
+        return passed_on(gradient.operand(*index)) if toward == 0 else None
+
+
+QUERY_TO_DISTANCE, KEY_TO_DISTANCE = "query", "key"
+
+
+@dataclass(frozen=True)
+class DistanceScores(Scores):
+    """Scores of tokens with distances (He et al. 2021, "DeBERTa", §3.1).
+
+    Inputs: queries or keys of the tokens (h × n × d_k), keys or queries of the distances (h × r × d_k). Result:
+    h × n × r. `side` says which the tokens are: "query" or "key".
+    """
+
+    side: str = QUERY_TO_DISTANCE
+
+    @property
+    def formula(self) -> str:
+        return "Q K_rᵀ" if self.side == QUERY_TO_DISTANCE else "K Q_rᵀ"
+
+    def axes(self, *inputs: Axes) -> Axes:
+        (head, tokens, _), (_, distances, _) = inputs
+        return head, tokens.named(self.side), distances
+
+
+@dataclass(frozen=True)
+class Disentangle(Op):
+    """score + (c2p[query, δ] + p2c[key, δ]) · factor, where δ is the row of the distance (He et al. 2021, equation 4).
+
+    Inputs: scores (h × n × m); for each of `sides` the scores of queries (h × n × 2k) or keys (h × m × 2k) with
+    distances; places of the queries (n) and of the keys (m).
+
+    Attributes:
+        sides: Which of "query" and "key" have scores with distances.
+        factor: What those are multiplied by.
+        span: k: rows of distances on either side.
+        buckets: How many distances have rows of their own, on both sides together; far ones share rows that grow with
+            the logarithm. 0 where every distance up to `span` has one.
+        farthest: The distance that the last of those rows is for.
+    """
+
+    overwrites = True
+    sides: tuple[str, ...]
+    factor: float
+    span: int
+    buckets: int = 0
+    farthest: int = 0
+
+    @property
+    def formula(self) -> str:
+        parts = {QUERY_TO_DISTANCE: "Q K_rᵀ[query, δ]", KEY_TO_DISTANCE: "K Q_rᵀ[key, δ]"}
+        return f"score + ({' + '.join(parts[side] for side in self.sides)}) · {self.factor:.4g}"
+
+    def row(self, relative: Any, xp: Any = np) -> Any:
+        """δ, the row of distances query − key (whole numbers, of any shape), from 0 to 2k − 1."""
+        rows = relative if self.buckets == 0 else self._bucket(relative, xp)
+        return xp.clip(rows + self.span, 0, 2 * self.span - 1)
+
+    def _bucket(self, relative: Any, xp: Any) -> Any:
+        """Distances up to half of the buckets as they are, then by the logarithm (published code of DeBERTa-v2)."""
+        middle = self.buckets // 2
+        distance = xp.abs(relative)
+        far = xp.log(xp.maximum(distance, middle) / middle) / math.log((self.farthest - 1) / middle) * (middle - 1)
+        logarithmic = (xp.ceil(far) + middle).astype(distance.dtype) * xp.sign(relative)
+        return xp.where(distance <= middle, relative, logarithmic)
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        xp, rows = backend.xp, self._rows(backend, *inputs[-2:])
+        result = backend.like(inputs[0]) if out is None else out
+        relative = [self._at(xp, side, scores, rows) for side, scores in zip(self.sides, inputs[1:-2], strict=True)]
+        return xp.add(inputs[0], sum(relative[1:], relative[0]) * self.factor, out=result)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = s + (a[query, δ] + b[key, δ]) · factor; a row collects the gradients of all its cells."""
+        xp, rows = backend.xp, self._rows(backend, *inputs[-2:])
+        gradients = []
+        for side, scores in zip(self.sides, inputs[1:-2], strict=True):
+            toward = xp.zeros_like(scores)
+            batch, heads, lines = (xp.arange(size) for size in toward.shape[:3])
+            cells, places = (
+                (gradient, rows) if side == QUERY_TO_DISTANCE else (gradient.swapaxes(2, 3), rows.swapaxes(1, 2))
+            )
+            index = (batch[:, None, None, None], heads[:, None, None], lines[:, None], places[:, None])
+            xp.add.at(toward, index, cells * self.factor)
+            gradients.append(toward)
+        return gradient, *gradients, None, None
+
+    def _rows(self, backend: Backend, queries: Array, keys: Array) -> Array:
+        return self.row(queries[:, :, None] - keys[:, None, :], backend.xp)
+
+    def _at(self, xp: Any, side: str, scores: Array, rows: Array) -> Array:
+        """H × n × m of the scores of tokens with distances."""
+        if side == KEY_TO_DISTANCE:
+            rows = rows.swapaxes(1, 2)
+        shape = (*scores.shape[:3], rows.shape[-1])
+        at_distances = xp.take_along_axis(scores, xp.broadcast_to(rows[:, None], shape), axis=3)
+        return at_distances.swapaxes(2, 3) if side == KEY_TO_DISTANCE else at_distances
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        heads, rows, columns = region
+        lines = {QUERY_TO_DISTANCE: rows, KEY_TO_DISTANCE: columns}
+        return region, *((heads, lines[side], range(2 * self.span)) for side in self.sides), (rows,), (columns,)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, column = index
+        cell, query, key = inputs[0].operand(*index), inputs[-2].operand(row), inputs[-1].operand(column)
+        relative = round(query.value - key.value)
+        place = int(self.row(np.int64(relative)))
+        items: list[Item] = [
+            Value("score", cell.value, cell),
+            Value("query", query.value, query, "place of the query"),
+            Value("key", key.value, key, "place of the key"),
+            Value("δ", place, note=f"row of {2 * self.span} for the distance {relative}"),
+        ]
+        total, left = cell.value, spoken(cell.value)
+        for side, scores in zip(self.sides, inputs[1:-2], strict=True):
+            operand = scores.operand(head, row if side == QUERY_TO_DISTANCE else column, place)
+            items.append(Value(f"+ {side} with δ · {self.factor:.4g}", operand.value * self.factor, operand))
+            total += operand.value * self.factor
+            left += f" + {bracketed(operand.value * self.factor)}"
+        return Working(tuple(items), total, left)
+
+    def explain_backward(
+        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
+    ) -> Working | None:
+        if toward == 0:
+            return passed_on(gradient.operand(*index))
+        head, line, place = index
+        queries, keys = (source.read((range(source.shape[0]),)) for source in inputs[-2:])
+        of_a_query = self.sides[toward - 1] == QUERY_TO_DISTANCE
+        relative = queries[line] - keys if of_a_query else queries - keys[line]
+        others = [int(i) for i in np.flatnonzero(self.row(relative.astype(np.int64)) == place)]
+        cells = [(head, line, other) if of_a_query else (head, other, line) for other in others]
+        values = np.array([gradient.cell(*cell) for cell in cells], dtype=np.float64)
+        factor = Factor(gradient.name, cells.__getitem__, values)
+        return single(Sum(f"Σ ∂y · {self.factor:.4g} of the distance", (factor,), values * self.factor, "term"))
+
+    def gradient_formula(self, toward: int) -> str:
+        if toward > len(self.sides):
+            return ""
+        return "∂y" if toward == 0 else "Σ ∂y of the cells at the distance · factor"
+
+    def flops(self, *inputs: Axes) -> int:
+        return (1 + len(self.sides)) * super().flops(*inputs)

@@ -1,0 +1,265 @@
+"""A matrix drawn line by line: column labels, row labels and cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from rich.cells import set_cell_size
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Offset
+from textual.strip import Strip
+
+from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, Cell, Grid
+from tui_transformer.explorer.widgets.labels import fit_label, label_width
+from tui_transformer.explorer.widgets.numbers import NumberFormat
+from tui_transformer.explorer.widgets.palette import Levels, Palette, readable
+from tui_transformer.text.display import visible
+from tui_transformer.views.view import Axis, Scale, Tile, Values
+
+MASKED_GLYPH, MISSING_GLYPH, EDITED_GLYPH = "×", "·", "*"
+
+_CURSOR_CONTRAST = 2.5
+_REVERSE = Style(bold=True, reverse=True)
+_WHITE, _BLACK = Color.parse("#ffffff"), Color.parse("#000000")
+
+_MEASURED = 512
+_LONGEST_TICK = 8
+LONGEST = 24
+"""Columns of the label under the cursor at most."""
+_STEPS = (1, 2, 5, 10, 20, 50, 100)
+
+Line = list[Segment]
+
+
+@dataclass(eq=False)
+class Drawing:
+    """One tile on one grid. The lines of a row are kept while the same columns are on screen.
+
+    Attributes:
+        header: The labels of the columns, and the styles of all labels.
+        row_label: The label of a row.
+        table: The cells of all levels.
+        tile: The values at hand.
+        scale: The range that the levels stand for.
+        page: The style of what holds no cell.
+        edited: Rows × columns of the cells that were set.
+    """
+
+    header: Header
+    row_label: Callable[[int], str]
+    table: CellTable
+    tile: Tile
+    scale: Scale
+    page: Style
+    edited: Sequence[tuple[range, range]] = ()
+    _kept: dict[int, tuple[Line, Line]] = field(default_factory=dict)
+    _kept_columns: range = range(0)
+
+    def line(self, y: int, scroll: Offset, width: int, cursor: Cell) -> Strip:
+        """One line of the screen, `width` columns wide."""
+        grid = self.header.grid
+        columns = grid.visible_columns(scroll, width)
+        if y < grid.header:
+            hidden = scroll.x - columns.start * grid.cell_width
+            shown = range(hidden, hidden + width - grid.gutter)
+            return self._strip("", self.header.segments(columns, cursor[1], shown), columns, scroll, width)
+        row, line = divmod(y - grid.header + scroll.y, grid.cell_height)
+        if row >= grid.rows:
+            return Strip.blank(width, self.page)
+        is_text = line == grid.text_line
+        label = self.row_label(row) if is_text else ""
+        cells = self._cells(row, columns, cursor, is_text=is_text)
+        return self._strip(label, cells, columns, scroll, width, marked=row == cursor[0])
+
+    def _strip(
+        self, label: str, cells: Line, columns: range, scroll: Offset, width: int, *, marked: bool = False
+    ) -> Strip:
+        gutter, cell_width = self.header.grid.gutter, self.header.grid.cell_width
+        room, hidden = max(width - gutter, 0), scroll.x - columns.start * cell_width
+        strip = Strip(cells, len(columns) * cell_width).crop_extend(hidden, hidden + room, self.page)
+        fitted = fit_label(label, gutter - 1, "right") + " " * min(gutter, 1)
+        style = self.header.marked if marked and label else self.header.plain
+        return Strip([Segment(fitted, style), *strip], gutter + room).crop(0, width)
+
+    def _cells(self, row: int, columns: range, cursor: Cell, *, is_text: bool) -> Line:
+        if columns != self._kept_columns:
+            self._kept, self._kept_columns = {}, columns
+        if row not in self._kept:
+            self._kept[row] = self._row(row, columns)
+        text, fill = self._kept[row]
+        line = text if is_text else fill
+        if row != cursor[0] or cursor[1] not in columns:
+            return line
+        levels, _ = self._window(row, range(cursor[1], cursor[1] + 1))
+        return self.table.with_cursor(line, cursor[1] - columns.start, int(levels[0]))
+
+    def _row(self, row: int, columns: range) -> tuple[Line, Line]:
+        levels, values = self._window(row, columns)
+        fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
+        line = self.table.text_line(levels, values)
+        for rows, part in self.edited:
+            if row in rows:
+                line = self.table.with_edits(line, [at for at, column in enumerate(columns) if column in part])
+        return line, fill
+
+    def _window(self, row: int, columns: range) -> tuple[Levels, Values]:
+        """Levels and values of cells of a row; cells outside the tile have the level of missing ones."""
+        tile, (height, width) = self.tile, self.tile.values.shape
+        levels = np.full(len(columns), self.table.missing, dtype=np.intp)
+        values = np.zeros(len(columns), dtype=tile.values.dtype)
+        first, last = max(columns.start, tile.column), min(columns.stop, tile.column + width)
+        if tile.row <= row < tile.row + height and first < last:
+            at = slice(first - columns.start, last - columns.start)
+            values[at] = tile.values[row - tile.row, first - tile.column : last - tile.column]
+            levels[at] = self.table.palette.levels(values[at], self.scale)
+        return levels, values
+
+
+@lru_cache(maxsize=64)
+def widest_label(axis: Axis) -> int:
+    """The cells of the widest label among the first few hundred and the last."""
+    indices = {*range(min(axis.size, _MEASURED)), axis.size - 1} if axis.size else ()
+    return max((label_width(axis.label(index)) for index in indices), default=0)
+
+
+@dataclass(frozen=True)
+class Header:
+    """The line of column labels, the one under the cursor highlighted."""
+
+    label: Callable[[int], str]
+    grid: Grid
+    plain: Style
+    marked: Style
+
+    def segments(self, columns: range, cursor: int, shown: range) -> list[Segment]:
+        """The labels of the columns.
+
+        Args:
+            columns: The columns that are at least partly on screen.
+            cursor: The column to highlight.
+            shown: What is on screen, counted from the left edge of the first column.
+        """
+        width = self.grid.cell_width - 1
+        if width + 1 < SMALLEST_NUMBER_CELL:
+            return self._ticks(columns, cursor, shown)
+        cells = [
+            Segment(
+                fit_label(self.label(column), width, "center").rjust(width) + " ",
+                self.marked if column == cursor else self.plain,
+            )
+            for column in columns
+        ]
+        return self._with_whole(cells, columns, cursor, shown) if cursor in columns else cells
+
+    def _with_whole(self, cells: list[Segment], columns: range, cursor: int, shown: range) -> list[Segment]:
+        """The label under the cursor in full, instead of those beside it, where its own column cuts it."""
+        cell, text = self.grid.cell_width, visible(self.label(cursor))
+        end = min(shown.stop, len(columns) * cell)
+        width = min(label_width(text), LONGEST, end - shown.start - 2)
+        if label_width(text) < cell or width < cell:
+            return cells
+        middle = (cursor - columns.start) * cell + cell // 2
+        start = max(min(middle - width // 2, end - width - 1), shown.start + 1)
+        first, last = (start - 1) // cell, -(-(start + width + 1) // cell)
+        over = " " * (start - first * cell) + fit_label(text, width)
+        return [*cells[:first], Segment(set_cell_size(over, (last - first) * cell), self.marked), *cells[last:]]
+
+    def _ticks(self, columns: range, cursor: int, shown: range) -> list[Segment]:
+        """The label under the cursor, and one every so many columns, where it does not touch another."""
+        cell, texts = self.grid.cell_width, dict[int, str]()
+        for column in columns:
+            label = self.label(column)
+            texts[column] = fit_label(label, min(label_width(label), _LONGEST_TICK))
+        longest = max(map(label_width, texts.values()), default=1)
+        step = next(step for step in _STEPS if step * cell >= longest + 2 or step == _STEPS[-1])
+        placed: list[tuple[int, int, int]] = []
+        for column in (*({cursor} & texts.keys()), *(column for column in columns if column % step == 0)):
+            width = label_width(texts[column])
+            start = max(min((column - columns.start) * cell, shown.stop - width), 0)
+            if start >= shown.start and all(start + width < first or last < start for first, last, _ in placed):
+                placed.append((start, start + width, column))
+        segments, x = list[Segment](), 0
+        for start, end, column in sorted(placed):
+            style = self.marked if column == cursor else self.plain
+            segments += [Segment(" " * (start - x), self.plain), Segment(texts[column], style)]
+            x = end
+        return [*segments, Segment(" " * max(len(columns) * cell - x, 0), self.plain)]
+
+
+class CellTable:
+    """Cells of one width as segments: the palette's levels, then masked, then not yet computed."""
+
+    def __init__(
+        self,
+        palette: Palette,
+        width: int,
+        number: NumberFormat | None,
+        *,
+        masked: Style,
+        missing: Style,
+        cursor: Style,
+    ) -> None:
+        self.palette, self._width, self._number, self._cursor = palette, width, number, cursor
+        self.missing = palette.masked + 1
+        self._styles = (*palette.styles, masked, missing)
+        fills = [(glyph * width)[:width] for glyph in palette.glyphs]
+        self.fills = self._segments([*fills, " " * width, " " * width])
+        signs = [MASKED_GLYPH.center(width), MISSING_GLYPH.center(width)]
+        self._plain = self._segments([*fills, *signs])
+        self._brackets = ("▌", "▐") if palette.has_color and number else ("[", "]")
+        self._cursor_styles = lru_cache(self._styles_under_cursor)
+        self._column = number.column if number else 0
+
+    def text_line(self, levels: Levels, values: Values) -> list[Segment]:
+        """The line of cells that says something: numbers where they fit, signs for masked and missing cells.
+
+        Args:
+            levels: The level of each cell.
+            values: The number of each cell; anything where the level is masked or missing.
+        """
+        if self._number is None:
+            return [self._plain[level] for level in levels.tolist()]
+        return [
+            Segment(self._written(value), self._styles[level]) if level < self.palette.masked else self._plain[level]
+            for level, value in zip(levels.tolist(), values.tolist(), strict=True)
+        ]
+
+    def with_edits(self, line: list[Segment], edited: Sequence[int]) -> list[Segment]:
+        """The line with the cells at these indices marked as set."""
+        marked = list(line)
+        for at in edited:
+            marked[at] = Segment(EDITED_GLYPH + line[at].text[1:], line[at].style)
+        return marked
+
+    def with_cursor(self, line: list[Segment], at: int, level: int) -> list[Segment]:
+        """The line with the cell at an index marked by brackets."""
+        text, (bracket, inside) = line[at].text, self._cursor_styles(level)
+        left, right = self._brackets
+        marked = [Segment(left, bracket), Segment(text[1:-1], inside), Segment(right, bracket)]
+        return [*line[:at], *marked, *line[at + 1 :]]
+
+    def _segments(self, texts: Sequence[str]) -> list[Segment]:
+        return [Segment(text, style) for text, style in zip(texts, self._styles, strict=True)]
+
+    def _written(self, value: float) -> str:
+        text = self._number(value) if self._number and math.isfinite(value) else "inf"
+        if len(text) > self._column:
+            return text.center(self._width)
+        return (" " * ((self._width - self._column) // 2) + text.rjust(self._column)).ljust(self._width)
+
+    def _styles_under_cursor(self, level: int) -> tuple[Style, Style]:
+        """The styles of the brackets and of what is inside."""
+        cell, cursor = self._styles[level], self._cursor
+        if cell.bgcolor is None or cursor.color is None or not self.palette.has_color:
+            return (cell + _REVERSE,) * 2
+        if self._number is None:
+            return (Style(color=readable((_BLACK, _WHITE), cursor.color), bgcolor=cursor.color, bold=True),) * 2
+        bracket = readable((cursor.color, _WHITE, _BLACK), cell.bgcolor, _CURSOR_CONTRAST)
+        inside = readable((_WHITE, _BLACK), cell.bgcolor)
+        return cell + Style(color=bracket, bold=True), cell + Style(color=inside, bold=True)

@@ -1,0 +1,301 @@
+"""What the metadata of an architecture say: kinds of layers, experts, rotary positions, as keys of `config.json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError
+from tui_transformer.gguf_file import GgufFile
+from tui_transformer.model.checks import shown
+from tui_transformer.model.families.layer_kinds import FULL, SLIDING
+from tui_transformer.model.families.rope import read_rope
+from tui_transformer.model.gguf.names import Settings
+from tui_transformer.model.gguf.tensors import Placed, open_gguf
+
+More = Callable[[GgufFile, dict[str, Any]], Settings]
+"""Further settings, from what the file says and those that are known."""
+
+
+def rope_alone(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Rotary positions of all columns, the same in every layer."""
+    return {"rope_parameters": rope_of(file, raw)}
+
+
+def by_tensors(*, in_part: bool = False, **settings: str) -> More:
+    """Rotary positions, maybe of a part of the columns, and settings: true where the first layer has a tensor."""
+
+    def more(file: GgufFile, raw: dict[str, Any]) -> Settings:
+        there = {key: has(file, tensor) for key, tensor in settings.items()}
+        return {**there, "rope_parameters": rope_of(file, raw, in_part=in_part)}
+
+    return more
+
+
+def has(file: GgufFile, name: str) -> bool:
+    """Whether the first layer has a tensor."""
+    return f"blk.0.{name}" in file.tensors
+
+
+def _kinds(file: GgufFile, raw: Settings, usual: Callable[[int], bool]) -> list[str]:
+    """The kind of every layer: as the file says, in a list or as a period, else as usual (True for a window)."""
+    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
+    layers = range(raw["num_hidden_layers"])
+    if isinstance(pattern, int) and pattern > 0:
+        return [SLIDING if (i + 1) % pattern else FULL for i in layers]
+    if pattern is None:
+        return [SLIDING if usual(i) else FULL for i in layers]
+    marks = list(pattern) if isinstance(pattern, list | np.ndarray) else []
+    if len(marks) < len(layers) or not all(mark in (0, 1) for mark in marks):
+        raise InputError(
+            f"{file.path}: its sliding_window_pattern is not a list of yes and no for {len(layers)} layers"
+        )
+    return [SLIDING if marks[i] else FULL for i in layers]
+
+
+def llama(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Mixtral where there are experts; biases as there are tensors."""
+    chosen = {"model_type": "mixtral"} if raw.get("num_experts") else {}
+    biases = {"attention_bias": has(file, "attn_output.bias"), "mlp_bias": has(file, "ffn_up.bias")}
+    return {**chosen, **biases, **rope_alone(file, raw)}
+
+
+GEMMA3_THETA, GEMMA3_LONGER = 1e6, 8.0
+LAYERS_OF_LONGER = (34, 48, 62)
+"""Of the sizes of Gemma 3 whose layers without a window have slower positions (Gemma Team 2025, §2)."""
+
+LAYERS_OF_27B = {"gemma2": 46, "gemma3": 62}
+
+
+def _scores(file: GgufFile, raw: Settings) -> int:
+    """Scores are divided by √ of the width of a head, and in the largest size of d_model ÷ heads."""
+    by_heads: int = raw["hidden_size"] // raw["num_attention_heads"]
+    largest = raw["num_hidden_layers"] == LAYERS_OF_27B[file.architecture]
+    return by_heads if largest else raw.get("head_dim") or by_heads
+
+
+def gemma2(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The divisor of scores."""
+    return {"query_pre_attn_scalar": _scores(file, raw), **rope_alone(file, raw)}
+
+
+def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """No window in every sixth layer; those with one have rotary positions of their own.
+
+    Ollama's files say nothing of slower positions, which the larger sizes have.
+    """
+    rope = rope_of(file, raw, theta=GEMMA3_THETA)
+    if _is_of_ollama(file) and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
+        rope |= {"rope_type": "linear", "factor": GEMMA3_LONGER}
+    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 6 != 0)
+    return {
+        "query_pre_attn_scalar": _scores(file, raw),
+        "layer_types": kinds if raw.get("sliding_window") else [FULL] * len(kinds),
+        "rope_parameters": {FULL: rope, SLIDING: of_windows(file)},
+    }
+
+
+def _is_of_ollama(file: GgufFile) -> bool:
+    return f"{file.architecture}.vision.block_count" in file.metadata
+
+
+def olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """OLMo 3 where there are windows: in layers with one, rotary positions are not scaled."""
+    if not raw.get("sliding_window"):
+        return rope_alone(file, raw)
+    rope = rope_of(file, raw)
+    return {
+        "model_type": "olmo3",
+        "layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0),
+        "rope_parameters": {FULL: rope, SLIDING: {"rope_type": "default", "rope_theta": rope["rope_theta"]}},
+    }
+
+
+def gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The bounds of its scaled positions are not rounded."""
+    kinds = _kinds(file, raw, lambda layer: layer % 2 == 0)
+    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=_usual(file)), "truncate": False}}
+
+
+def _usual(file: GgufFile) -> str:
+    return "yarn" if f"{file.architecture}.rope.scaling.factor" in file.metadata else "none"
+
+
+def phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The old context is a setting of the model."""
+    rope = rope_of(file, raw, in_part=True)
+    old = {OLD_CONTEXT: rope[OLD_CONTEXT]} if OLD_CONTEXT in rope else {}
+    return {**old, "rope_parameters": rope}
+
+
+def stablelm(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Biases, norms of heads and parallel sublayers, as there are tensors."""
+    told = by_tensors(in_part=True, use_qkv_bias="attn_q.bias", qk_layernorm="attn_q_norm.weight")
+    return {**told(file, raw), "use_parallel_residual": not has(file, "ffn_norm.weight")}
+
+
+def cohere2(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """No window, and no rotary positions, in every fourth layer."""
+    return {"layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0), **rope_alone(file, raw)}
+
+
+def exaone4(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The smaller size has no windows."""
+    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0) if raw.get("sliding_window") else None
+    return {"layer_types": kinds, **rope_alone(file, raw)}
+
+
+def t5(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Gated where there is a gate; distances as llama.cpp has them."""
+    del raw
+    gated = "enc.blk.0.ffn_gate.weight" in file.tensors
+    return {"feed_forward_proj": "gated-gelu" if gated else "relu", "relative_attention_max_distance": 128}
+
+
+def falcon(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """The new architecture where there are several key heads, or two norms."""
+    two, keys = has(file, "attn_norm_2.weight"), raw.get("num_kv_heads") or 1
+    new = two or keys > 1
+    chosen = {"new_decoder_architecture": new, "multi_query": keys == 1}
+    return {**chosen, "num_ln_in_parallel_attn": (2 if two else 1) if new else None, **rope_alone(file, raw)}
+
+
+def modern_bert(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Every third layer sees all keys, the first among them."""
+    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
+    every = pattern if isinstance(pattern, int) and pattern > 0 else 3
+    kinds = [SLIDING if i % every else FULL for i in range(raw["num_hidden_layers"])]
+    ropes = {FULL: rope_of(file, raw), SLIDING: of_windows(file)}
+    return {"layer_types": kinds, "rope_parameters": ropes, "norm_bias": has(file, "ffn_norm.bias")}
+
+
+def no_rope(file: GgufFile, raw: dict[str, Any]) -> Settings:
+    """Nothing: positions are learned, or distances."""
+    del file, raw
+    return {}
+
+
+USUAL_THETA = 10000.0
+SLOWER, SHORT, LONG = "rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"
+READ_HERE = frozenset({SLOWER, SHORT, LONG})
+"""Tensors that no step reads."""
+
+OLD_CONTEXT = "original_max_position_embeddings"
+
+
+def rope_of(
+    file: GgufFile, raw: Settings, *, in_part: bool = False, usual: str = "none", theta: float = USUAL_THETA
+) -> dict[str, Any]:
+    """The rotary positions of a file.
+
+    Args:
+        file: What the file says.
+        raw: The settings that are known.
+        in_part: The architecture may turn a part of the columns of a head.
+        usual: How they are scaled where the file does not say.
+        theta: θ where the file does not say.
+
+    Raises:
+        InputError: They are scaled in a way that is not read.
+    """
+    kind, theta = str(_said(file, "scaling.type") or usual), _theta(file, ("freq_base", "global.freq_base"), theta)
+    if SLOWER in file.tensors:
+        scaling = _llama3(file, theta)
+    elif SHORT in file.tensors and LONG in file.tensors:
+        scaling = _longrope(file, raw)
+    elif kind in SCALED:
+        scaling = SCALED[kind](file)
+    else:
+        raise InputError(f"{file.path}: rotary positions scaled by {shown(kind)} are not read from GGUF")
+    return {**scaling, "rope_theta": theta, **_in_part(file, raw, in_part=in_part)}
+
+
+def of_windows(file: GgufFile) -> dict[str, Any]:
+    """The rotary positions of layers with a window, where they have their own: never scaled."""
+    return {"rope_type": "default", "rope_theta": _theta(file, ("freq_base_swa", "local.freq_base"))}
+
+
+def _said(file: GgufFile, entry: str) -> Any:
+    return file.metadata.get(f"{file.architecture}.rope.{entry}")
+
+
+def _theta(file: GgufFile, entries: tuple[str, ...], usual: float = USUAL_THETA) -> float:
+    """θ under the first of its names; the second is Ollama's."""
+    base = next((said for entry in entries if (said := _said(file, entry))), usual)
+    if not isinstance(base, int | float) or not 1.0 <= base < math.inf:
+        raise InputError(f"{file.path}: its metadata have {shown(base)} for rope.{entries[0]}: copy it again")
+    return float(base)
+
+
+def _in_part(file: GgufFile, raw: Settings, *, in_part: bool) -> dict[str, Any]:
+    turned = _said(file, "dimension_count")
+    width = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
+    if turned is None or turned == width or not isinstance(width, int) or not isinstance(turned, int):
+        return {}
+    if not in_part or not 0 < turned < width:
+        raise InputError(f"{file.path}: {turned} of {width} columns of a head are turned, which is not read from GGUF")
+    return {"partial_rotary_factor": turned / width}
+
+
+def _linear(file: GgufFile) -> dict[str, Any]:
+    return {"rope_type": "linear", "factor": _said(file, "scaling.factor")}
+
+
+def _yarn(file: GgufFile) -> dict[str, Any]:
+    """With the bounds that the file says, else those of the paper (Peng et al. 2023)."""
+    keys = {
+        "factor": "scaling.factor",
+        OLD_CONTEXT: "scaling.original_context_length",
+        "beta_fast": "scaling.yarn_beta_fast",
+        "beta_slow": "scaling.yarn_beta_slow",
+        "attention_factor": "scaling.yarn_attn_factor",
+    }
+    said = {key: _said(file, entry) for key, entry in keys.items()}
+    return {"rope_type": "yarn", **{key: value for key, value in said.items() if value is not None}}
+
+
+SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
+    "none": lambda _: {"rope_type": "default"},
+    "linear": _linear,
+    "yarn": _yarn,
+}
+"""By the name that the file gives."""
+
+
+def _numbers(file: GgufFile, name: str) -> Host:
+    only = GgufFile(file.path, {}, {name: file.tensors[name]}, file.size)
+    return open_gguf(only, lambda own, _: (Placed(own),)).read(name, np.asarray)
+
+
+def _longrope(file: GgufFile, raw: Settings) -> dict[str, Any]:
+    old = _said(file, "scaling.original_context_length") or raw.get("max_position_embeddings")
+    factor = _said(file, "scaling.attn_factor")
+    divisors = {key: _numbers(file, name).ravel().tolist() for key, name in _DIVISORS.items()}
+    given = {} if factor is None else {"attention_factor": factor}
+    return {"rope_type": "longrope", OLD_CONTEXT: old, **divisors, **given}
+
+
+_DIVISORS = {"short_factor": SHORT, "long_factor": LONG}
+
+
+def _llama3(file: GgufFile, theta: float) -> dict[str, Any]:
+    """The numbers of Meta's scaling; the tensor says how much slower every pair of columns turns."""
+    slower = _numbers(file, SLOWER).ravel()
+    rope = {
+        "rope_type": "llama3",
+        "rope_theta": theta,
+        "factor": float(slower.max(initial=1.0)),
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        OLD_CONTEXT: 8192,
+    }
+    width = 2 * len(slower)
+    plain = theta ** (-np.arange(len(slower)) * 2 / max(width, 1))
+    frequencies = np.array(read_rope({"rope_parameters": rope}).rotary(width).frequencies) if width else plain
+    if not width or not np.allclose(plain / frequencies, slower, rtol=1e-4):
+        raise InputError(f"{file.path}: {SLOWER} is not the scaling of Llama 3.1: it is not read from GGUF")
+    return rope

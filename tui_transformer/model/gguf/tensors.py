@@ -1,0 +1,289 @@
+"""Tensors of GGUF files: in blocks of few bits, made numbers by the library `gguf` when they are used."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tui_transformer.engine.axis import Shape, shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError
+from tui_transformer.gguf_file import Entry, GgufFile
+from tui_transformer.model.gguf.blocks import FORMATS, ZERO
+from tui_transformer.model.tensors import STORED, Rounded, Tensor, Tensors, check_finite, part_of
+from tui_transformer.model.weight_table import as_it_is
+from tui_transformer.model.weights_file import WeightsFile
+
+INSTALL = "install tui-transformer[gguf]"
+AGAIN = "copy the file again"
+
+
+class Blocks(NamedTuple):
+    """A type of numbers in blocks: what it is called, numbers a block, bytes a block."""
+
+    name: str
+    numbers: int
+    bytes: int
+
+
+KINDS: Mapping[int, Blocks] = {
+    number: Blocks(*each)
+    for number, each in {
+        0: ("F32", 1, 4),
+        1: ("F16", 1, 2),
+        2: ("Q4_0", 32, 18),
+        3: ("Q4_1", 32, 20),
+        6: ("Q5_0", 32, 22),
+        7: ("Q5_1", 32, 24),
+        8: ("Q8_0", 32, 34),
+        10: ("Q2_K", 256, 84),
+        11: ("Q3_K", 256, 110),
+        12: ("Q4_K", 256, 144),
+        13: ("Q5_K", 256, 176),
+        14: ("Q6_K", 256, 210),
+        16: ("IQ2_XXS", 256, 66),
+        17: ("IQ2_XS", 256, 74),
+        18: ("IQ3_XXS", 256, 98),
+        19: ("IQ1_S", 256, 50),
+        20: ("IQ4_NL", 32, 18),
+        21: ("IQ3_S", 256, 110),
+        22: ("IQ2_S", 256, 82),
+        23: ("IQ4_XS", 256, 136),
+        28: ("F64", 1, 8),
+        29: ("IQ1_M", 256, 56),
+        30: ("BF16", 1, 2),
+        34: ("TQ1_0", 256, 54),
+        35: ("TQ2_0", 256, 66),
+        39: ("MXFP4", 32, 17),
+        40: ("NVFP4", 64, 36),
+    }.items()
+}
+"""The types that can be read, by the number that the format gives them."""
+
+UNREAD = {9: "Q8_1", 15: "Q8_K", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 41: "Q1_0", 42: "Q2_0"}
+"""Names of types that are not weights, or that the library makes no numbers of."""
+
+Make = Callable[[Host], Host]
+"""A tensor of a published checkpoint, from that of the GGUF file, which orders or scales it otherwise."""
+
+
+class Placed(NamedTuple):
+    """A tensor of the file, or a part of it, as a weight here.
+
+    Attributes:
+        name: In the published checkpoint, or of a weight of the program.
+        make: Makes it from what is stored; None where they are the same.
+        run: Where on the first axis it begins, and how many cells it takes; None for all.
+        whole: It keeps that axis.
+    """
+
+    name: str
+    make: Make | None = None
+    run: tuple[int, int] | None = None
+    whole: bool = True
+
+
+Place = Callable[[str, Shape], Iterable[Placed]]
+"""The weights that a tensor of this name and shape holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class GgufTensor(Tensor):
+    """A tensor as the published checkpoint has it.
+
+    Attributes:
+        stored: The shape in the file.
+        blocks: How its numbers are stored.
+        make: Makes it from what is stored; None where they are the same.
+    """
+
+    stored: Shape
+    blocks: Blocks
+    make: Make | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GgufTensors(Tensors):
+    """The tensors of a GGUF file under the names of the published checkpoint."""
+
+    by_name: Mapping[str, GgufTensor]
+    all_matter = True
+
+    def find(self, name: str) -> GgufTensor:
+        """A tensor; InputError where it is missing."""
+        if name not in self.by_name:
+            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its metadata")
+        return self.by_name[name]
+
+    def read(self, name: str, take: Make, rows: Host | None = None) -> Host:
+        """A part of a tensor, as floats; of the blocks, only those that hold it become numbers."""
+        tensor = self.find(name)
+        if tensor.make is None and tensor.kind in STORED:
+            return super().read(name, take, rows)
+        if tensor.make is not None:
+            taken = take(tensor.make(_rows(tensor, name, 0, tensor.stored[0]).reshape(tensor.stored)))
+            numbers = taken if rows is None else taken[rows]
+        elif rows is not None and take is as_it_is:
+            numbers = _rows_of(tensor, name, rows)
+        else:
+            axes = len(tensor.stored) - 1
+            numbers = part_of(tensor.stored, axes, take, lambda first, stop: _rows(tensor, name, first, stop))
+            numbers = numbers if rows is None else numbers[rows]
+        check_finite(tensor, name, numbers)
+        return numbers
+
+    def rounded(self, name: str, take: Make) -> Rounded | None:
+        """The block of the one cell that is taken; None where it is stored as a float, or looked up in a table."""
+        tensor = self.find(name)
+        if tensor.kind not in FORMATS:
+            return None
+        flat = _place(tensor, take)
+        number, place = divmod(flat, tensor.blocks.numbers)
+        data = tensor.file.numbers(_blocks(tensor)[number : number + 1], np.asarray, f"tensor {name}")
+        kind = FORMATS[tensor.kind]
+        codes, scales, minima = kind.take_apart(np.ascontiguousarray(data))
+        group, inside = divmod(place, codes.shape[2])
+        least = None if minima is ZERO else float(minima[0, group])
+        what = f"{tensor.kind}: block {number:,} of {tensor.blocks.numbers} numbers in {tensor.blocks.bytes} bytes"
+        return Rounded(
+            what, tuple(codes[0, group].tolist()), inside, float(scales[0, group]), least, kind[1:3], kind.steps
+        )
+
+
+def open_gguf(file: GgufFile, place: Place) -> GgufTensors:
+    """The tensors of a GGUF file, each where its metadata say.
+
+    Raises:
+        InputError: A tensor is of a type that is not known, lies outside the file, or does not fit the metadata.
+    """
+    weights = WeightsFile(file.path)
+    tensors: dict[str, GgufTensor] = {}
+    for name, entry in file.tensors.items():
+        with _fitting(file, name, entry):
+            tensors |= {placed.name: _tensor(weights, name, entry, placed) for placed in place(name, entry.shape)}
+    return GgufTensors(file.path, tensors)
+
+
+def check_places(file: GgufFile) -> None:
+    """Check that every tensor fills the bytes up to the next, but for those that align it; the last, up to the end.
+
+    Raises:
+        InputError: Two overlap, or one has fewer numbers than there is room for.
+    """
+    ordered = sorted(file.tensors.items(), key=lambda item: item[1].start)
+    starts = [entry.start for _, entry in ordered]
+    between = min([*starts, file.size]) - file.begin
+    if between >= file.alignment:
+        raise InputError(f"{file.path}: {between:,} bytes between its header and its first tensor are of none: {AGAIN}")
+    for (name, entry), end, after in zip(ordered, [*starts[1:], file.size], [*ordered[1:], None], strict=True):
+        blocks, room = KINDS.get(entry.kind), end - entry.start
+        size = room if blocks is None else -(-math.prod(entry.shape) // blocks.numbers) * blocks.bytes
+        if size > room and after is not None:
+            raise InputError(f"{file.path}: tensor {name[:80]} overlaps tensor {after[0][:80]}: {AGAIN}")
+        if room - size >= file.alignment:
+            what = f"{file.path}: tensor {name[:80]}, {shape_text(entry.shape)},"
+            raise InputError(f"{what} fills {size:,} of the {room:,} bytes of its place: {AGAIN}")
+
+
+@contextlib.contextmanager
+def _fitting(file: GgufFile, name: str, entry: Entry) -> Iterator[None]:
+    """InputError for a tensor of a shape that cannot be ordered or cut as it should be."""
+    try:
+        yield
+    except (ValueError, IndexError) as error:
+        what = f"{file.path}: tensor {name[:80]}"
+        raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
+
+
+def _tensor(file: WeightsFile, name: str, entry: Entry, placed: Placed) -> GgufTensor:
+    blocks, columns = KINDS.get(entry.kind), entry.shape[-1] if entry.shape else 1
+    what = f"{file.path}: tensor {name}"
+    if blocks is None:
+        known = ", ".join(each.name for each in KINDS.values())
+        raise InputError(
+            f"{what} is stored as type {UNREAD.get(entry.kind, entry.kind)} of ggml: only {known} are read"
+        )
+    if columns % blocks.numbers:
+        raise InputError(f"{what} has rows of {columns:,}, which are no blocks of {blocks.numbers}: copy it again")
+    stop = entry.start + _bytes_of(entry.shape, blocks)
+    if stop > file.size:
+        raise InputError(f"{what} ends at byte {stop:,}, and the file has {file.size:,}: copy it again")
+    stored, start = entry.shape, entry.start
+    if placed.run is not None:
+        first, count = placed.run
+        each = _bytes_of(entry.shape[1:], blocks) if len(entry.shape) > 1 else _bytes_of((1,), blocks)
+        stored = (count, *entry.shape[1:]) if placed.whole else entry.shape[1:]
+        start, stop = start + first * each, start + (first + count) * each
+    shape = stored if placed.make is None else placed.make(np.empty(stored, np.float32)).shape
+    return GgufTensor(file, blocks.name, shape, start, stop, stored, blocks, placed.make)
+
+
+def _bytes_of(shape: Shape, blocks: Blocks) -> int:
+    if math.prod(shape) % blocks.numbers:
+        raise ValueError("no whole blocks")
+    return math.prod(shape) // blocks.numbers * blocks.bytes
+
+
+def _rows_of(tensor: GgufTensor, name: str, rows: Host) -> Host:
+    """The numbers of some rows."""
+    if len(rows) and rows[-1] >= tensor.stored[0]:
+        raise IndexError(f"row {rows[-1]} of {tensor.stored[0]}")
+    layout = _bytes(tensor)
+    return _numbers(tensor, tensor.file.rows(layout, rows, np.asarray, f"tensor {name}"))
+
+
+def _rows(tensor: GgufTensor, name: str, first: int, stop: int) -> Host:
+    """The numbers of some of the rows, which are counted over all axes but the last."""
+    if first == 0 and stop == tensor.stored[0]:
+        stop = math.prod(tensor.stored[:-1])
+    return _numbers(tensor, tensor.file.numbers(_bytes(tensor)[first:stop], np.asarray, f"tensor {name}"))
+
+
+def _place(tensor: GgufTensor, take: Make) -> int:
+    """Where in the file the one cell is that is taken, counted in numbers."""
+    room: Host = np.empty(tensor.stored, np.float32)
+    cell = take(room) if tensor.make is None else room[:0]
+    if cell.size and np.may_share_memory(cell, room):
+        return (int(cell.ctypes.data) - int(room.ctypes.data)) // room.itemsize
+    numbered = np.arange(room.size).reshape(room.shape)
+    return int(take(numbered if tensor.make is None else tensor.make(numbered)).reshape(()))
+
+
+def _blocks(tensor: GgufTensor) -> Host:
+    shape = (math.prod(tensor.stored) // tensor.blocks.numbers, tensor.blocks.bytes)
+    return tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), shape)
+
+
+def _bytes(tensor: GgufTensor) -> Host:
+    row = tensor.stored[-1] // tensor.blocks.numbers * tensor.blocks.bytes
+    shape = (math.prod(tensor.stored[:-1]), row)
+    return tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), shape)
+
+
+def _numbers(tensor: GgufTensor, data: Host) -> Host:
+    """The numbers of rows of blocks."""
+    kind = STORED.get(tensor.kind)
+    if kind is not None:
+        return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
+    if tensor.kind in FORMATS:
+        return _of_codes(tensor, data)
+    try:
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+    except ImportError as error:
+        raise InputError(f"{tensor.path} is stored as {tensor.kind}, for which there is an extra: {INSTALL}") from error
+    with np.errstate(all="ignore"):
+        numbers: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
+    return np.asarray(numbers, np.float32)
+
+
+@np.errstate(all="ignore")
+def _of_codes(tensor: GgufTensor, data: Host) -> Host:
+    """The numbers of rows of blocks whose codes are whole numbers; numbers that are not finite are refused after."""
+    whole = np.ascontiguousarray(data).reshape(-1, tensor.blocks.bytes)
+    return FORMATS[tensor.kind].take_apart(whole).numbers().reshape(*data.shape[:-1], -1)

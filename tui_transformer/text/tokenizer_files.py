@@ -1,0 +1,318 @@
+"""Tokenizers of published models, by the library `tokenizers`: `tokenizer.json`, or several files that make one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tui_transformer.errors import InputError
+from tui_transformer.text.display import visible
+from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, over, without_surrogates
+from tui_transformer.text.files import read_text, shown_path
+from tui_transformer.text.guarded import check_parts, guarded, parts_of
+from tui_transformer.text.json_files import ADDED, Added, Special, read_ids, sibling_options, sibling_tokens
+from tui_transformer.text.pieces import Style, piece_label, piece_text
+from tui_transformer.text.vocabulary import Vocabulary, by_id, has_capitals
+from tui_transformer.text.vocabulary_rules import Specials
+from tui_transformer.text.word_tokenizers import bert_pieces
+
+if TYPE_CHECKING:
+    import tokenizers
+
+
+@dataclass(frozen=True, eq=False)
+class PieceVocabulary(Vocabulary):
+    """The pieces of a tokenizer in order of ID, as the tokenizer writes them; an ID without a piece has "".
+
+    Attributes:
+        rust: The tokenizer itself.
+        unknown: The ID that stands for what the pieces cannot write, where there is one.
+        style: How the pieces are written.
+    """
+
+    usual_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "padding": ("[PAD]", "<pad>", "<|pad|>"),
+        "begin": ("<s>", "<bos>", "<|begin_of_text|>", "[CLS]", "<|endoftext|>"),
+        "end": ("</s>", "<eos>", "<|end_of_text|>", "[SEP]", "<|endoftext|>"),
+    }
+    rust: tokenizers.Tokenizer = field(repr=False)
+    unknown: int | None
+    style: Style
+
+    @property
+    def unknown_id(self) -> int | None:
+        """The ID that stands for what the pieces cannot write, where there is one."""
+        return self.unknown
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """The IDs that the file calls special, and the unknown one."""
+        added = self.rust.get_added_tokens_decoder()
+        special = {token_id for token_id, token in added.items() if token.special}
+        return frozenset(special if self.unknown is None else special | {self.unknown})
+
+    @property
+    def rows(self) -> int:
+        """The rows that an embedding table must have; a tokenizer's added tokens may be more than the table has."""
+        added = self.rust.get_added_tokens_decoder()
+        return next((i + 1 for i in reversed(range(self.size)) if i not in added), 0)
+
+    def reading(self, token_id: int) -> str:
+        """The meaning of the piece of an ID, in plain words; see `piece_text`."""
+        word = self.word(token_id)
+        return word if token_id in self.special_ids else piece_text(word, self.style)
+
+    def label(self, word: str) -> str:
+        """A piece as it stands beside a row, with one sign for a space whatever the tokenizer's own is."""
+        return piece_label(word, self.style)
+
+    def file(self) -> tuple[str, str]:
+        """The name and content of the file that this can be read from again."""
+        return "tokenizer.json", self.rust.to_str()
+
+
+@dataclass(frozen=True)
+class PieceTokenizer:
+    """Splits text as the tokenizer's file says, with the tokens that its post-processor adds."""
+
+    vocabulary: PieceVocabulary
+
+    def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
+        """Split a text into pieces; see `Tokenizer.encode`. A cut text keeps the tokens that are added at its end."""
+        check_length(text)
+        with refused("the text cannot be split by this tokenizer"):
+            cut_text = self.vocabulary.rust.encode(without_surrogates(text))
+        added = cut_text.special_tokens_mask
+        own = [i for i, mark in enumerate(added) if not mark]
+        left = over(len(added), max_tokens, len(own), cut=cut)
+        first, dropped = own[0] if own else len(added), frozenset(own[len(own) - left :])
+        places = [
+            ((0, 0) if i < first else (len(text), len(text))) if mark else offset
+            for i, (mark, offset) in enumerate(zip(added, cut_text.offsets, strict=True))
+        ]
+        ids = cut_text.ids  # the library makes a new list each time that it is asked
+        kept = (i for i in range(len(added)) if i not in dropped)
+        return Encoding(text, tuple(self._token(text, ids[i], places[i]) for i in kept), left)
+
+    def pair(self, first: str, second: str) -> Sequence[Piece]:
+        """Two sentences as the post-processor puts them together; see `encoding.Pairs`."""
+        with refused("the sentences cannot be split by this tokenizer"):
+            pair = self.vocabulary.rust.encode(without_surrogates(first), without_surrogates(second))
+        places = zip(pair.ids, pair.sequence_ids, pair.offsets, pair.type_ids, strict=True)
+        return [Piece(token_id, sentence, *place, segment) for token_id, sentence, place, segment in places]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the pieces, special ones as they are written."""
+        for token_id in ids:
+            self.vocabulary.word(token_id)
+        with refused("the IDs cannot be turned into text"):
+            return self.vocabulary.rust.decode(list(ids), skip_special_tokens=False)
+
+    def _token(self, text: str, token_id: int, place: tuple[int, int]) -> Token:
+        word, written = self.vocabulary.words[token_id], text[slice(*place)]
+        if token_id == self.vocabulary.unknown and written not in ("", word):
+            return Token(token_id, written, *place, unknown=True)
+        return Token(token_id, word, *place, special=token_id in self.vocabulary.special_ids)
+
+
+def load_tokenizer_file(path: Path) -> PieceVocabulary:
+    """Open a `tokenizer.json`.
+
+    Raises:
+        InputError: The file is missing or broken, or describes a tokenizer that is not known.
+    """
+    from tokenizers import Tokenizer
+
+    text = read_text(path)
+    with refused(f"{shown_path(path)} is no tokenizer that can be read"):
+        check_parts(text)
+        rust = guarded(Tokenizer.from_str(text))
+    return vocabulary_of(rust, path, _unknown(rust, text))
+
+
+def _unknown(rust: tokenizers.Tokenizer, text: str) -> int | None:
+    """The ID of the unknown piece; the library gives that of Unigram to nobody, so it is read from the file."""
+    from tokenizers.models import Unigram
+
+    if isinstance(rust.model, Unigram):
+        # the library has read it already: it is JSON, an object, and has a model
+        unknown = json.loads(text)["model"].get("unk_id")
+        return unknown if isinstance(unknown, int) else None
+    word = getattr(rust.model, "unk_token", None)
+    return None if word is None else rust.token_to_id(word)
+
+
+def built_vocabulary(rust: tokenizers.Tokenizer, name: str, specials: Specials) -> PieceVocabulary:
+    """The vocabulary of a tokenizer that was made here."""
+    words = by_id(rust.get_vocab(with_added_tokens=True), name)
+    unknown = rust.token_to_id(specials.unknown)
+    return PieceVocabulary(name, words, 0, "pieces", None, rust, unknown, _style(rust), specials=specials)
+
+
+def vocabulary_of(rust: tokenizers.Tokenizer, path: Path, unknown: int | None) -> PieceVocabulary:
+    """The vocabulary of a tokenizer that a file describes.
+
+    Raises:
+        InputError: It has no pieces, too many, or adds tokens that are not there.
+    """
+    rust.no_truncation()
+    rust.no_padding()
+    words = by_id(rust.get_vocab(with_added_tokens=True), shown_path(path))
+    _check_added(rust, shown_path(path), len(words))
+    return PieceVocabulary(path.name, words, 0, "pieces", path, rust, unknown, _style(rust))
+
+
+def _check_added(rust: tokenizers.Tokenizer, where: str, size: int) -> None:
+    """Raise InputError where the post-processor adds tokens that are not there, at which the library would panic."""
+    for part in parts_of(rust.post_processor):
+        if part.get("type") == "TemplateProcessing":
+            known = part["special_tokens"]
+            for name in (piece["SpecialToken"]["id"] for piece in part["single"] if "SpecialToken" in piece):
+                if name not in known:
+                    raise InputError(f"{where} adds {name!r} to every text and does not say which token that is")
+    with refused(f"{where} is a tokenizer that splits no text"):
+        outside = [i for i in rust.encode("a").ids if i >= size]
+    if outside:
+        raise InputError(f"{where} adds token {outside[0]} to every text, and its IDs go up to {size - 1}")
+
+
+def _style(rust: tokenizers.Tokenizer) -> Style:
+    """How the pieces are written, from what puts them together again."""
+    from tokenizers.models import WordPiece
+
+    parts = [*parts_of(rust.decoder), *parts_of(rust.pre_tokenizer)]
+    kinds = {part.get("type") for part in parts}
+    if "ByteLevel" in kinds:
+        return "bytes"
+    if "Metaspace" in kinds or any(part.get("pattern") == {"String": "▁"} for part in parts):
+        return "marked spaces"
+    return "word pieces" if isinstance(rust.model, WordPiece) else "words"
+
+
+@contextlib.contextmanager
+def refused(what: str) -> Iterator[None]:
+    """Turn whatever the library raises into one line; it has no exceptions of its own, and panics are BaseException."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = (str(error) or type(error).__name__).splitlines()[0][:200]
+        raise InputError(f"{what} ({reason}): copy the file again, or give another with --vocab") from error
+
+
+if TYPE_CHECKING:
+    import tokenizers
+
+FRAMES: Mapping[str, tuple[str, ...]] = {
+    "GPT2Tokenizer": (),
+    "RobertaTokenizer": ("<s>", "</s>"),
+    "BartTokenizer": ("<s>", "</s>"),
+}
+"""The tokens around a text, for each `tokenizer_class` that is whole in `vocab.json` and `merges.txt`."""
+
+_SPECIAL_PIECES = ("<|endoftext|>", "<s>", "</s>", "<unk>", "<pad>", "<mask>")
+_ENDS = ("cls_token", "sep_token")
+"""Who stands before and after a text."""
+
+
+def byte_pairs(path: Path, merges: Path) -> PieceVocabulary:
+    """Byte-level BPE (Radford et al. 2019) from a table of IDs and a list of merges.
+
+    Raises:
+        InputError: A file is missing or broken, or they do not fit each other.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    ids, pairs, options, added = read_ids(path), _pairs(merges), sibling_options(path), sibling_tokens(path)
+    unknown = added.named("unk_token", "<unk>")
+    with refused(f"{shown_path(path)} and {merges.name} do not fit each other"):
+        rust = Tokenizer(models.BPE(vocab=ids, merges=pairs, unk_token=unknown if unknown in ids else None))
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.get("add_prefix_space") is True)
+    rust.decoder = decoders.ByteLevel()
+    usual = [Special(word, {"lstrip": word == "<mask>"}) for word in _SPECIAL_PIECES if word in ids]
+    _add(rust, path, added, usual)
+    add_frame(rust, *_frame(rust, options, added, path))
+    return vocabulary_of(rust, path, rust.token_to_id(unknown))
+
+
+def word_pieces(path: Path, words: Vocabulary) -> PieceVocabulary:
+    """BERT's word pieces with the tokens that the files beside its `vocab.txt` add.
+
+    Raises:
+        InputError: The files are broken, or an added token has an ID that leaves a gap.
+    """
+    added, options = sibling_tokens(path), sibling_options(path)
+    unknown = added.named("unk_token", "[UNK]")
+    if unknown not in words.ids:
+        raise InputError(
+            f"{shown_path(path)} has no {visible(unknown[:60])}, which stands for what is unknown: add a line with it"
+        )
+    lower = options.get("do_lower_case", not has_capitals(words)) is True
+    rust = bert_pieces(words.ids, unknown, lower=lower)
+    _add(rust, path, added, [Special(word) for word in words.special_words])
+    frame = tuple(added.named(role, word) for role, word in zip(_ENDS, ("[CLS]", "[SEP]"), strict=True))
+    if all(rust.token_to_id(word) is not None for word in frame):
+        add_frame(rust, *frame)
+    return vocabulary_of(rust, path, words.ids[unknown])
+
+
+def _add(rust: tokenizers.Tokenizer, path: Path, added: Added, usual: list[Special]) -> None:
+    """The tokens that were added, each with the ID that the file gives it, and which of those there are are special."""
+    from tokenizers import AddedToken
+
+    special = {each.content: each for each in (*usual, *added.special)}
+    for word, token_id in sorted(added.ids.items(), key=lambda item: item[1]):
+        if word not in special:
+            rust.add_tokens([AddedToken(word)])
+        else:
+            rust.add_special_tokens([AddedToken(word, **special[word].flags)])
+        if rust.token_to_id(word) != token_id:
+            where = shown_path(path.with_name(ADDED))
+            raise InputError(
+                f"{where} gives {word[:60]!r} the ID {token_id}, which is not the next: give a tokenizer.json"
+            )
+    there = [each for each in special.values() if rust.token_to_id(each.content) is not None]
+    rust.add_special_tokens([AddedToken(each.content, **each.flags) for each in there])
+
+
+def add_frame(rust: tokenizers.Tokenizer, first: str = "", last: str = "") -> None:
+    """Put tokens before and after every text, the last one between two as well; "" for none."""
+    from tokenizers import processors
+
+    if first or last:
+        around = " ".join(part for part in (first, "$A", last) if part)
+        second = " ".join(part for part in ("$B:1", last and f"{last}:1") if part)
+        places = [(word, rust.token_to_id(word)) for word in dict.fromkeys((first, last)) if word]
+        rust.post_processor = processors.TemplateProcessing(
+            single=around, pair=f"{around} {second}", special_tokens=places
+        )
+
+
+def _frame(rust: tokenizers.Tokenizer, options: Mapping[str, Any], added: Added, path: Path) -> tuple[str, ...]:
+    """The tokens around a text: as the named class has them, or those of RoBERTa where the vocabulary has both."""
+    kind = options.get("tokenizer_class")
+    usual = FRAMES.get("RobertaTokenizer" if kind is None else str(kind).removesuffix("Fast"))
+    frame = usual and tuple(added.named(role, word) for role, word in zip(_ENDS, usual, strict=True))
+    there = frame is not None and all(rust.token_to_id(word) is not None for word in frame)
+    if kind is None:
+        return frame if frame and there else ()
+    if frame is None or not there:
+        raise InputError(
+            f"{shown_path(path)} is not the whole of a {visible(str(kind)[:60])}: a tokenizer.json is needed"
+        )
+    return frame
+
+
+def _pairs(path: Path) -> list[tuple[str, str]]:
+    lines = [line for line in read_text(path).split("\n") if line.strip() and not line.startswith("#version")]
+    pairs = [tuple(line.rstrip("\r").split(" ")) for line in lines]
+    wrong = next((line for line, pair in zip(lines, pairs, strict=True) if len(pair) != 2), None)
+    if wrong is not None:
+        raise InputError(f"{shown_path(path)} has the line {wrong[:40]!r}: a merge is two pieces with a space between")
+    return [(first, second) for first, second in pairs]
