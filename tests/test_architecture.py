@@ -19,13 +19,15 @@ import pytest
 import tui_transformer
 from tui_transformer import explorer
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.view_state import ViewState
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import ViewState
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(tui_transformer.__file__).parent
 EXPLORER = PACKAGE / "explorer"
+SESSION = PACKAGE / "session"
+VALUES = ("session", "sentences", "position", "view_state")
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 MOST_METHODS = 45
@@ -41,7 +43,7 @@ def paths() -> list[str]:
     return sorted({path for path in written if path.endswith((".py", ".tcss", "/")) or "/" in path})
 
 
-HOMES = (ROOT, PACKAGE, EXPLORER, *(EXPLORER / part for part in ("main", "state", "shell", "tools")))
+HOMES = (ROOT, PACKAGE, EXPLORER, *(EXPLORER / part for part in ("main", "shell", "tools")))
 """Where a path may begin: the project, the package, and what the rows on the explorer are about."""
 ROWS = tuple(PACKAGE / row for row in re.findall(r"^\| `(\w+)/` \|", TEXT, re.MULTILINE))
 """The folders that the other rows are about."""
@@ -91,9 +93,10 @@ def test_what_says_everything_on_the_screen_is_a_value(kind: type) -> None:
 
 def test_a_session_is_never_written_to() -> None:
     """What is worked out of it is in the cache that it is made with."""
-    written = files_with(r"cached_property|\bvars\([a-z]|__dict__|__setattr__|\bsetattr\(")
-    assert {path for path in written if path.startswith("state/")} == {"state/sentences.py"}
-    assert (EXPLORER / "state/sentences.py").read_text(encoding="utf-8").count("__setattr__") == 1
+    written = files_with(r"\bvars\([a-z]|__dict__|__setattr__|\bsetattr\(", SESSION)
+    assert written == {"sentences.py"}
+    assert (SESSION / "sentences.py").read_text(encoding="utf-8").count("__setattr__") == 1
+    assert "cached_property" not in "".join((SESSION / f"{name}.py").read_text("utf-8") for name in VALUES)
 
 
 def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count() -> None:
@@ -108,11 +111,11 @@ def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count() -> None:
     }
 
 
-def files_with(pattern: str) -> set[str]:
-    """The files of the explorer in which something is written, by their paths in it."""
+def files_with(pattern: str, folder: Path = EXPLORER) -> set[str]:
+    """The files of a folder in which something is written, by their paths in it."""
     return {
-        path.relative_to(EXPLORER).as_posix()
-        for path in EXPLORER.rglob("*.py")
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
         if re.search(pattern, path.read_text(encoding="utf-8"))
     }
 

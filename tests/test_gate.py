@@ -16,10 +16,6 @@ from tui_transformer import gate
 from tui_transformer.course.running import Limits, run_command, run_python
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell import outlet
-from tui_transformer.explorer.state.dumped import of_dump
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.written_edits import changes
 from tui_transformer.explorer.tools.checkpoints.computed import Checkpoints
 from tui_transformer.explorer.tools.compare.screen import _of_checkpoint
 from tui_transformer.explorer.tools.runs.paths import path_of, runs_here
@@ -30,6 +26,10 @@ from tui_transformer.guide.lecture import check_name, lecture, read_lecture
 from tui_transformer.model.local_models import TRAINED, find_model, local_models
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.report.export import check_suffix
+from tui_transformer.session.edit_format import changes
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.overlay import of_dump
+from tui_transformer.session.session import Session
 from tui_transformer.survey.results import read_results
 from tui_transformer.text.dispatch import load_vocabulary
 

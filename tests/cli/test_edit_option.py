@@ -14,9 +14,9 @@ from safetensors.numpy import load_file
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set
 from tui_transformer.engine.edits import Ablate, Patch
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.written_edits import changes
 from tui_transformer.model import Model
+from tui_transformer.session.edit_format import changes
+from tui_transformer.session.session import Session
 
 GIVEN = ("--model", "copy", "--ids", "5,6,7,8,5")
 LINES = "who did it\nthe cat sat\n\n"

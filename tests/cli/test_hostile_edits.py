@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.written_edits import changes
 from tui_transformer.model import Model
+from tui_transformer.session.edit_format import changes
 
 STEP = "encoder.0.output"
 

@@ -11,14 +11,13 @@ from command_line import Run
 from tui_transformer.cli.commands.record import Request
 from tui_transformer.cli.explored import Explored
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.opened import session_of
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tour_stop import base_of, scenery, suitable
-from tui_transformer.explorer.state.tours import OF_A_PACKAGE, model_of, tour_of
 from tui_transformer.guide.lecture import lecture
 from tui_transformer.guide.texts import tour, tours
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model, named_alike
+from tui_transformer.session.open_session import session_of
+from tui_transformer.session.session import Session
+from tui_transformer.session.tour_stop import OF_A_PACKAGE, base_of, model_of, scenery, suitable, tour_of
 
 OF_MODELS = [name for name in tours() if model_of(name)]
 

@@ -14,8 +14,8 @@ from tui_transformer.diagnosis.diagnose import diagnose
 from tui_transformer.diagnosis.dumps import npz_reader, open_dump
 from tui_transformer.diagnosis.dumps.npz_reader import MOST_ARRAYS, open_trace
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.written_edits import written
 from tui_transformer.model import Model
+from tui_transformer.session.edit_format import written
 
 IDS = np.array([[1, 2, 3]])
 HUGE = (1 << 30) - 64

@@ -20,14 +20,13 @@ from textual.widgets import Input
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.main.parts import Parts
 from tui_transformer.explorer.main.screen import MainScreen
-from tui_transformer.explorer.main.step_scene import StepScene
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.state.overlay import Shown
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.step_scene import StepScene
+from tui_transformer.session.view_state import Shown, ViewState
 
 PATIENCE = 20.0
 """Seconds after which a test gives up waiting, however busy the machine is."""

@@ -31,9 +31,9 @@ OF_THE_STRUCTURE = (
     ),
     Fault(
         "a value that says what is on the screen can be written to",
-        "explorer/state/view_state.py",
-        "@dataclass(frozen=True)\n",
-        "@dataclass\n",
+        "session/view_state.py",
+        "@dataclass(frozen=True)\nclass ViewState:",
+        "@dataclass\nclass ViewState:",
         f"{TESTS}::test_what_says_everything_on_the_screen_is_a_value[ViewState]",
     ),
     *(
@@ -61,7 +61,7 @@ OF_THE_STRUCTURE = (
     ),
     file(
         "a session is written to",
-        "explorer/state/writing.py",
+        "session/writing.py",
         "def keep(session, name, value):\n    vars(session)[name] = value\n",
         "test_a_session_is_never_written_to",
     ),

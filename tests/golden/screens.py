@@ -16,12 +16,12 @@ from tests.explorer.driving import Explorer
 from tests.golden.program import alone, masked
 from tests.golden.store import Cases
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main import step_scene
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session import step_scene
+from tui_transformer.session.session import Session
 
 SIZES = ((160, 45), (100, 30), (80, 24))
 MOST_BACK = 5

@@ -12,9 +12,9 @@ from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.generation.sampling import leading
 from tui_transformer.learning.answering import answers_first
+from tui_transformer.session.session import Session
 
 COLUMNS = ("position", "of", "rank", "id", "word", "logit", "probability")
 LABEL_COLUMNS = ("position", "of", "rank", "id", "label", "logit", "probability")

@@ -13,7 +13,7 @@ from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.cli.token_names import token_ids
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.session import Session
 
 COLUMNS = ("term", "kind", "number", "value")
 

@@ -17,7 +17,7 @@ from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.cli.token_names import read_id
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.session import Session
 
 JUMPS = "with the jumps where a token goes to another expert, which no gradient sees"
 """Said of the remainder where a model has experts."""

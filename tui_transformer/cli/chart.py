@@ -12,9 +12,9 @@ from tui_transformer.cli.show import place_of_cell
 from tui_transformer.engine.names import find, listed
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.chart_drawing import HEIGHT, WIDTH, chart_text, export_chart
 from tui_transformer.report.chart_svg import render
+from tui_transformer.session.session import Session
 from tui_transformer.views.chart_data import Kind, chart, charts_for
 from tui_transformer.views.charts import Chart
 from tui_transformer.views.step_view import Place, view_of

@@ -11,7 +11,7 @@ from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.program import Step
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.session import Session
 
 COLUMNS = ("layer", "expert", "tokens", "even", "mean share")
 WHO = ("layer", "token", "of", "rank", "expert", "share")

@@ -42,7 +42,7 @@ class Explored(Edited):
         """The model that the tour is of."""
         if self.tour is None:
             return None
-        from tui_transformer.explorer.state.tours import model_of
+        from tui_transformer.session.tour_stop import model_of
 
         return model_of(self.tour)
 

@@ -14,7 +14,7 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.session import Session
 
 COLUMNS = ("weight", "layer", "head", "query", "from", "key", "to", "step")
 

@@ -12,8 +12,8 @@ from tui_transformer.cli.output import note
 from tui_transformer.cli.token_names import token_ids
 from tui_transformer.engine.gradient import Gradients
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.targets import default_targets, has_loss, read_targets
+from tui_transformer.session.session import Session
 
 
 class Chosen(Protocol):

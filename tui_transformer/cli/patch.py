@@ -17,9 +17,9 @@ from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.names import find
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
-from tui_transformer.explorer.state.opened import session_of
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import Reading
+from tui_transformer.session.open_session import session_of
+from tui_transformer.session.session import Session
 
 
 def run(request: Request) -> None:

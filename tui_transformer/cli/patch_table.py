@@ -17,8 +17,8 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.report import as_svg
+from tui_transformer.session.session import Session
 from tui_transformer.views.view import Axis, View, window_of
 
 START = "embedding"

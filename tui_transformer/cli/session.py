@@ -12,11 +12,11 @@ from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
-from tui_transformer.explorer.state.opened import session_of
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
 from tui_transformer.model.options import Ids, ModelOptions, Reading
 from tui_transformer.model.traced import Listen
+from tui_transformer.session.open_session import session_of
+from tui_transformer.session.session import Session
 from tui_transformer.text.encoding import Encoding
 from tui_transformer.text.known_words import Unknown
 
@@ -90,7 +90,7 @@ def edits_of(flags: Flags, model: Model, program: Program) -> Sequence[Change]:
     """The edits that were given, as they are in a program."""
     if not isinstance(flags, Edited) or flags.edit is None:
         return ()
-    from tui_transformer.explorer.state.written_edits import changes
+    from tui_transformer.session.edit_format import changes
 
     try:
         with unknown_words(model, "the texts of --edit") as listen:

@@ -21,10 +21,10 @@ from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradie
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.report import explained, text
 from tui_transformer.report.as_csv import csv_text
 from tui_transformer.report.export import FORMATS, export
+from tui_transformer.session.session import Session
 from tui_transformer.views.step_view import Place, gradient_of, index_of, view_of
 from tui_transformer.views.view import Axis, View
 

@@ -23,9 +23,9 @@ from tui_transformer.engine.keep import readable
 from tui_transformer.engine.names import missing
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.files import writing
 from tui_transformer.report import as_npz
+from tui_transformer.session.session import Session
 
 TOKENS, PADDING = "tokens", "padding"
 

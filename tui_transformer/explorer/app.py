@@ -47,11 +47,11 @@ from tui_transformer.explorer.shell.saying import Messages, Notice, called, sayi
 from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
 from tui_transformer.explorer.shell.timers import certain
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.widgets.careful import marked_in
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import ViewState
 from tui_transformer.text.guarded import end_guarded
 
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))

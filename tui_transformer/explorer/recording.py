@@ -19,9 +19,9 @@ from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.files import write_whole
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.session.session import Session
 
 FONT = "DejaVu Sans Mono"
 SETTLED = 0.15

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_transformer.engine.pool import share_one_heap
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
-from tui_transformer.explorer.state.dumped import of_dump
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tour_stop import suitable
 from tui_transformer.files import home_of, is_file
 from tui_transformer.gate import confine
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.model.options import ModelOptions, Reading
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.overlay import of_dump
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.tour_stop import suitable
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _edited(session: Session, edits: Sequence[str]) -> Session:
     """The session with the edits that were given."""
     if not edits:
         return session
-    from tui_transformer.explorer.state.written_edits import changes
+    from tui_transformer.session.edit_format import changes
 
     try:
         return session.with_edits(*changes(session.model, session.trace.program, edits))

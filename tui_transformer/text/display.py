@@ -10,6 +10,7 @@ gets a dotted circle.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import Literal
@@ -17,6 +18,8 @@ from typing import Literal
 ELLIPSIS = "…"
 _DOTTED_CIRCLE = "◌"
 SPACE = "␣"
+LEAST_OF_NAME = 2
+"""Cells of a token that are left before its position: one character and the ellipsis."""
 _CONTROL_PICTURES = 0x2400
 _DELETE, _DELETE_PICTURE = 0x7F, "␡"
 _STYLE_SELECTORS = frozenset({0xFE0E, 0xFE0F})
@@ -111,10 +114,42 @@ def fit(text: str, cells: int, align: Literal["left", "right"] = "left") -> str:
     return padding + shown if align == "right" else shown + padding
 
 
+def fit_label(text: str, width: int, align: Literal["left", "right", "center"] = "left") -> str:
+    """As `fit`, but of a token with its position, such as `the @2`, the position stays.
+
+    It tells the token from others of that name. No space is left before the ellipsis.
+    """
+    shown = visible(text)
+    if width <= 0:
+        return ""
+    if _cells_shown(shown) > width:
+        word, _, position = shown.rpartition(" @")
+        left = width - len(position) - 1
+        if not position.isdecimal() or left < LEAST_OF_NAME:
+            shown = _start(shown, width - 1) + ELLIPSIS
+        else:
+            short = word if _cells_shown(word) <= left else _start(word, left - 1) + ELLIPSIS
+            shown, align = f"{short}@{position}", "left"
+    room = width - _cells_shown(shown)
+    before = {"left": 0, "right": room, "center": room // 2}[align]
+    return " " * before + shown + " " * (room - before)
+
+
+def first_fitting(texts: Sequence[str], width: int) -> str:
+    """The first of several visible texts that takes no more cells than there are; else the last."""
+    return next((text for text in texts if _cells_shown(text) <= width), texts[-1])
+
+
 def _cut(shown: str, room: int) -> str:
     if _cells_shown(shown) <= room:
         return shown
-    if room == 0:
-        return ""
-    ends = accumulate(map(_width, shown))
-    return shown[: sum(1 for _ in takewhile(lambda end: end < room, ends))] + ELLIPSIS
+    return shown[: _fitting(shown, room - 1)] + ELLIPSIS if room else ""
+
+
+def _start(shown: str, room: int) -> str:
+    return shown[: _fitting(shown, room)].rstrip(" ")
+
+
+def _fitting(shown: str, room: int) -> int:
+    """How many characters take no more cells than there are."""
+    return sum(1 for _ in takewhile(lambda end: end <= room, accumulate(map(_width, shown))))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main import step_scene
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session import step_scene
 
 TO_WEIGHTS = ["space"] * 6
 

@@ -12,8 +12,8 @@ from reference import REFERENCES
 from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.session import Session
 
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}
 CONTEXT = "decoder.0.self_attention.context"

@@ -10,12 +10,12 @@ from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.main.panes.tour import TourPanel
-from tui_transformer.explorer.state.answer import percent
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import LOSS
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.guide.texts import matching, tour
 from tui_transformer.model import Model
+from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import LOSS
 from tui_transformer.views.step_view import Place
 
 SIZES = {"sizes": {"d_model": 8, "heads": 2, "d_ff": 16}}
@@ -279,8 +279,8 @@ async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
     def fails(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("tui_transformer.explorer.main.step_scene.overlay_of", fails)
-    monkeypatch.setattr("tui_transformer.explorer.state.session.backward", fails)
+    monkeypatch.setattr("tui_transformer.session.step_scene.overlay_of", fails)
+    monkeypatch.setattr("tui_transformer.session.session.backward", fails)
     async with exploring(WIDE) as explorer:
         await explorer.press("space", "space", "space", "down")
         assert not explorer.main.query_one("#overlay").display

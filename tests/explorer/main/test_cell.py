@@ -7,7 +7,7 @@ from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.steps import StepsPane
-from tui_transformer.explorer.state.position import Position
+from tui_transformer.session.position import Position
 from tui_transformer.views.step_view import Place, index_of
 
 UNLIKE = {

@@ -6,10 +6,10 @@ import pytest
 from driving import NARROW, WIDE, exploring
 
 from tui_transformer.engine.computation import Computation
-from tui_transformer.explorer.main.step_scene import WORD_ROWS, first_tile, step_cost
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.step_scene import WORD_ROWS, first_tile, step_cost
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.step_view import Place, view_of
 
 WEIGHTS = "encoder.0.self_attention.weights"

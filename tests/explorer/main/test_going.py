@@ -9,9 +9,9 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.going import destination, names
 from tui_transformer.guide.texts import step_text
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.position import destination, names
 
 SENTENCES = Path(__file__).parents[2] / "sentences" / "bert"
 SESSION = open_session(ModelOptions(model="encoder", sizes={"layers": 3}), "the waves", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.explorer.driving import WIDE, exploring
-from tui_transformer.explorer.state.heads import head_at, query_head
+from tui_transformer.session.position import head_at, query_head
 
 SHARED = Path(__file__).parents[2] / "references" / "llama"
 """Four heads of queries, two of keys."""

@@ -7,10 +7,10 @@ from driving import WIDE, exploring
 
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.hiding import without_hidden
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.position import Position
+from tui_transformer.session.step_scene import without_hidden
 from tui_transformer.views.step_view import Place, view_of
 
 WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.scaled"

@@ -13,7 +13,7 @@ from tui_transformer.engine.computation import Computation
 from tui_transformer.engine.parts import Parts
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.panes.matrix import MatrixPair
-from tui_transformer.explorer.shell.requests import AT_ONCE
+from tui_transformer.session.store import AT_ONCE
 
 FEW_CELLS = 100_000
 """Cells that the screen's thread may ask for at once: far more than a screen has, far fewer than a long step has."""

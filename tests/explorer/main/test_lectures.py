@@ -10,11 +10,11 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.export import kept, stop_at
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.tour_stop import scenery, suitable
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import matching
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.position import Position
+from tui_transformer.session.tour_stop import scenery, suitable
 from tui_transformer.views.step_view import Place
 
 WEIGHTS = "encoder.0.self_attention.weights"

@@ -8,8 +8,8 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.told import told, told_cost
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.answer_summary import told, told_cost
 
 REFERENCES = Path(__file__).parents[2] / "references"
 

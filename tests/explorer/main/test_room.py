@@ -8,8 +8,8 @@ import pytest
 from driving import Explorer, exploring
 from textual.geometry import Size
 
-from tui_transformer.explorer.main.room import NARROW_MOST, given_way, layout_of, lines_below
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.session.pane_fit import NARROW_MOST, given_way, layout_of, lines_below
 
 SIZES = ((80, 24), (80, 60), (96, 26), (100, 30), (119, 35), (119, 60), (120, 36), (120, 60), (160, 45), (200, 60))
 LONG = "Once there was a small girl called Mira , who lived by the sea with a dog . One day Mira found a red kite ."

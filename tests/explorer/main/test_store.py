@@ -7,13 +7,13 @@ from driving import WIDE, exploring
 from textual.geometry import Size
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.scene import scene
-from tui_transformer.explorer.main.store import ENDLESS, Failed, Part, Reading, Store
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.position import Position
+from tui_transformer.session.scene import scene
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import ENDLESS, Failed, Part, Reading, Store
+from tui_transformer.session.view_state import ViewState
 
 
 def part(session: Session, stop: str, what: object = "picture", size: int = 100) -> Part[np.ndarray]:

@@ -8,9 +8,9 @@ from driving import MEDIUM, NARROW, WIDE, exploring
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.words import TextPane
-from tui_transformer.explorer.state.answer import percent
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import TEXT
+from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import TEXT
 
 
 @pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])

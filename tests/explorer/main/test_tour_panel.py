@@ -6,9 +6,9 @@ from textual.app import App, ComposeResult
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.tour import TourPanel
-from tui_transformer.explorer.main.room import LOW
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.guide.texts import Stop, tour, tours
+from tui_transformer.session.pane_fit import LOW
 
 STOP = Stop("scores", "Dot products [b]", "Row i holds \x1b[2J [red]q[/b].", "encoder.0.self_attention.scores")
 

@@ -15,11 +15,11 @@ from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.keymap import with_keys
-from tui_transformer.explorer.state.tour_stop import scenery
 from tui_transformer.guide.lecture import lecture
 from tui_transformer.guide.texts import tour
 from tui_transformer.model.local_models import trained_models
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.tour_stop import scenery
 from tui_transformer.views.step_view import index_of
 
 OFFER = "t: a guided tour of this model"

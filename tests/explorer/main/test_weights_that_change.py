@@ -12,8 +12,8 @@ from driving import NARROW, WIDE, exploring
 from reference import REFERENCES
 
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.session import Session
 
 READ = "decoder.1.self_attention.norm"
 """The last step of which every weight is read."""

@@ -7,8 +7,8 @@ import weakref
 
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.steps import step_lines
-from tui_transformer.explorer.main.whole.layer_norms import rungs
 from tui_transformer.model import Model
+from tui_transformer.session.whole.layer_norms import rungs
 from tui_transformer.views.whole import bands
 
 

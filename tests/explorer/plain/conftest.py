@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.reader import Reader
-from tui_transformer.explorer.state.history import History
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.exploration import Exploration, History
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.position import Position
 
 WEIGHTS = "encoder.0.self_attention.weights"
 

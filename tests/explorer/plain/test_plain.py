@@ -14,7 +14,6 @@ import pytest
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.spoken import spoken
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.help import WITHOUT_A_SCREEN, help_of
 from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read
 from tui_transformer.explorer.plain.reader import DOING, TELLING, Reader
@@ -22,12 +21,12 @@ from tui_transformer.explorer.plain.run import run_plain
 from tui_transformer.explorer.run import run
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keys import KEYS
-from tui_transformer.explorer.state.history import History
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.guide.lecture import lecture
 from tui_transformer.guide.texts import tour
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.exploration import Exploration, History
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.position import Position
 
 WEIGHTS = "encoder.0.self_attention.weights"
 

@@ -23,11 +23,12 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.failures import MOST_TOLD
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.message import MessageScreen
-from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.careful import CarefulWidget, DrawnWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.session.store import AT_ONCE
 
 DRAWING = {
     HeatMap: "render_line",

@@ -21,9 +21,9 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.matrix import ChartPane
-from tui_transformer.explorer.main.store import Reading
 from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.session.store import Reading
 
 SEQUENCE = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|([^\x1b])")
 RED, BLUE, BOLD = Style.parse("red on blue"), Style.parse("blue on red"), Style.parse("bold")

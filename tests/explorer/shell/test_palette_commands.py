@@ -9,8 +9,8 @@ from tui_transformer.explorer.main.lines import refused_anywhere
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.shell.keymap import without
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import TEXT
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import TEXT
 
 
 def commands(explorer):

@@ -12,14 +12,14 @@ from tui_transformer.analysis.logit_lens import logit_lens, words_at
 from tui_transformer.analysis.tuned_lens import fit_lens
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
-from tui_transformer.explorer.state.answer import percent
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.tools.heads.screen import HeadsScreen
 from tui_transformer.explorer.tools.lens.screen import LensScreen
 from tui_transformer.explorer.tools.links.screen import LinksScreen
 from tui_transformer.explorer.tools.rollout.screen import RolloutScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
+from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.position import Position
 
 SCREENS = {"H": HeadsScreen, "K": LinksScreen, "R": RolloutScreen, "L": LensScreen}
 SIZES = [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), NARROW]

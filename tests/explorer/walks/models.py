@@ -11,8 +11,8 @@ from pathlib import Path
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.weights import Shape, Weights
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.session import Session
 
 TESTS = Path(__file__).parents[2]
 REFERENCES = TESTS / "references"

@@ -7,7 +7,7 @@ import pytest
 from tests.explorer.walks.models import MODELS
 from tests.explorer.walks.walk import Move, moves_of, shortest, walk
 from tui_transformer.explorer.main.panes.matrix import ChartPane
-from tui_transformer.explorer.main.scene import Scene
+from tui_transformer.session.scene import Scene
 
 
 @pytest.mark.slow

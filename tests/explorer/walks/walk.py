@@ -19,14 +19,14 @@ from tests.explorer import driving
 from tests.explorer.driving import Explorer
 from tests.explorer.walks.models import MODELS
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main import step_scene
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keys import UNBOUND
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.state.cache import Cache
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.cursor import GridWidget
+from tui_transformer.session import step_scene
+from tui_transformer.session.cache import Cache
+from tui_transformer.session.session import Session
 
 SIZES = ((40, 12), (80, 24), (100, 30), (120, 36), (160, 45), (200, 60))
 MOVES, STOPS = 60, 10

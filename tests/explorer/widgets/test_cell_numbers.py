@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_transformer.explorer.widgets.numbers import number_format, short_number, shortest_width
+from tui_transformer.views.numbers import number_format, short_number, shortest_width
 from tui_transformer.views.view import Scale
 
 UNIT = Scale("sequential", 0.0, 1.0)

@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from tui_transformer.explorer.widgets.grid import Grid
-from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.matrix_drawing import Header
+from tui_transformer.text.display import fit_label
 
 
 @pytest.mark.parametrize("text", ["shore", "猫が好き", "\x1b[31mred\x1b[0m", "[b]x[/b]", "👩‍👩‍👧", "é" * 9, ""])

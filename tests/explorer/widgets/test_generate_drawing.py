@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tui_transformer.explorer.widgets.cache_map import FREE, KEPT, NOW, CachePicture, cache_lines, head_label
-from tui_transformer.explorer.widgets.character_graphics import share_bar
 from tui_transformer.explorer.widgets.token_text import token_lines
 from tui_transformer.text.display import cells
+from tui_transformer.views.numbers import share_bar
 
 
 def text_of(tokens: list[str], width: int) -> list[str]:

@@ -29,6 +29,6 @@ class Request(Flags):
 
     def led_through(self) -> str | None:
         """The model that the tour is of."""
-        from tui_transformer.explorer.state.tours import model_of
+        from tui_transformer.session.tour_stop import model_of
 
         return model_of(self.tour)

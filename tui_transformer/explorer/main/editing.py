@@ -11,18 +11,17 @@ import numpy as np
 from tui_transformer.engine.edits import Change, Edit
 from tui_transformer.engine.explanation import Index
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.recent import recent, remember
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.history import Way
-from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.written_edits import written
 from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.session.edit_format import written
+from tui_transformer.session.exploration import Exploration, Way
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import GRADIENT, NOTHING
 from tui_transformer.views.step_view import index_of
 
 HINT = "STEP[2:4] *= 0.5, = 0, = mean or += 4*'one text' - 4*'another'; {undo} takes it back"

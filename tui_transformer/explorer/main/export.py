@@ -7,21 +7,21 @@ from typing import Any, Literal
 
 from textual.screen import Screen
 
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes.cell_lines import number
 from tui_transformer.explorer.main.panes.texts import step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.outlet import path_of
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.kept_edits import as_written
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import check_name as check_lecture_name
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import Stop
+from tui_transformer.session.edit_summary import as_written
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.charts import Chart
 
 LECTURE = "lecture.toml"

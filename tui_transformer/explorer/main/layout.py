@@ -7,11 +7,9 @@ from functools import partial
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.css.scalar import Scalar
-from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair, ScenePane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
@@ -19,7 +17,12 @@ from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.panes.words import TextPane, VocabularyPane
-from tui_transformer.explorer.main.room import (
+from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.widgets.careful import carefully
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.pane_fit import (
     ABOUT,
     CLASSES,
     INSIDE,
@@ -31,14 +34,10 @@ from tui_transformer.explorer.main.room import (
     arrange,
     shown_at,
 )
-from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.main.words import WORDS
-from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.state.overlay import Shown
-from tui_transformer.explorer.state.session import TEXT, VOCABULARY
-from tui_transformer.explorer.widgets.careful import carefully
-from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.session.scene import Scene
+from tui_transformer.session.session import TEXT, VOCABULARY
+from tui_transformer.session.view_state import Shown, Size
+from tui_transformer.session.words import WORDS
 
 
 def compose_panes() -> ComposeResult:
@@ -119,7 +118,7 @@ class Panes:
     @property
     def shown(self) -> Shown:
         """Which matrices are drawn, as the room allows."""
-        return shown_at(self._explored.session, self._explored.view, self.screen.size)
+        return shown_at(self._explored.session, self._explored.view, Size(*self.screen.size))
 
     # Which has the keys
 

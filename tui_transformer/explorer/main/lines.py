@@ -10,19 +10,19 @@ from textual.content import Content
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes import texts
-from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.main.step_scene import StepScene
-from tui_transformer.explorer.main.words import WORDS
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import first_key, in_use
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.written import Line, Written
-from tui_transformer.explorer.state.session import VOCABULARY, Session
-from tui_transformer.explorer.state.tours import tour_of
 from tui_transformer.explorer.widgets.labels import Inks, inks_of
 from tui_transformer.generation.cache import writes
 from tui_transformer.guide.texts import tour_question
+from tui_transformer.session.scene import Scene
+from tui_transformer.session.session import VOCABULARY, Session
+from tui_transformer.session.step_scene import StepScene
+from tui_transformer.session.tour_stop import tour_of
+from tui_transformer.session.words import WORDS
 
 INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
 """Names of the panes that stops show in the place of the matrix."""

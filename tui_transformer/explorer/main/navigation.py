@@ -8,20 +8,18 @@ from typing import Any
 from tui_transformer.engine.explanation import Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.main.room import room_for_whole
-from tui_transformer.explorer.main.whole.scene import neighbour_box, reader, standing
-from tui_transformer.explorer.main.words import TEMPERATURES, WORDS
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.state.going import destination, names
-from tui_transformer.explorer.state.heads import head_at, query_head
-from tui_transformer.explorer.state.overlay import next_shown
-from tui_transformer.explorer.state.position import Position, next_stop
-from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.report.comparison import TOLERANCE
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.pane_fit import room_for_whole
+from tui_transformer.session.position import Position, destination, head_at, names, next_stop, query_head
+from tui_transformer.session.session import VOCABULARY
+from tui_transformer.session.view_state import Size, next_shown
+from tui_transformer.session.whole.scene import neighbour_box, reader, standing
+from tui_transformer.session.words import TEMPERATURES, WORDS
 from tui_transformer.views.step_view import Place, place_of
 
 
@@ -190,7 +188,7 @@ class Navigation:
 
     def turn_whole(self) -> None:
         """Show the whole above the step, or the lists of steps and heads instead."""
-        if not room_for_whole(self._panes.screen.size, self._panes.told):
+        if not room_for_whole(Size(*self._panes.screen.size), self._panes.told):
             self._port.say("beside the card there is no room for the whole: leave the tour first")
             return
         self._explored.change_view(whole=not self._panes.whole)

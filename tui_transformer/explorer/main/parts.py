@@ -9,7 +9,6 @@ from textual.message import Message
 
 from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.export import Export
 from tui_transformer.explorer.main.inside.opening import InsideOpening
 from tui_transformer.explorer.main.layout import Panes
@@ -28,10 +27,11 @@ from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import ViewState
 
 
 class Parts:

@@ -6,15 +6,14 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.outlet import hand_over
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.state.history import Way
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.exploration import Exploration, Way
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
 
 
 class MainPort:

@@ -10,20 +10,21 @@ from typing import Any
 from textual.timer import Timer
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.lines import Lines, is_random
-from tui_transformer.explorer.main.room import OVERLAY
-from tui_transformer.explorer.main.scene import Scene, scene
-from tui_transformer.explorer.main.step_scene import tile_of
-from tui_transformer.explorer.main.store import Failed, Part, Reading, worked_out
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.requests import AT_ONCE, Requests, draw_together
+from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.pane_fit import OVERLAY
+from tui_transformer.session.position import Position
+from tui_transformer.session.scene import Scene, scene
+from tui_transformer.session.step_scene import tile_of
+from tui_transformer.session.store import AT_ONCE, Failed, Part, Reading, worked_out
+from tui_transformer.session.view_state import Size
 from tui_transformer.views.view import Tile
 
 PARTS = "parts"
@@ -113,7 +114,7 @@ class Presenter:
         self._ask(made)
 
     def _scene(self) -> Scene:
-        explored, size = self._explored, self._screen.app.size
+        explored, size = self._explored, Size(*self._screen.app.size)
         reading = Reading(explored.store, here=explored.session.model.backend.device == "cpu")
         made = scene(
             reading,

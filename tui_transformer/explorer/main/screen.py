@@ -13,16 +13,16 @@ from textual.message import Message
 from tui_transformer.explorer.main.layout import compose_panes, pane_of
 from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.main.parts import REPLIES, Parts
-from tui_transformer.explorer.main.room import arrange
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
-from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.explorer.tools.opening import COMMANDS, TOOLS
 from tui_transformer.guide.texts import help_text, step_text
+from tui_transformer.session.pane_fit import arrange
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.session.view_state import Size, ViewState
 
 
 class MainScreen(ExplorerScreen[None]):
@@ -50,7 +50,8 @@ class MainScreen(ExplorerScreen[None]):
     def compose(self) -> ComposeResult:
         """The panes that there is room for are shown from the start."""
         explored = self.parts.explored
-        self.parts.panes.lay_out(arrange(self.app.size, explored.session, explored.position, explored.view, (), None))
+        size = Size(*self.app.size)
+        self.parts.panes.lay_out(arrange(size, explored.session, explored.position, explored.view, (), None))
         yield from compose_panes()
 
     def on_mount(self) -> None:
@@ -72,7 +73,7 @@ class MainScreen(ExplorerScreen[None]):
         """Show all panes, some, or one at a time, as the size allows."""
         del event  # the size is that of the screen
         shown = self.parts.explored.scene
-        if shown is None or shown.size != self.app.size:
+        if shown is None or shown.size != Size(*self.app.size):
             self.parts.presenter.show_now()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:

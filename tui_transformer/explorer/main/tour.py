@@ -6,17 +6,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.predict.predicting import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import keymap_of, with_keys
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.history import History
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tour_stop import (
+from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.guide.texts import Stop
+from tui_transformer.session.exploration import Exploration, History
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.tour_stop import (
+    BACKWARD,
     Scenery,
     backwards,
     base_of,
@@ -25,11 +27,9 @@ from tui_transformer.explorer.state.tour_stop import (
     outcome,
     outcome_cost,
     scenery,
+    tour_of,
 )
-from tui_transformer.explorer.state.tours import BACKWARD, tour_of
-from tui_transformer.explorer.state.view_state import ViewState
-from tui_transformer.guide.lecture import Lecture, lecture
-from tui_transformer.guide.texts import Stop
+from tui_transformer.session.view_state import ViewState
 
 PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 """The pane that a stop is about, where one is shown at a time."""

@@ -16,22 +16,21 @@ from tui_transformer.engine.program import Grain
 from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.step_scene import cell_of
 from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
 from tui_transformer.explorer.plain.keys import STOPS, Typed
 from tui_transformer.explorer.plain.otherwise import broken, opened
 from tui_transformer.explorer.plain.questions import Questions
 from tui_transformer.explorer.plain.sentences import DIGITS, answer_changed, model_said, said, view_at, words_of
 from tui_transformer.explorer.plain.touring import Touring
-from tui_transformer.explorer.state.edited import words
-from tui_transformer.explorer.state.going import destination
-from tui_transformer.explorer.state.overlay import GRADIENT, NOTHING, Shown
-from tui_transformer.explorer.state.position import Position, next_stop
-from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
-from tui_transformer.explorer.state.softmax_row import told as softmaxes_told
-from tui_transformer.explorer.state.written_edits import EXAMPLES, written
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.session.edit_format import EXAMPLES, written
+from tui_transformer.session.edit_summary import words
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position, destination, next_stop
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.session.softmax_row import told as softmaxes_told
+from tui_transformer.session.step_scene import cell_of
+from tui_transformer.session.view_state import GRADIENT, NOTHING, Shown
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import index_of
 from tui_transformer.views.view import Values

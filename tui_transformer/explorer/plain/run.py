@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.keys import ASKS, Typed, key_name, meanings, pressed, read
 from tui_transformer.explorer.plain.reader import Reader
 from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 
 LONGEST = 100_000

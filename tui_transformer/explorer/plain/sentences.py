@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tui_transformer.engine.spoken import spoken
-from tui_transformer.explorer.main.exploration import Exploration
-from tui_transformer.explorer.main.step_scene import cell_of
-from tui_transformer.explorer.state.answer import answer, answers, guesses
-from tui_transformer.explorer.state.edited import active
-from tui_transformer.explorer.state.hiding import without_hidden
-from tui_transformer.explorer.state.listed import entry_of
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.guide.texts import StepText, step_text
+from tui_transformer.session.answer_summary import answer, answers, guesses
+from tui_transformer.session.edit_summary import active
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.session.step_scene import cell_of, without_hidden
+from tui_transformer.session.view_state import entry_of
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, placed, view_of
 from tui_transformer.views.view import Axis, View

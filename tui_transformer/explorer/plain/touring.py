@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.plain.sentences import said
 from tui_transformer.explorer.shell.keymap import hint_in, with_keys
-from tui_transformer.explorer.state.history import History
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tour_stop import backwards, base_of, has_outcome, outcome, scenery
-from tui_transformer.explorer.state.tours import BACKWARD, tour_of
 from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.session.exploration import Exploration, History
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.tour_stop import BACKWARD, backwards, base_of, has_outcome, outcome, scenery, tour_of
 from tui_transformer.text.display import visible
 
 ON_BY_LINE, ON_BY_KEY = "next or {tour} goes to the next stop", "{tour} goes to the next stop"

@@ -19,8 +19,8 @@ from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, visible
 from tui_transformer.text.known_words import unknown_named
 from tui_transformer.views.step_view import Place

@@ -10,9 +10,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from tui_transformer.explorer.shell.worker import Background, Task, Worker
-from tui_transformer.explorer.state.history import Way
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.exploration import Way
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
 
 Result = TypeVar("Result")
 

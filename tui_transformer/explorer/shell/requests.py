@@ -15,12 +15,10 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.saying import say
 from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.shell.worker import Task, Worker
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
-
-AT_ONCE = 2_000_000
-"""Floating-point operations that are done between two key presses; more go to the worker."""
 
 TOGETHER = 0.001
 """Seconds in which every pane has said that it has to be drawn again."""

@@ -9,6 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from tui_transformer.session.store import CancelledError
+
 Result = TypeVar("Result")
 Progress = Callable[[str], None]
 
@@ -29,10 +31,6 @@ class Background:
     """The one job of that kind, which the program ends before it ends itself."""
 
     job: Job | None = None
-
-
-class CancelledError(Exception):
-    """The work is not wanted any more."""
 
 
 @dataclass(eq=False)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 
 if TYPE_CHECKING:
     from tui_transformer.survey.results import Results

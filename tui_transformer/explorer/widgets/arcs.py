@@ -16,7 +16,7 @@ from textual.strip import Strip
 from tui_transformer.explorer.widgets.character_graphics import Dots
 from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, GridWidget
 from tui_transformer.explorer.widgets.grid import Grid
-from tui_transformer.explorer.widgets.labels import fit_label
+from tui_transformer.text.display import fit_label
 from tui_transformer.views.view import Values
 
 WORD = 16

@@ -11,9 +11,8 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.careful import DrawnWidget
-from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.palette import Surface, palette
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import cells, fit_label, visible
 
 KEPT, NOW, FREE = "■", "●", "·"
 WIDTHS = (8, 6, 4, 3, 2, 1)
@@ -149,7 +148,7 @@ class _Columns:
     def fitting(cls, picture: CachePicture, width: int) -> _Columns:
         """The widest columns in which all tokens and the next fit, or the last tokens in narrow ones."""
         labels = [head_label(head, queries) for head, queries in enumerate(picture.queries)]
-        gutter = max(map(label_width, [*labels, ATTENTION])) + 1
+        gutter = max(map(cells, [*labels, ATTENTION])) + 1
         room, count = max(width - gutter, 2), len(picture.tokens)
         left = max(picture.limit - count, 0)
         cell = next((cell for cell in WIDTHS if cell * (count + min(left, 1)) <= room), 1)
@@ -224,7 +223,7 @@ def _legend(picture: CachePicture, width: int) -> list[list[Run]]:
     lines = [entries[0]]
     for entry in entries[1:]:
         joined = [*lines[-1], Run("   "), *entry]
-        if sum(label_width(run.text) for run in joined) <= width:
+        if sum(cells(run.text) for run in joined) <= width:
             lines[-1] = joined
         else:
             lines.append(entry)

@@ -14,22 +14,6 @@ from rich.text import Text
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.views.view import Scale, Values
 
-_EIGHTHS = " ▏▎▍▌▋▊▉"
-_FULL = "█"
-
-
-def share_bar(share: float, width: int) -> str:
-    """A bar, as many cells wide as there are of `width`, padded to `width`.
-
-    Args:
-        share: 0 to 1; what is not 0 has at least an eighth of a cell.
-        width: The cells of 1.
-    """
-    eighths = round(min(max(0.0, share), 1.0) * width * 8)  # in this order what is no number has no bar
-    full, rest = divmod(max(eighths, int(share > 0)), 8)
-    return (_FULL * full + _EIGHTHS[rest][: int(rest > 0)]).ljust(width)[:width]
-
-
 _FIRST = 0x2800
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The dots of a cell, from above, left and right."""

@@ -13,8 +13,8 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.careful import DrawnWidget
 from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
-from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.palette import Surface, series_colors
+from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views import charts
 
 _SMALLEST = (24, 5)
@@ -71,7 +71,7 @@ class Chart(DrawnWidget):
     def _heading(self, chart: charts.Chart) -> list[Strip]:
         """The title, and behind it, in as many lines as it takes, the names of all curves or a remark."""
         room = self.size.width
-        title = fit_label(chart.title, min(label_width(chart.title), room))
+        title = fit_label(chart.title, min(cells(chart.title), room))
         lines = [[Segment(title, self.get_component_rich_style("chart--title"))]]
         for note in self._notes(chart):
             if Segment.get_line_length([*lines[-1], *note]) > room:
@@ -85,11 +85,11 @@ class Chart(DrawnWidget):
             return [self._legend_entry(series.label, index) for index, series in enumerate(chart.series)]
         note = chart.note if isinstance(chart, charts.Histogram) else ""
         parts = [part for part in note.split(_BETWEEN) if part]
-        return [(Segment("  " + fit_label(part, label_width(part)), self._axis_style()),) for part in parts]
+        return [(Segment("  " + fit_label(part, cells(part)), self._axis_style()),) for part in parts]
 
     def _legend_entry(self, label: str, index: int) -> tuple[Segment, ...]:
         inks, axis = self._inks(), self._axis_style()
-        name = " " + fit_label(label, min(label_width(label), _LONGEST_NAME))
+        name = " " + fit_label(label, min(cells(label), _LONGEST_NAME))
         if not inks.series:
             return Segment("  " + SERIES_GLYPHS[index % len(SERIES_GLYPHS)], axis), Segment(name, axis)
         color = Color.from_triplet(inks.series[index % len(inks.series)])

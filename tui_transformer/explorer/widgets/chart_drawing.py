@@ -17,13 +17,12 @@ import numpy as np
 from rich.color_triplet import ColorTriplet
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.widgets.labels import fit_label, label_width
-from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.files import write_whole
 from tui_transformer.report.chart_svg import render
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.files import shown_path
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
+from tui_transformer.views.numbers import short_number
 from tui_transformer.views.ticks import tick_texts, ticks
 
 SERIES_GLYPHS = "*+ox#@%&"
@@ -130,7 +129,7 @@ def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
         _mark_values(canvas, [value for series in chart.series for value in series.y])
     for axis, label in (("x", chart.x_label), ("y", chart.y_label)):
         if label:
-            figure.label(fit_label(label, label_width(label)), axis=axis)
+            figure.label(fit_label(label, cells(label)), axis=axis)
 
 
 def _mark_powers(canvas: _Canvas, values: list[float]) -> None:
@@ -195,10 +194,10 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
     figure, values = canvas.figure, _heights(chart)
     low, high = min([0.0, *values]), max([0.0, *values])
     labels = [
-        _MARK * (index == chart.marked) + fit_label(label, min(label_width(label), _LABEL_CELLS)) + " "
+        _MARK * (index == chart.marked) + fit_label(label, min(cells(label), _LABEL_CELLS)) + " "
         for index, label in enumerate(chart.labels)
     ]
-    span, room = (high - low) or 1.0, max(canvas.width - max(map(label_width, labels)) - _VALUE_CELLS, 1)
+    span, room = (high - low) or 1.0, max(canvas.width - max(map(cells, labels)) - _VALUE_CELLS, 1)
     lines, beyond = range(len(values) - 1, -1, -1), span * _VALUE_CELLS / room
     cell = (span + beyond) / (room + _VALUE_CELLS - 1)
     figure.plot_size(canvas.width, len(values))
@@ -304,7 +303,7 @@ def _some_labels(chart: BarChart, width: int) -> tuple[list[int], list[str]]:
     else:
         places = list(range(0, len(chart.labels), step))
     labels = (chart.labels[place] for place in places)
-    return places, [fit_label(label, min(label_width(label), _TICK_CELLS)) for label in labels]
+    return places, [fit_label(label, min(cells(label), _TICK_CELLS)) for label in labels]
 
 
 def _curve_marker(index: int, inks: Inks) -> Any:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from textual.geometry import Offset, Region, Size
 
+from tui_transformer.views.numbers import SMALLEST_NUMBER_CELL
+
 Cell = tuple[int, int]
 
 NARROW = 2
 WIDTHS = (NARROW, 6, 9, 12)
-SMALLEST_NUMBER_CELL = 5
 
 _WIDEST_AUTOMATIC = 10
 _TALLEST = 3

@@ -13,10 +13,17 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, GridWidget, next_size
-from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, WIDTHS, Cell, Grid, choose_grid
-from tui_transformer.explorer.widgets.matrix_drawing import CellTable, Drawing, Header, widest_label
-from tui_transformer.explorer.widgets.numbers import BRACKETS, NumberFormat, number_format, shortest_width
+from tui_transformer.explorer.widgets.grid import WIDTHS, Cell, Grid, choose_grid
+from tui_transformer.explorer.widgets.matrix_drawing import CellTable, Drawing, Header
 from tui_transformer.explorer.widgets.palette import Surface, palette, uncolored
+from tui_transformer.views.numbers import (
+    BRACKETS,
+    SMALLEST_NUMBER_CELL,
+    NumberFormat,
+    least_number_width,
+    number_format,
+    widest_label,
+)
 from tui_transformer.views.view import Scale, Tile, View
 
 _FIRST_EXACT_WIDTH = 9
@@ -258,11 +265,6 @@ class HeatMap(GridWidget, can_focus=True):
             return
         self._requested = _with_margin(rows, self.grid.rows), _with_margin(columns, self.grid.columns)
         self.post_message(self.TileNeeded(self, *self._requested))
-
-
-def least_number_width(scale: Scale, *, integer: bool) -> int:
-    """The narrowest cell in which the numbers of a scale are told apart."""
-    return max(shortest_width(scale, integer=integer) + BRACKETS, SMALLEST_NUMBER_CELL)
 
 
 def _with_margin(shown: range, size: int) -> range:

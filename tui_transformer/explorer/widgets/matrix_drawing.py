@@ -15,12 +15,11 @@ from rich.style import Style
 from textual.geometry import Offset
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.grid import SMALLEST_NUMBER_CELL, Cell, Grid
-from tui_transformer.explorer.widgets.labels import fit_label, label_width
-from tui_transformer.explorer.widgets.numbers import NumberFormat
+from tui_transformer.explorer.widgets.grid import Cell, Grid
 from tui_transformer.explorer.widgets.palette import Levels, Palette, readable
-from tui_transformer.text.display import visible
-from tui_transformer.views.view import Axis, Scale, Tile, Values
+from tui_transformer.text.display import cells, fit_label, visible
+from tui_transformer.views.numbers import SMALLEST_NUMBER_CELL, NumberFormat
+from tui_transformer.views.view import Scale, Tile, Values
 
 MASKED_GLYPH, MISSING_GLYPH, EDITED_GLYPH = "×", "·", "*"
 
@@ -28,7 +27,6 @@ _CURSOR_CONTRAST = 2.5
 _REVERSE = Style(bold=True, reverse=True)
 _WHITE, _BLACK = Color.parse("#ffffff"), Color.parse("#000000")
 
-_MEASURED = 512
 _LONGEST_TICK = 8
 LONGEST = 24
 """Columns of the label under the cursor at most."""
@@ -121,13 +119,6 @@ class Drawing:
         return levels, values
 
 
-@lru_cache(maxsize=64)
-def widest_label(axis: Axis) -> int:
-    """The cells of the widest label among the first few hundred and the last."""
-    indices = {*range(min(axis.size, _MEASURED)), axis.size - 1} if axis.size else ()
-    return max((label_width(axis.label(index)) for index in indices), default=0)
-
-
 @dataclass(frozen=True)
 class Header:
     """The line of column labels, the one under the cursor highlighted."""
@@ -157,30 +148,30 @@ class Header:
         ]
         return self._with_whole(cells, columns, cursor, shown) if cursor in columns else cells
 
-    def _with_whole(self, cells: list[Segment], columns: range, cursor: int, shown: range) -> list[Segment]:
+    def _with_whole(self, segments: list[Segment], columns: range, cursor: int, shown: range) -> list[Segment]:
         """The label under the cursor in full, instead of those beside it, where its own column cuts it."""
         cell, text = self.grid.cell_width, visible(self.label(cursor))
         end = min(shown.stop, len(columns) * cell)
-        width = min(label_width(text), LONGEST, end - shown.start - 2)
-        if label_width(text) < cell or width < cell:
-            return cells
+        width = min(cells(text), LONGEST, end - shown.start - 2)
+        if cells(text) < cell or width < cell:
+            return segments
         middle = (cursor - columns.start) * cell + cell // 2
         start = max(min(middle - width // 2, end - width - 1), shown.start + 1)
         first, last = (start - 1) // cell, -(-(start + width + 1) // cell)
         over = " " * (start - first * cell) + fit_label(text, width)
-        return [*cells[:first], Segment(set_cell_size(over, (last - first) * cell), self.marked), *cells[last:]]
+        return [*segments[:first], Segment(set_cell_size(over, (last - first) * cell), self.marked), *segments[last:]]
 
     def _ticks(self, columns: range, cursor: int, shown: range) -> list[Segment]:
         """The label under the cursor, and one every so many columns, where it does not touch another."""
         cell, texts = self.grid.cell_width, dict[int, str]()
         for column in columns:
             label = self.label(column)
-            texts[column] = fit_label(label, min(label_width(label), _LONGEST_TICK))
-        longest = max(map(label_width, texts.values()), default=1)
+            texts[column] = fit_label(label, min(cells(label), _LONGEST_TICK))
+        longest = max(map(cells, texts.values()), default=1)
         step = next(step for step in _STEPS if step * cell >= longest + 2 or step == _STEPS[-1])
         placed: list[tuple[int, int, int]] = []
         for column in (*({cursor} & texts.keys()), *(column for column in columns if column % step == 0)):
-            width = label_width(texts[column])
+            width = cells(texts[column])
             start = max(min((column - columns.start) * cell, shown.stop - width), 0)
             if start >= shown.start and all(start + width < first or last < start for first, last, _ in placed):
                 placed.append((start, start + width, column))

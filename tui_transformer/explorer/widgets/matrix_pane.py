@@ -15,11 +15,10 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.matrix_drawing import EDITED_GLYPH, MASKED_GLYPH
-from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
-from tui_transformer.text.display import cells, visible
+from tui_transformer.text.display import cells, fit_label, visible
+from tui_transformer.views.numbers import short_number
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Scale, Tile, View
 
@@ -125,8 +124,8 @@ class Legend(CarefulWidget):
         segments = [Segment(low, text), *ramp, Segment(high, text)]
         for remark in self._remarks:
             room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
-            if room >= min(label_width(remark), _NARROWEST_RAMP):
-                segments.append(Segment(_GAP + fit_label(remark, min(label_width(remark), room)), text))
+            if room >= min(cells(remark), _NARROWEST_RAMP):
+                segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
         return segments
 
     def _ramp(self, scale: Scale, room: int) -> list[Segment]:

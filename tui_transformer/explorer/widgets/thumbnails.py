@@ -13,8 +13,8 @@ from textual.strip import Strip
 from tui_transformer.explorer.widgets.character_graphics import FEW, Picture, small_picture
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, ROW_ENDS, CursorWidget
 from tui_transformer.explorer.widgets.grid import Cell
-from tui_transformer.explorer.widgets.labels import fit_label
 from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.text.display import fit_label
 from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values
 

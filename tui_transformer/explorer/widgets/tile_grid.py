@@ -16,8 +16,8 @@ from textual.strip import Strip
 from tui_transformer.explorer.widgets.character_graphics import FEW, Picture, small_picture
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, CursorWidget, next_size
 from tui_transformer.explorer.widgets.grid import Cell, Grid
-from tui_transformer.explorer.widgets.labels import first_fitting, fit_label
 from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.text.display import first_fitting, fit_label
 from tui_transformer.views.view import Scale, Values
 
 _MISSING = "·"

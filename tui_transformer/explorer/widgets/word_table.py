@@ -14,9 +14,9 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, GridWidget, next_size
 from tui_transformer.explorer.widgets.grid import Cell, Grid
-from tui_transformer.explorer.widgets.labels import fit_label
-from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.text.display import fit_label
+from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Scale
 
 WIDTHS = (6, 9, 12, 16, 24)

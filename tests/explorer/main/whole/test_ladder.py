@@ -12,7 +12,7 @@ from driving import WIDE, exploring
 
 from tui_transformer import Model
 from tui_transformer.explorer.main.panes.whole import WholePane
-from tui_transformer.explorer.main.whole.layer_norms import (
+from tui_transformer.session.whole.layer_norms import (
     Ladder,
     Lengths,
     Rung,
@@ -22,7 +22,7 @@ from tui_transformer.explorer.main.whole.layer_norms import (
     rungs,
     short,
 )
-from tui_transformer.explorer.widgets.character_graphics import share_bar
+from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.step_view import Labels, view_of
 
 DEEP = {"d_model": 16, "heads": 2, "layers": 30, "d_ff": 32}

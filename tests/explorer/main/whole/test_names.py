@@ -8,7 +8,7 @@ import pytest
 
 from tui_transformer import Model
 from tui_transformer.engine.program import Program
-from tui_transformer.explorer.main.whole.names import symbol
+from tui_transformer.session.whole.names import symbol
 from tui_transformer.views.whole import bands
 
 REFERENCES = Path(__file__).parents[3] / "references"

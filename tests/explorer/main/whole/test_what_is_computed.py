@@ -10,14 +10,13 @@ from driving import WIDE, exploring
 
 from tui_transformer.engine.computation import Computation
 from tui_transformer.explorer.main.panes.whole import WholePane
-from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.main.store import ENDLESS, Reading, Store
-from tui_transformer.explorer.main.whole.layout import place_bands
-from tui_transformer.explorer.main.whole.pictures import Drawing
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.position import Position
+from tui_transformer.session.scene import Scene
+from tui_transformer.session.store import AT_ONCE, ENDLESS, Reading, Store
+from tui_transformer.session.whole.layout import place_bands
+from tui_transformer.session.whole.pictures import Drawing
 
 DEEP = {"d_model": 32, "heads": 4, "layers": 30, "d_ff": 64}
 LONG = tuple(1 + i % 7 for i in range(500))

@@ -8,11 +8,11 @@ from reference import REFERENCES
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.main.panes.whole import WholePane
-from tui_transformer.explorer.main.room import lines_below
-from tui_transformer.explorer.main.whole.layout import place_bands
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.pane_fit import lines_below
+from tui_transformer.session.position import Position
+from tui_transformer.session.whole.layout import place_bands
 
 WEIGHTS = "encoder.0.self_attention.weights"
 QUERY = "encoder.0.self_attention.query"

@@ -15,11 +15,11 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.targets import every
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.help import HelpScreen
-from tui_transformer.explorer.state.answer import percent, signed_percent
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import search as effect_search
 from tui_transformer.explorer.tools.ablation.screen import AblateScreen
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.answer_summary import percent, signed_percent
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import token_label
 
 GPT2 = {"model": str(REFERENCES / "gpt2"), "text": "the waves crashed against the shore"}

@@ -9,11 +9,11 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.token_kinds import Hidden
-from tui_transformer.explorer.main.overlay import apart, details
-from tui_transformer.explorer.main.scene import heads_of
-from tui_transformer.explorer.state.position import Position
 from tui_transformer.model import Model
 from tui_transformer.report.comparison import compare_traces
+from tui_transformer.session.overlay import apart, details
+from tui_transformer.session.position import Position
+from tui_transformer.session.scene import heads_of
 from tui_transformer.views.step_view import Place
 
 SENTENCE = "The waves crashed forcefully against the shore!"

@@ -6,10 +6,10 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.state.opened import session_of
 from tui_transformer.explorer.tools.measure.fields import METRIC, TOKENS, read
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions, Reading
+from tui_transformer.session.open_session import session_of
 
 
 def test_a_token_that_is_read_and_never_written_is_no_word_of_a_metric():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.session import Session
 
 
 async def test_the_nearest_words_of_a_sum_are_listed():

@@ -6,8 +6,8 @@ import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.analysis.attribution import attribute
-from tui_transformer.explorer.state.measure import Measure
 from tui_transformer.explorer.tools.terms.screen import TermsScreen
+from tui_transformer.session.view_state import Measure
 
 
 @pytest.mark.parametrize("tokens", [(), (6,), (6, 7)])

@@ -16,10 +16,10 @@ from rich.text import Text
 
 from tui_transformer.engine.explanation import Floats
 from tui_transformer.explorer.main.panes.cell_lines import Line
-from tui_transformer.explorer.widgets.character_graphics import Dots, share_bar
-from tui_transformer.explorer.widgets.labels import Inks, fit_label
+from tui_transformer.explorer.widgets.character_graphics import Dots
+from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
-from tui_transformer.text.display import cells
+from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views.inside.cell import around, written
 from tui_transformer.views.inside.parts import (
     Allowed,
@@ -34,6 +34,7 @@ from tui_transformer.views.inside.parts import (
     Turn,
     Weighted,
 )
+from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.step_view import scale_for
 
 LEVELS = 33

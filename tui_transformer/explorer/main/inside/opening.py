@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_transformer.engine.gradient_explanation import GRADIENT
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.state.position import Position
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position
 
 if TYPE_CHECKING:
     from tui_transformer.explorer.main.inside.screen import Spot

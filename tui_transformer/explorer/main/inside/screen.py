@@ -26,11 +26,11 @@ from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.labels import INK_CLASSES, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.guide.texts import step_text
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.views.inside import inside_of
 from tui_transformer.views.inside.parts import Inside

@@ -17,12 +17,12 @@ from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Operand
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
 from tui_transformer.explorer.main.panes.texts import about
-from tui_transformer.explorer.main.room import ABOUT, CELL_TITLE
-from tui_transformer.explorer.main.scene import Scene
 from tui_transformer.explorer.shell.actions.main import CELL
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.session.pane_fit import ABOUT, CELL_TITLE
+from tui_transformer.session.scene import Scene
 
 LEAST_ABOVE = 4
 """Lines of the working that are left above the equation where that is kept in view."""

@@ -19,7 +19,7 @@ from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.spoken import minus, spoken
-from tui_transformer.explorer.state.near import Near
+from tui_transformer.session.nearest_tokens import Near
 from tui_transformer.text.display import visible
 from tui_transformer.views.inside.general import short_name
 from tui_transformer.views.step_view import Labels, placed

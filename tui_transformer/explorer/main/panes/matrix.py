@@ -10,17 +10,17 @@ from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Offset
 
-from tui_transformer.explorer.main.overlay import apart
 from tui_transformer.explorer.main.panes.texts import matrix_titles, scale_note
-from tui_transformer.explorer.main.room import PANES, number_width
-from tui_transformer.explorer.main.scene import Heads, Scene
-from tui_transformer.explorer.main.step_scene import StepScene
-from tui_transformer.explorer.main.words import WORDS
-from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.session.overlay import apart
+from tui_transformer.session.pane_fit import PANES, number_width
+from tui_transformer.session.scene import Heads, Scene
+from tui_transformer.session.session import VOCABULARY
+from tui_transformer.session.step_scene import StepScene
+from tui_transformer.session.words import WORDS
 from tui_transformer.text.display import visible
 
 NO_CHART = "Token IDs have no chart: they are names of words, and no sizes."

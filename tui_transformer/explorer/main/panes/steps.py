@@ -15,13 +15,13 @@ from textual.message import Message
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Program, by_program
-from tui_transformer.explorer.main.overlay import details
 from tui_transformer.explorer.main.panes.texts import group_title
-from tui_transformer.explorer.main.room import PANES
-from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.main.whole.scene import reader
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import step_text
+from tui_transformer.session.overlay import details
+from tui_transformer.session.pane_fit import PANES
+from tui_transformer.session.scene import Scene
+from tui_transformer.session.whole.scene import reader
 from tui_transformer.text.display import visible
 
 NO_DETAILS: Mapping[str, str] = {}

@@ -15,14 +15,14 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.ops import Parameter, Softmax
 from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.main.panes.cell_lines import near_words, number
-from tui_transformer.explorer.main.step_scene import StepScene
-from tui_transformer.explorer.state.edited import active, broken
-from tui_transformer.explorer.state.names import model_name
-from tui_transformer.explorer.state.session import LOSS, TEXT, VOCABULARY, Session
-from tui_transformer.explorer.state.tours import offer
 from tui_transformer.explorer.widgets.labels import Inks, spread
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
+from tui_transformer.session.edit_summary import active, broken
+from tui_transformer.session.open_session import model_name
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.session.step_scene import StepScene
+from tui_transformer.session.tour_stop import offer
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.inside.general import short_name

@@ -12,12 +12,13 @@ from textual.css.scalar import Scalar
 from textual.message import Message
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.room import card_lines, has_question
 from tui_transformer.explorer.shell.actions.main import TOUR
 from tui_transformer.explorer.shell.dialog import CORNERS, plain
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.guide.texts import Stop
+from tui_transformer.session.pane_fit import card_lines, has_question
+from tui_transformer.session.view_state import Size
 from tui_transformer.text.display import visible
 
 
@@ -81,7 +82,7 @@ class TourPanel(VerticalScroll, can_focus=True):
         self.border_title = Content(f"{number} of {total} · {visible(stop.title)}")
         self._number, self._total = number, total
         self._show_keys()
-        asks = bool(self._question) and has_question(self.screen.size, number)
+        asks = bool(self._question) and has_question(Size(*self.screen.size), number)
         self.query_one("#question").set_class(not asks, "-empty")
         self.query_one("#words", Static).update(plain(stop.text))
         notes = self.query_one("#notes", Static)

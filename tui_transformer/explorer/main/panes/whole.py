@@ -15,17 +15,18 @@ from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_transformer.explorer.main.overlay import FOLLOWS, WRONG
-from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.main.whole.layout import Placed, Placement
-from tui_transformer.explorer.main.whole.pictures import Line, Picture
-from tui_transformer.explorer.main.whole.scene import WholeScene
 from tui_transformer.explorer.shell.actions.main import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.careful import STYLE, CarefulWidget, carefully
-from tui_transformer.explorer.widgets.character_graphics import share_bar, small_picture
-from tui_transformer.explorer.widgets.labels import fit_label
+from tui_transformer.explorer.widgets.character_graphics import small_picture
 from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.session.overlay import FOLLOWS, WRONG
+from tui_transformer.session.scene import Scene
+from tui_transformer.session.whole.layout import Placed, Placement
+from tui_transformer.session.whole.pictures import Line, Picture
+from tui_transformer.session.whole.scene import WholeScene
+from tui_transformer.text.display import fit_label
+from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.view import Scale, Values
 
 Piece = tuple[int, list[Segment]]

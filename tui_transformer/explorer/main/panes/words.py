@@ -16,17 +16,16 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_transformer.explorer.main.panes.texts import vocabulary_name
-from tui_transformer.explorer.main.scene import Scene
-from tui_transformer.explorer.main.words import WORDS, Drawn, empty
 from tui_transformer.explorer.shell.actions.main import TEMPERATURE, VOCABULARY
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
-from tui_transformer.explorer.state.listed import entry_of
-from tui_transformer.explorer.state.session import VOCABULARY as STOP
-from tui_transformer.explorer.widgets.labels import fit_label, label_width
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.text.display import visible
+from tui_transformer.session.scene import Scene
+from tui_transformer.session.session import VOCABULARY as STOP
+from tui_transformer.session.view_state import entry_of
+from tui_transformer.session.words import WORDS, Drawn, empty
+from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.vocabulary import Vocabulary
 
 WORD, PIECE, READING = 24, 16, 28
@@ -129,12 +128,12 @@ class VocabularyPane(Vertical):
         words = self._vocabulary
         word = "" if words is None else words.word(token_id)
         if words is None or words.kind == "words":
-            return Text(fit_label(word, max(WORD, min(label_width(word), room))), style)
+            return Text(fit_label(word, max(WORD, min(cells(word), room))), style)
         reading, label = words.reading(token_id), words.label(word)
         quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
         explained = "" if reading in (word, label) else visible(reading)
-        piece = max(PIECE, min(label_width(label), room - SHORT_READING))
-        reads = min(max(room - piece, min(label_width(explained) + 2, SHORT_READING)), READING)
+        piece = max(PIECE, min(cells(label), room - SHORT_READING))
+        reads = min(max(room - piece, min(cells(explained) + 2, SHORT_READING)), READING)
         return Text(fit_label(label, piece), style).append(fit_label(f"  {explained}", reads), quiet)
 
     @on(Input.Changed)
@@ -153,6 +152,9 @@ class VocabularyPane(Vertical):
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
         self.post_message(self.EntryChosen(self._entry(event.index)))
+
+
+INKS = {"plain": Style(), "quiet": Style(dim=True), "strong": Style(bold=True)}
 
 
 class TextPane(VerticalScroll, can_focus=True):
@@ -192,7 +194,7 @@ class TextPane(VerticalScroll, can_focus=True):
     def _draw(self) -> None:
         width = self.content_size.width - SCROLL_BAR
         for words in self.query_children("#words").results(Static):
-            words.update(self._drawn(width))
+            words.update(Text.assemble(*((text, INKS[ink]) for text, ink in self._drawn(width).pieces)))
 
     class Warmed(Message):
         """The user wants another temperature: so many steps up, or down."""

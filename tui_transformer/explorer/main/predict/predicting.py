@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.predict.question import Question, question, question_of
-from tui_transformer.explorer.main.step_scene import StepScene, gather
 from tui_transformer.explorer.shell.score import Score, keep_score, read_score
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.step_scene import StepScene, gather
 
 
 class Predicting:

@@ -16,15 +16,15 @@ from textual.widgets import Input, Static
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.explorer.main.panes.texts import step_words, stop_title
 from tui_transformer.explorer.main.predict.question import Question, chosen
-from tui_transformer.explorer.main.room import columns_needed
-from tui_transformer.explorer.main.step_scene import StepScene, first_tile
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.line_input import LineInput
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
+from tui_transformer.session.pane_fit import columns_needed
+from tui_transformer.session.session import Session
+from tui_transformer.session.step_scene import StepScene, first_tile
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Scale, Tile, View

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, effect
 from tui_transformer.engine.spoken import spoken
-from tui_transformer.explorer.state.answer import Guess, guesses
-from tui_transformer.explorer.state.metric import metric_of, metric_said
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.answer_summary import Guess, guesses, metric_of, metric_said
+from tui_transformer.session.session import Session
 
 MOST_LIKELY = 3
 

@@ -9,11 +9,11 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.overlay import BEFORE
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.answer import answers
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import BEFORE
 from tui_transformer.views.step_view import Place
 
 

@@ -16,16 +16,16 @@ from tui_transformer.engine.targets import Target
 from tui_transformer.explorer.shell.actions.tools import ABLATION
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.edited import active
-from tui_transformer.explorer.state.metric import on_targets
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation import wording
 from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.ablation.search import Effects, Search
 from tui_transformer.explorer.tools.ablation.table import Writer, places, scopes
 from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.session.answer_summary import on_targets
+from tui_transformer.session.edit_summary import active
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 
 PAUSE = 0.05
 """Seconds after which what was found so far is shown."""

@@ -14,11 +14,10 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import Target
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.answer import Guess, guesses
-from tui_transformer.explorer.state.measure import Measure
-from tui_transformer.explorer.state.metric import measure_of, metric_of
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.table import Scope
+from tui_transformer.session.answer_summary import Guess, guesses, measure_of, metric_of
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import Measure
 
 Effects = Sequence[tuple[Target, Effect]]
 

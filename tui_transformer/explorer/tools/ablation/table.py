@@ -13,8 +13,8 @@ from tui_transformer.analysis.effects import Effect
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.engine.targets import KINDS, Target, every
-from tui_transformer.explorer.state.answer import signed_percent
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.answer_summary import signed_percent
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, fit
 
 PLACED = ("position", "neuron")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from tui_transformer.analysis.effects import Effect, answer_step
 from tui_transformer.engine.targets import Target
-from tui_transformer.explorer.state.answer import percent
-from tui_transformer.explorer.state.edited import words
-from tui_transformer.explorer.state.metric import metric_said, on_targets
 from tui_transformer.explorer.tools.ablation.answer import position_text, signed
 from tui_transformer.explorer.tools.ablation.search import Search
 from tui_transformer.explorer.tools.ablation.table import number, share
+from tui_transformer.session.answer_summary import metric_said, on_targets, percent
+from tui_transformer.session.edit_summary import words
 
 
 def title(search: Search, *, reverse: bool) -> str:

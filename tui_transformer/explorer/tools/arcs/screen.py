@@ -13,9 +13,9 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.actions.tools import ARCS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.tools.arcs.sources import Wanted, fitting
 from tui_transformer.explorer.widgets.arcs import Arcs
+from tui_transformer.session.answer_summary import percent
 from tui_transformer.views.step_view import placed
 
 

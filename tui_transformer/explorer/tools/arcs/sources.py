@@ -11,7 +11,7 @@ from tui_transformer.analysis.attention_rows import Reader
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.session import Session
 
 Report = Callable[[str], None]
 SOURCES = ("head", "links", "rollout")

@@ -11,8 +11,8 @@ from tui_transformer.diagnosis.breaking import Break
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.ops import Softmax
-from tui_transformer.explorer.state.answer import Guess, answer, answer_position, answers, percent, shares
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.answer_summary import Guess, answer, answer_position, answers, percent, shares
+from tui_transformer.session.session import Session
 from tui_transformer.views.step_view import placed
 
 Report = Callable[[str], None]

@@ -11,11 +11,11 @@ from textual.geometry import Size
 
 from tui_transformer.diagnosis.breaking import Break
 from tui_transformer.engine.spoken import in_percent, spoken
-from tui_transformer.explorer.state.answer import LEAST, percent
 from tui_transformer.explorer.tools.breaks.effect import Beside, Effect, Row
-from tui_transformer.explorer.widgets.character_graphics import share_bar
 from tui_transformer.guide.texts import step_text
+from tui_transformer.session.answer_summary import LEAST, percent
 from tui_transformer.text.display import fit, visible
+from tui_transformer.views.numbers import share_bar
 
 WORD, NUMBER, BAR = 16, 9, 24
 """Columns of a word, of a number with the space before it, and of a bar at most."""

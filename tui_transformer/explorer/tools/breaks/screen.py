@@ -14,10 +14,10 @@ from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.history import History, Way
 from tui_transformer.explorer.tools.breaks.effect import Effect, cost_of, effect_of
 from tui_transformer.explorer.tools.breaks.lines import told
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.session.exploration import History, Way
 from tui_transformer.text.display import fit, visible
 from tui_transformer.views.inside.cell import written as number
 

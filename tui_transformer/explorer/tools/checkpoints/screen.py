@@ -15,10 +15,7 @@ from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.overlay import Overlay
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.checkpoints.computed import Computed
 from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints, sample_of
 from tui_transformer.explorer.tools.checkpoints.view import WEIGHT, CheckpointView
@@ -30,6 +27,9 @@ from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.model import Model
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import Overlay
 from tui_transformer.views.step_view import Place
 
 Result = TypeVar("Result")

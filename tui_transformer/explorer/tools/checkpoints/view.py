@@ -12,8 +12,8 @@ from tui_transformer.explorer.tools.checkpoints.computed import Computed
 from tui_transformer.explorer.tools.checkpoints.saved import Checkpoint
 from tui_transformer.explorer.tools.runs.sample import Heads
 from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
-from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.explorer.widgets.tile_grid import Tiles
+from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Scale, Values
 
 WEIGHT = Scale("sequential", 0.0, 1.0)

@@ -17,11 +17,11 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CIRCUITS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.circuit_view import HEAD_MATRICES, circuit_view, composition_view
 from tui_transformer.views.step_view import scale_for, tile_extremes
 from tui_transformer.views.view import View

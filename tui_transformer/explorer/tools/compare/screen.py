@@ -18,14 +18,14 @@ from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.dumped import Dumped, of_dump
-from tui_transformer.explorer.state.edited import active
-from tui_transformer.explorer.state.overlay import BEFORE, Overlay
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model import Model
+from tui_transformer.session.edit_summary import active
+from tui_transformer.session.overlay import Dumped, of_dump
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import BEFORE, Overlay
 from tui_transformer.text.display import visible
 
 WIDTH = 22

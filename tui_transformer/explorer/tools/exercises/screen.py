@@ -16,12 +16,12 @@ from tui_transformer.explorer.shell.actions.tools import EXERCISES
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible
 
 WIDEST = 16

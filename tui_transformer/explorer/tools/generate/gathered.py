@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from tui_transformer.explorer.tools.generate.cache import Memory, memory, picture
 from tui_transformer.explorer.tools.generate.choices import Choices, choices_of
 from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.tools.generate.wording import token_texts
 from tui_transformer.explorer.widgets.cache_map import CachePicture
+from tui_transformer.generation.wording import token_texts
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.explorer.state import answer
 from tui_transformer.explorer.tools.generate.choices import Choice, Choices
 from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.widgets.character_graphics import share_bar
 from tui_transformer.explorer.widgets.labels import Inks, spread
 from tui_transformer.generation.sampling import Settings
+from tui_transformer.session import answer_summary
 from tui_transformer.text.display import fit, visible
+from tui_transformer.views.numbers import share_bar
 
 BOLD = Style(bold=True)
 SHORT_TITLE = 72
@@ -98,7 +98,9 @@ class Columns:
             line.append(self._reason(choice.why), inks.quiet)
         else:
             line.append(share_bar(choice.share / self.largest, self.bar), bar)
-            line.append(self._number(answer.percent(choice.share) if self.short else percent(choice.share)), ink)
+            line.append(
+                self._number(answer_summary.percent(choice.share) if self.short else percent(choice.share)), ink
+            )
         if self.with_model:
             line.append(self._number(percent(choice.alone)), inks.quiet)
         return line.append(self._number(f"{choice.logit:.{3 - self.short}f}"), inks.quiet)

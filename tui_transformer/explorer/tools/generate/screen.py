@@ -24,24 +24,24 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.shell.written import Written
-from tui_transformer.explorer.state.history import History
-from tui_transformer.explorer.state.names import model_name
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import PROBABILITIES, Session
 from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.cache import sublayers
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.tools.generate.gathered import Gathered
 from tui_transformer.explorer.tools.generate.settings import GREEDY, GenerateSettings
 from tui_transformer.explorer.tools.generate.view import GenerateView
-from tui_transformer.explorer.tools.generate.wording import token_texts
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.token_text import TokenText
 from tui_transformer.generation.defaults import defaults_of
 from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.wording import token_texts
 from tui_transformer.generation.writing import Writer
+from tui_transformer.session.exploration import History
+from tui_transformer.session.open_session import model_name
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import PROBABILITIES, Session
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 

@@ -15,12 +15,12 @@ from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.cache import sublayers
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.tools.generate.gathered import Gathered
-from tui_transformer.explorer.tools.generate.wording import WINDOW, token_name, token_texts
 from tui_transformer.explorer.widgets.cache_map import CacheMap
 from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_color
 from tui_transformer.explorer.widgets.token_text import TokenText, WrittenToken
+from tui_transformer.generation.wording import WINDOW, token_name, token_texts
 from tui_transformer.text.display import visible
 
 SIDE_BY_SIDE, LOW, TALL = 96, 18, 40

@@ -8,11 +8,12 @@ from functools import partial
 
 from tui_transformer.engine.computation import Watch
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.history import History
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.tools.generate.gathered import Gathered, gathered
+from tui_transformer.session.exploration import History
+from tui_transformer.session.store import AT_ONCE
 
 WRITE, GATHER = "write", "gather"
 """Kinds of work: another draft, and what is shown of one."""

@@ -27,8 +27,8 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.metric import metric_of
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.answer_summary import metric_of
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import fit, visible
 
 WORD, BAR = 12, 7

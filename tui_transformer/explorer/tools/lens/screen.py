@@ -20,7 +20,6 @@ from tui_transformer.explorer.shell.overview import Overview, leave_to, part_sho
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.lens.by_head import ByHead
 from tui_transformer.explorer.tools.lens.by_layer import ByLayer
@@ -29,6 +28,7 @@ from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file
 from tui_transformer.model.traced import texts_of, traced
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.known_words import Unknown
 from tui_transformer.views.step_view import placed

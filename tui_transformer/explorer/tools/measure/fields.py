@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from tui_transformer.analysis.metrics import METRICS
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.form import TEXT, Field
-from tui_transformer.explorer.state.measure import Measure
-from tui_transformer.explorer.state.metric import LOSS, measure_of, metric_said
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.targets import target_of, written_targets
+from tui_transformer.session.answer_summary import LOSS, measure_of, metric_said
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import Measure
 
 METRIC, TOKENS = "metric", "tokens"
 USUAL = "usual"

@@ -14,9 +14,9 @@ from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.state.measure import Measure
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.measure.fields import FIELDS, TOKENS, read, said_of, takes_words, values_of
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import Measure
 
 Opener = Callable[[Screen[Any], Callable[[Any], None]], None]
 NO_WORDS = "this model has no logits of words: it is measured by the relative change of what its last step holds"

@@ -17,8 +17,8 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.state.near import COST, sum_of, table_at
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import fit, visible
 
 TOP = 30

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tui_transformer.explorer.state.tours import OF_A_PACKAGE
 from tui_transformer.guide.texts import tour_question, tours
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.model.local_models import LocalModel, trained_models
+from tui_transformer.session.tour_stop import OF_A_PACKAGE
 from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.trained import about
 

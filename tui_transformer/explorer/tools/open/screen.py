@@ -15,16 +15,16 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.recent import recent, remember
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.session import Session
-from tui_transformer.explorer.state.tours import ANY_MODEL, own_tour, tour_of
 from tui_transformer.explorer.tools.open.choices import SIZES, Choice, Kind, at_once, matching, with_models
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.files import expanded, is_folder, meant
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.model.local_models import LocalModel, local_models
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.tour_stop import ANY_MODEL, own_tour, tour_of
 from tui_transformer.text.display import cells, fit, visible
 
 MOST_LINES = 14

@@ -16,15 +16,14 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.edited import FromSentence
-from tui_transformer.explorer.state.measure import Measure
-from tui_transformer.explorer.state.overlay import NOTHING
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.measure.fields import FIELDS, TOKENS, read, takes_words, values_of
+from tui_transformer.session.edit_summary import FromSentence
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import NOTHING, Measure
 
 WHOLE, HEAD, ROW = "whole step", "head", "row"
 

@@ -17,17 +17,17 @@ from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.edited import FromSentence
-from tui_transformer.explorer.state.overlay import NOTHING
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.tools.patch.screen import Draft
 from tui_transformer.explorer.tools.patching.table import PatchTable
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.session.edit_summary import FromSentence
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import NOTHING
 from tui_transformer.views.step_view import placed, scale_for
 
 Piece = tuple[PatchTable, tuple[Place, ...]]

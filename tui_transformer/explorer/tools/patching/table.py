@@ -15,8 +15,8 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import Measured, Place, Table, measured, table_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.metric import metric_of, metric_said, on_targets
-from tui_transformer.explorer.state.session import Session
+from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
+from tui_transformer.session.session import Session
 from tui_transformer.views.view import Axis, View, window_of
 
 START = "embedding"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.state.overlay import NOTHING
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.runs.sample import Heads, Sample
 from tui_transformer.explorer.tools.runs.selection import HeadSelection
 from tui_transformer.model import Model
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import NOTHING
 from tui_transformer.views.step_view import Place
 
 

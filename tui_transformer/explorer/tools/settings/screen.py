@@ -10,11 +10,12 @@ from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE, Requests
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.tools.settings.fields import FILE, Memory, build, describe, fields_of, note, values_of
 from tui_transformer.model.model import Model
+from tui_transformer.session.store import AT_ONCE
 
 PATIENCE = 0.15
 """Seconds without a key after which what is typed is checked."""

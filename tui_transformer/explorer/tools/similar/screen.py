@@ -16,10 +16,10 @@ from tui_transformer.explorer.shell.overview import Overview, leave_to, part_sho
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.overlay import NOTHING
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import NOTHING
 from tui_transformer.views.view import Scale
 
 BIASES = "(bias)"

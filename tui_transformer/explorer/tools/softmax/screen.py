@@ -17,7 +17,7 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.saying import say
-from tui_transformer.explorer.state.softmax_row import NONE, NOT_BROKEN, largest, lesson, scores_row
+from tui_transformer.session.softmax_row import NONE, NOT_BROKEN, largest, lesson, scores_row
 from tui_transformer.text.display import cells, fit
 
 MOST = 60

@@ -14,15 +14,15 @@ from tui_transformer.engine.targets import KINDS
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
-from tui_transformer.explorer.state.opened import open_session
-from tui_transformer.explorer.state.overlay import NOTHING
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
 from tui_transformer.model.framing import PLAIN
 from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import NOTHING
 from tui_transformer.views.step_view import Place
 
 CONTEXT = "context"

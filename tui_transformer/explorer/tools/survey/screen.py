@@ -17,12 +17,12 @@ from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.recent import recent, remember
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.tools.ablation.table import number
 from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.explorer.tools.survey.opening import open_example
 from tui_transformer.explorer.tools.survey.tables import Survey, Table, example_line, half, header, line, name
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.survey.results import FORMATS, Results, read_results
 from tui_transformer.text.display import visible
 

@@ -13,10 +13,10 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.line_input import completes
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import Advice, PromptScreen
-from tui_transformer.explorer.state.position import Position
-from tui_transformer.explorer.state.session import LOSS, Session
 from tui_transformer.model.model import Model
 from tui_transformer.model.targets import predicts_next, read_targets, written_targets
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import LOSS, Session
 from tui_transformer.text.display import visible
 
 MOST_PAIRS = 24

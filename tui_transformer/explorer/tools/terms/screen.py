@@ -15,13 +15,13 @@ from tui_transformer.engine.spoken import in_percent, minus, spoken
 from tui_transformer.explorer.shell.actions.tools import TERMS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.requests import AT_ONCE
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.state.metric import measure_of
-from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.tools.ablation.table import bar, number
 from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.session.answer_summary import measure_of
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit
 
 NUMBER, LEAST_NAME, LEAST_BAR = 11, 24, 6

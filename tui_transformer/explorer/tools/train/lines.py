@@ -11,12 +11,11 @@ from rich.text import Text
 from tui_transformer.engine.spoken import in_percent
 from tui_transformer.explorer.tools.runs.sample import Output
 from tui_transformer.explorer.tools.train.driver import Status
-from tui_transformer.explorer.widgets.character_graphics import share_bar
 from tui_transformer.explorer.widgets.labels import Inks, spread
-from tui_transformer.explorer.widgets.numbers import short_number
 from tui_transformer.learning.settings import Settings
 from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
+from tui_transformer.views.numbers import share_bar, short_number
 
 LABEL = 15
 BAR = 12

@@ -1,1 +1,0 @@
-"""The explored state, as values: session, position, comparison, history."""

@@ -1,0 +1,192 @@
+"""The answer of what is explored: the most likely tokens where the model gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.effects import answer_positions, answer_step
+from tui_transformer.analysis.log_shares import log_shares
+from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import LABEL, Step
+from tui_transformer.engine.spoken import in_percent, spoken
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import Measure
+from tui_transformer.text.display import SPACE, visible
+
+Report = Callable[[str], None]
+LEAST = 0.0001
+"""The least share that is written as a number."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A token, with one sign for a space, and its probability."""
+
+    label: str
+    share: float
+
+    @property
+    def name(self) -> str:
+        """The word without the space that it begins with; safe to show."""
+        return self.label.strip(SPACE) or self.label
+
+    def __str__(self) -> str:
+        """`question 99.9 %`."""
+        return f"{self.name} {percent(self.share)}"
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1: `99.9 %`, `<0.01 %`."""
+    if share == 0:
+        return "0 %"
+    if 0 < share < LEAST:
+        return f"<{in_percent(LEAST, '.2%')}"
+    return in_percent(share, ".1%" if share >= 10 * LEAST else ".2%")
+
+
+def signed_percent(change: float) -> str:
+    """A relative change: `+8.7 %`, `−13.3 %`; `<0.01 %` where its size is less."""
+    sign = "" if abs(change) < LEAST else "+" if change > 0 else "−"
+    return f"{sign}{percent(abs(change))}"
+
+
+def answers(session: Session) -> bool:
+    """Whether the model answers with a token."""
+    return bool(session.model.config.vocab_size) and bool(session.trace.program.logits)
+
+
+def answer_position(session: Session) -> int:
+    """Where the model gives its answer."""
+    return answer_positions(session.trace, folder=session.model.folder).start
+
+
+def answer_cost(session: Session) -> int:
+    """About how many operations it takes to work the answer out."""
+    return session.trace.pending((answer_step(session.trace),))
+
+
+def shares(session: Session, position: int, report: Report = lambda _: None) -> Host:
+    """The share of every token at a position, by a softmax in float64; `report` may raise to end it."""
+    trace = session.trace
+    trace.compute((answer_step(trace),), before=lambda step: report(step.name))
+    columns = range(trace.program.shape(trace.program.logits)[1])
+    row = trace.window(trace.program.logits, (range(position, position + 1), columns))[0]
+    each: Host = np.exp(log_shares(row.astype(np.float64)))
+    return each
+
+
+def guesses(session: Session, position: int, count: int, report: Report = lambda _: None) -> tuple[Guess, ...]:
+    """The most likely tokens at a position; `report` may raise to end it."""
+    each = shares(session, position, report)
+    best = np.argsort(-each, kind="stable")[:count].tolist()
+    return tuple(Guess(session.model.target_label(token), float(each[token])) for token in best)
+
+
+def answer(session: Session, position: int | None = None, report: Report = lambda _: None) -> Guess:
+    """The most likely token, by default where the model answers."""
+    return guesses(session, answer_position(session) if position is None else position, 1, report)[0]
+
+
+MASKS = ("[MASK]", "<mask>")
+"""A token in whose place a word is predicted."""
+
+
+def told(session: Session, report: Report) -> str:
+    """The most likely word, at a masked token where there is one; the label; or which vectors come out."""
+    if answers(session):
+        place = _masked(session)
+        likely = str(answer(session, place, report))
+        return likely if place is None else f"{MASKS[0]} → {likely}"
+    if not session.model.config.vocab_size and (weights := _weights(session)) is not None:
+        return _most_attended(session, weights)
+    last = _last(session)
+    session.trace.compute((last.name,), before=lambda step: report(step.name))
+    if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():
+        return _label(session, last)
+    return f"gives {shape_text(last.shape)} numbers"
+
+
+def told_cost(session: Session) -> int:
+    """About how many operations that takes."""
+    return answer_cost(session) if answers(session) else session.trace.pending((_last(session).name,))
+
+
+def _weights(session: Session) -> Step | None:
+    steps = (step for step in reversed(session.trace.program.steps) if step.square and step.name.endswith(".weights"))
+    return next(steps, None)
+
+
+def _most_attended(session: Session, weights: Step) -> str:
+    """Which key the last query looks at most."""
+    session.trace.compute((weights.name,))
+    row = session.trace[weights.name].reshape(-1, weights.shape[-1])[-1]
+    key = int(np.nan_to_num(row).argmax())
+    return f"query {weights.shape[-2] - 1} looks at key {key}: {percent(float(row[key]))}"
+
+
+def _last(session: Session) -> Step:
+    return session.trace.program.steps[-1]
+
+
+def _masked(session: Session) -> int | None:
+    """The first token that is masked."""
+    if session.model.has_decoder or session.model.config.vocab_size == 0:
+        return None
+    tokens = session.encoding.tokens
+    return next((place for place, token in enumerate(tokens) if token.text in MASKS), None)
+
+
+def _label(session: Session, last: Step) -> str:
+    """The largest value of the labels; of labels for every token the surest, and of which."""
+    values, words = session.trace[last.name], last.axes[-1].words
+    rows = values.reshape(-1, values.shape[-1])
+    row, column = (int(i) for i in np.unravel_index(int(rows.argmax()), rows.shape))
+    label = words[column] if words else f"label {column}"
+    value = float(rows[row, column])
+    share = percent(value) if last.name.endswith("probabilities") else spoken(value, 4)
+    of = ""
+    if len(values.shape) > 1 and len(rows) > 1 and row < len(session.encoding.tokens):
+        of = f"{session.model.label(session.encoding.tokens[row].text)} → "
+    return f"{of}{visible(label)} {share}"
+
+
+# What ablations and patches are measured by
+
+
+LOSS = "loss"
+
+
+def measure_of(session: Session) -> Measure | None:
+    """The metric that was chosen; None where none was, or the model has no logits of words."""
+    return session.measure if session.trace.program.logits else None
+
+
+def metric_of(session: Session) -> Metric | None:
+    """The same as a metric. The loss without a token is on the targets of the session, which may be computed for it."""
+    measure = measure_of(session)
+    if measure is None:
+        return None
+    return Metric(measure.name, measure.tokens, session.loss_targets if on_targets(measure) else ())
+
+
+def metric_said(session: Session) -> str:
+    """The same in words; "" where nothing was chosen."""
+    measure = measure_of(session)
+    if measure is None:
+        return ""
+    return "loss on the targets" if on_targets(measure) else said(session, measure)
+
+
+def said(session: Session, measure: Measure) -> str:
+    """A metric of tokens in words: `logit of had less that of by`."""
+    return METRICS[measure.name].said.format(*map(session.model.target_label, measure.tokens))
+
+
+def on_targets(measure: Measure | None) -> bool:
+    """Whether it is the loss on the targets: then it does not matter where the answer is read."""
+    return measure is not None and measure.name == LOSS and not measure.tokens

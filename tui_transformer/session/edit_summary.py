@@ -1,0 +1,126 @@
+"""Edits in words and as they are written, to be made again; breaks by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.engine.axis import Region, Shape
+from tui_transformer.engine.changes import Add, Scale, Set
+from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.spoken import minus, spoken
+from tui_transformer.session.session import Session
+
+HEADS_OF = ".context"
+"""A head is taken out here; it is called after the attention alone."""
+
+
+@dataclass(frozen=True)
+class FromSentence(Patch):
+    """Values that a step has in another sentence.
+
+    Attributes:
+        sentence: The other sentence.
+    """
+
+    sentence: str = ""
+
+    @property
+    def how(self) -> str:
+        """From that sentence."""
+        return f"patched from “{self.sentence}”"
+
+
+def words(change: Change, program: Program) -> str:
+    """`encoder.0.self_attention head 3 → 0`."""
+    if isinstance(change, Edit):
+        return f"{change.name}[{', '.join(map(str, change.index))}] → {spoken(change.value, 6)}"
+    change = change.placed(program, {})  # its cells may be those of another sentence
+    part = _part(change.region, program.shape(change.name))
+    name = change.name.removesuffix(HEADS_OF) if part.startswith(KINDS[0]) else change.name
+    return " ".join(filter(None, (name, part, _value(change))))
+
+
+def active(edits: Sequence[Change], program: Program) -> str:
+    """All edits in a few words: the one, or how many and the last of them; "" for none."""
+    if not edits:
+        return ""
+    last = words(edits[-1], program)
+    return last if len(edits) == 1 else f"{len(edits)} edits, last {last}"
+
+
+def broken(session: Session) -> str:
+    """The breaks in a few words: the one, or how many; "" for none."""
+    titles = break_titles(session.breaks)
+    if not titles:
+        return ""
+    return f"broken: {titles[0]}" if len(titles) == 1 else f"{len(titles)} broken"
+
+
+def _value(change: Change) -> str:
+    if isinstance(change, Ablate):
+        return "→ mean" if change.mean else "→ 0"
+    if isinstance(change, Set | Add | Scale):
+        return f"{_SIGNS[type(change)]} {minus(f'{change.values:g}')}" if np.ndim(change.values) == 0 else change.how
+    return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
+
+
+_SIGNS: Mapping[type, str] = {Set: "→", Add: "+", Scale: "×"}
+
+
+def _part(region: Region, shape: Shape) -> str:
+    kinds = zip(KINDS[-len(shape) :], region, shape, strict=True)
+    return " ".join(_line(kind, part) for kind, part, size in kinds if len(part) < size)
+
+
+def _line(kind: str, part: range) -> str:
+    return f"{kind} {part.start}" if len(part) == 1 else f"{kind}s {part.start}–{part.stop - 1}"
+
+
+_WRITTEN: Mapping[type, str] = {Set: "=", Add: "+=", Scale: "*="}
+
+
+def as_written(change: Change, program: Program) -> str | None:
+    """`encoder.0.self_attention.context[2] = 0`; None where it holds more than can be written in a line."""
+    if isinstance(change, Edit):
+        return f"{change.name}[{', '.join(map(str, change.index))}] = {change.value!r}"
+    place = f"{change.name}{_region_text(change.region, program.shape(change.name))}"
+    if isinstance(change, Ablate):
+        return f"{place} = {'mean' if change.mean else 0}"
+    if isinstance(change, Set | Add | Scale) and np.ndim(change.values) == 0:
+        return f"{place} {_WRITTEN[type(change)]} {float(np.asarray(change.values))!r}"
+    return None
+
+
+def _region_text(region: Region, shape: Shape) -> str:
+    """The heads, rows and columns in brackets; nothing where these are all."""
+    parts = [_range_text(part, size) for part, size in zip(region, shape, strict=True)]
+    return "" if set(parts) == {":"} else f"[{', '.join(parts)}]"
+
+
+def _range_text(part: range, size: int) -> str:
+    if len(part) == size:
+        return ":"
+    return str(part.start) if len(part) == 1 else f"{part.start}:{part.stop}"
+
+
+def break_titles(names: Collection[str]) -> list[str]:
+    """Titles of the breaks of these names, in the order of the table."""
+    if not names:
+        return []
+    from tui_transformer.diagnosis.breaking import BREAKS
+
+    return [each.title for each in BREAKS if each.name in names]
+
+
+def unknown_break(names: Collection[str]) -> str:
+    """Remark on the first name that no break has, and on those there are; "" where every name is known."""
+    if not names:
+        return ""
+    from tui_transformer.diagnosis.breaking import BREAKS
+
+    known = [each.name for each in BREAKS]
+    return next((f"{name[:40]!r} is none of {', '.join(known)}" for name in names if name not in known), "")

@@ -1,0 +1,113 @@
+"""The words nearest to that of a row of an embedding, and to a sum of words that was asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tui_transformer.analysis.similar import TABLE, Term, similar, terms_of
+from tui_transformer.engine.ops import Embed
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+
+COUNT = 8
+"""Words that are named."""
+
+COST = 4
+"""Operations for every number of the table."""
+
+MOST = 1 << 26
+"""Numbers of a table that is looked through at every row; of a larger one where it is asked for."""
+
+
+@dataclass(frozen=True)
+class Near:
+    """The words nearest to a word or to a sum, with their cosines, the nearest first."""
+
+    of: str
+    words: tuple[tuple[str, float], ...]
+
+
+def table_at(trace: Trace, stop: str) -> str | None:
+    """The table of words that a stop looks its rows up in, or that it is; None of any other stop."""
+    if stop in trace.program.weights:
+        return stop if stop.endswith(TABLE) else None
+    step = trace.program.by_name.get(stop)
+    if step is None or not isinstance(step.op, Embed):
+        return None
+    return next((name for name in step.inputs if name.endswith(TABLE)), None)
+
+
+def has_neighbours(session: Session, stop: str) -> bool:
+    """Whether neighbours of its rows are shown: it holds rows of a table of words, which is not too large."""
+    table = table_at(session.trace, stop)
+    return table is not None and math.prod(session.trace.program.shape(table)) <= MOST
+
+
+def near_cost(session: Session, stop: str, asked: str) -> int:
+    """About how many operations `near` takes."""
+    table = table_at(session.trace, stop)
+    return 0 if table is None else COST * math.prod(session.trace.program.shape(table)) * (1 + bool(asked))
+
+
+def near(
+    session: Session, position: Position, asked: str, report: Callable[[str], None] = lambda _: None
+) -> tuple[Near, ...]:
+    """The neighbours of the word of a row; then of the sum that was asked for, where the model has its words.
+
+    Args:
+        session: The model and its sentence.
+        position: The stop and the row.
+        asked: The sum, as it was typed; "" for none.
+        report: Told what is looked through; may raise to end it.
+    """
+    trace, table = session.trace, table_at(session.trace, position.stop)
+    if table is None:
+        return ()
+    model, token, written = session.model, token_at(trace, position), table.startswith("decoder.")
+    word = model.target_label if written else model.word_label
+    own = written and model.target_vocabulary is not model.vocabulary
+    sums = [(word(token), (Term(token, 1),)), *([] if own else _asked(session, asked))]
+    rows = []
+    for name, terms in sums:
+        report(table)
+        rows.append(Near(name, _named(session, terms, table, word)))
+    return tuple(rows)
+
+
+def token_at(trace: Trace, position: Position) -> int:
+    """The ID of the word whose row is shown."""
+    row = position.place.row
+    if position.stop in trace.program.weights:
+        return row
+    ids = trace.program.step(position.stop).inputs[0]
+    return int(trace.window(ids, (range(row, row + 1),)).reshape(()))
+
+
+def _asked(session: Session, text: str) -> list[tuple[str, tuple[Term, ...]]]:
+    """The sum, where every word of it is one of the model."""
+    try:
+        terms = terms_of(session.model, text)
+    except InputError:
+        return []
+    return [(sum_of(session, terms), terms)]
+
+
+def sum_of(session: Session, terms: tuple[Term, ...]) -> str:
+    """A sum as it is written: `king − man + woman`."""
+    said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word_label(term.token)}" for term in terms)
+    return said.removeprefix("+ ")
+
+
+def _named(
+    session: Session, terms: tuple[Term, ...], table: str, word: Callable[[int], str]
+) -> tuple[tuple[str, float], ...]:
+    """None where the rows are all 0: they point nowhere."""
+    try:
+        nearest = similar(session.trace, terms, COUNT, table, session.model.has_vector)
+    except InputError:
+        return ()
+    return tuple((word(token), cosine) for token, cosine in nearest)

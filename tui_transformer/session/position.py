@@ -1,0 +1,153 @@
+"""Where one is: the stop, the cell, and how to move between stops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tui_transformer.engine.program import Grain, Program, by_program
+from tui_transformer.errors import InputError
+from tui_transformer.guide.texts import step_text
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.views.step_view import Place
+
+FIRST_CELL = Place()
+
+
+@dataclass(frozen=True)
+class Position:
+    """A stop (a step, a weight, `vocabulary` or `text`) and a cell of it. Never changed, only replaced."""
+
+    stop: str
+    place: Place = FIRST_CELL
+
+    def at(self, stop: str) -> Position:
+        """Another stop; the cell stays as far as the matrix reaches."""
+        return replace(self, stop=stop)
+
+
+def next_stop(stops: Sequence[str], stop: str, program: Program, grain: Grain, direction: int) -> str | None:
+    """The stop one operation, sublayer or layer further; None at the end.
+
+    Sublayers and layers are entered at their last step, whose matrix is the one that leaves them.
+    """
+    place = stops.index(stop) if stop in stops else 0
+    if grain == "operation":
+        target = place + direction
+        return stops[target] if 0 <= target < len(stops) else None
+    ends = [i for i, name in enumerate(stops) if _last_of_group(stops, i, program, grain)]
+    ahead = [i for i in ends if (i - place) * direction > 0]
+    if not ahead:
+        return None
+    return stops[min(ahead) if direction > 0 else max(ahead)]
+
+
+def _last_of_group(stops: Sequence[str], place: int, program: Program, grain: Grain) -> bool:
+    if place + 1 == len(stops):
+        return True
+    return _group(stops[place], program, grain) != _group(stops[place + 1], program, grain)
+
+
+def _group(stop: str, program: Program, grain: Grain) -> str:
+    return program.step(stop).group(grain) if stop in program.by_name else stop
+
+
+HEAD = "head"
+"""The first axis of a step that has heads."""
+
+
+def heads_of(program: Program, name: str) -> int:
+    """Heads of a step or weight; of one without, and of a stop that is no step, those of the queries."""
+    known = name in program.by_name or name in program.aliases
+    return (_heads(program, name) if known else 0) or most_heads(program)
+
+
+@by_program
+def most_heads(program: Program) -> int:
+    """Heads of the queries: the most that any step has."""
+    return max((_heads(program, step.name) for step in program.steps), default=0) or 1
+
+
+def head_at(program: Program, head: int, here: str, there: str) -> int:
+    """The head of one step that belongs to a head of another: that of its group, or the first of the group."""
+    among, of = heads_of(program, there), heads_of(program, here)
+    return min(head * among // of, among - 1)
+
+
+def query_head(program: Program, head: int, here: str) -> int:
+    """The head of the queries that belongs to a head of a step, the first of its group."""
+    return head * most_heads(program) // heads_of(program, here)
+
+
+def _heads(program: Program, name: str) -> int:
+    axes = program.axes(name)
+    return axes[0].size if axes[0].name == HEAD else 0
+
+
+MOST_NAMED = 4
+"""Steps that are named where one is not found."""
+
+
+def destination(session: Session, stop: str, typed: str) -> str:
+    """The stop that is meant, seen from another: `60`, `weights`, `3.weights`, `encoder.1`, or a whole name.
+
+    A number is that of the step, from 1. The last part of a name, or its beginning, is looked for in the layer of
+    `stop` first; with a number before it, in that layer.
+
+    Raises:
+        InputError: There is no such step.
+    """
+    wanted = typed.strip().lstrip(":").strip()
+    stops = session.stops
+    if re.fullmatch(r"[0-9]{1,9}", wanted):
+        if not 1 <= int(wanted) <= len(stops):
+            raise InputError(f"there is no step {int(wanted)}: steps go from 1 to {len(stops)}")
+        return stops[int(wanted) - 1]
+    program = session.trace.program
+    if wanted in stops or wanted in program.weights or wanted in program.by_name:
+        return wanted
+    candidate = next(_candidates(session, stop, wanted.casefold()), None) if wanted else None
+    if candidate is None:
+        near = [name for name in stops if wanted and wanted.casefold() in name.casefold()][:MOST_NAMED]
+        advice = f"do you mean {', '.join(near)}?" if near else "write a number, a name such as weights, or 0.weights"
+        raise InputError(f"there is no step {wanted[:60]!r}: {advice}")
+    return candidate
+
+
+def names(session: Session) -> tuple[str, ...]:
+    """Completions of a name: last parts, those with the number of their layer, and whole names."""
+    program = session.trace.program
+    steps = [name for name in session.stops if name in program.by_name]
+    short = [name.rpartition(".")[2] for name in steps]
+    numbered = [f"{number}.{last}" for name, last in zip(steps, short, strict=True) if (number := _layer(name))]
+    return tuple(dict.fromkeys((*short, *numbered, *session.stops, *program.weights)))
+
+
+def _candidates(session: Session, stop: str, wanted: str) -> Iterator[str]:
+    """The best first: in the layer that is named, or that of the stop; exact names before those that begin so."""
+    program = session.trace.program
+    layer, _, last = wanted.rpartition(".")
+    for fits in (str.__eq__, str.startswith):
+        named = [name for name in session.stops if any(fits(part, last) for part in _words(name, program))]
+        if re.fullmatch(r"[0-9]+", layer):
+            named = [name for name in named if _layer(name) == layer]
+        elif layer:
+            named = [name for name in named if name.casefold().startswith(f"{layer}.")]
+        here = [name for name in named if _layer(name) == _layer(stop)]
+        yield from (*here, *named)
+    yield from (name for name in session.stops if name.casefold().startswith(f"{wanted}."))
+
+
+def _words(name: str, program: Program) -> Iterator[str]:
+    """The title of a stop: the last part of its name, its title and its label."""
+    yield name.rpartition(".")[2].casefold()
+    if name in program.by_name or name in (LOSS, TEXT, VOCABULARY):
+        words = step_text(name)
+        yield from (words.title.casefold(), words.label.casefold())
+
+
+def _layer(name: str) -> str:
+    """The number of the layer that a step is in; "" for none."""
+    match = re.search(r"\.([0-9]+)\.", name)
+    return match[1] if match else ""

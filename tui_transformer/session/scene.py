@@ -1,0 +1,266 @@
+"""A scene: everything that the panes draw of a session, a position and a view in a terminal of some size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from tui_transformer.analysis.renormalized import renormalized
+from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.engine.backend import Host
+from tui_transformer.session.answer_summary import told as answer_of
+from tui_transformer.session.answer_summary import told_cost
+from tui_transformer.session.overlay import other_view
+from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_at
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import VOCABULARY, Session
+from tui_transformer.session.step_scene import StepScene, hidden_keys, step_scene
+from tui_transformer.session.store import AT_ONCE, Part, Reading, Report
+from tui_transformer.session.view_state import Size, ViewState
+from tui_transformer.session.whole.scene import WholeScene, whole_scene
+from tui_transformer.session.words import WORDS, Drawn, Keys
+from tui_transformer.text.display import visible
+from tui_transformer.views.chart_data import Kind, chart, charts_for
+from tui_transformer.views.charts import Chart
+from tui_transformer.views.gradient_charts import GRADIENT_KINDS, GradientKind, gradient_chart
+from tui_transformer.views.step_view import difference_of, small, thumbnail, view_of
+from tui_transformer.views.view import Scale
+
+ChartKind = Kind | GradientKind
+
+LIGHT_CHARTS = ("row", "waves", "sines", "cosines", "all waves")
+"""Charts that read one row, whatever the size of the step."""
+
+THUMB_ROWS, THUMB_COLUMNS = 12, 24
+MOST_THUMBS = 64
+
+MOST_FOR_ANSWER = 2_000_000_000
+"""Operations that an answer may take that nobody asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What is shown of a position. Never changed: another key, another size or another result make another one.
+
+    Attributes:
+        session: What is explored.
+        position: Where; the cell is one that the step has.
+        view: How one looks at it.
+        size: Columns and lines of the screen.
+        arrangement: The panes and the room that each has.
+        step: The matrix and its cell; None for words, and until they are there.
+        words: Of a stop that is words, these; None until they are there.
+        heads: Every head of the step, small; None until they are there, and where there is no room for them.
+        kind: The kind of chart that was chosen; None where the stop has none.
+        chart: The chart, likewise.
+        whole: Every step as a small picture, where there is room for it.
+        answer: The model's answer in a few words, where it is asked for; None until it is there.
+        missing: What is still to be worked out, the most wanted first, with what it costs.
+        failed: Why parts could not be worked out just now.
+        lost: Whether what the stop itself shows cannot be worked out.
+    """
+
+    session: Session
+    position: Position
+    view: ViewState
+    size: Size
+    arrangement: Arrangement
+    step: StepScene | None
+    words: Drawn | None
+    heads: Heads | None
+    kind: ChartKind | None
+    chart: Chart | None
+    whole: WholeScene | None
+    answer: str | None
+    missing: tuple[tuple[Part[Any], int], ...]
+    failed: tuple[Exception, ...]
+    lost: bool
+
+    @property
+    def has_pair(self) -> bool:
+        """Whether two matrices are drawn."""
+        return "-both" in self.arrangement
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a tour leads through it."""
+        return "-tour" in self.arrangement
+
+    @property
+    def waits(self) -> bool:
+        """Whether what the stop itself shows is missing: the matrix, or the words."""
+        stop = self.position.stop
+        return stop != VOCABULARY and (self.words if stop in WORDS else self.step) is None
+
+
+def scene(
+    reading: Reading,
+    session: Session,
+    position: Position,
+    view: ViewState,
+    size: Size,
+    *,
+    keys: Keys,
+    told: Told = (),
+    asks_answer: bool = False,
+) -> Scene:
+    """The scene of a position: what the reading gives of it, and what is missing.
+
+    Args:
+        reading: Gives what is there, and works out what costs little.
+        session: What is explored.
+        position: Where; a cell outside the step is moved into it.
+        view: How one looks at it.
+        size: Columns and lines of the screen.
+        keys: Writes the keys that are in use into texts.
+        told: Of every stop of the tour that goes on its paragraphs; none without a tour.
+        asks_answer: Whether the answer is shown in the line of keys.
+    """
+    stop, step, words = position.stop, None, None
+    shown = shown_at(session, view, size)
+    if stop in WORDS:
+        words = _words(reading, session, stop, keys, view.temperature)
+    elif stop != VOCABULARY:
+        step = step_scene(reading, session, position, view, shown)
+    lost = step is None and words is None and stop != VOCABULARY and not reading.missing
+    if step is not None:
+        head = step.place.head if step.view.heads else position.place.head
+        position = replace(position, place=replace(step.place, head=head))
+    arrangement = arrange(size, session, position, view, told, step)
+    if session.overlay.kind == "trace" and session.comparison is None:
+        reading.get(session, "", "comparison", lambda: AT_ONCE + 1, partial(_compare, session))
+    whole = whole_scene(reading, session, position, arrangement.whole, shown) if arrangement.whole else None
+    heads = kind = drawn = None
+    if step is not None and step.view.heads > 1 and arrangement.draws("heads"):
+        heads = _heads(reading, session, step, view.hidden)
+    if step is not None and arrangement.draws("chart"):
+        kinds = _kinds_of(session, step.drawn.name)
+        kind = kinds[view.chart % len(kinds)] if kinds else None
+        drawn = None if kind is None else _chart(reading, session, step, kind, view.hidden)
+    answer = _answer(reading, session) if asks_answer else None
+    return Scene(
+        session,
+        position,
+        view,
+        size,
+        arrangement,
+        step,
+        words,
+        heads,
+        kind,
+        drawn,
+        whole,
+        answer,
+        tuple(reading.missing),
+        tuple(reading.failed),
+        lost,
+    )
+
+
+def _compare(session: Session, report: Report) -> bool:
+    session.compare(report)
+    return True
+
+
+def _words(reading: Reading, session: Session, stop: str, keys: Keys, temperature: float) -> Drawn | None:
+    words, what = WORDS[stop], ("words", temperature)
+    cost = partial(words.cost, session)
+    return reading.get(session, stop, what, cost, lambda report: words.made(session, report, keys, temperature))
+
+
+def _answer(reading: Reading, session: Session) -> str | None:
+    if (cost := told_cost(session)) > MOST_FOR_ANSWER:
+        return None
+    return reading.get(session, session.stops[-1], "answer", lambda: cost, partial(answer_of, session))
+
+
+# The heads of a step
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Every head of a step, small.
+
+    Attributes:
+        tiles: A small picture of each.
+        scale: The range that their colours stand for.
+        shape: Rows × columns of each.
+        what: What they show where it is not the step's values.
+        of: How many heads the step has.
+    """
+
+    tiles: tuple[Host, ...]
+    scale: Scale
+    shape: tuple[int, int]
+    what: str
+    of: int
+
+
+def _heads(reading: Reading, session: Session, step: StepScene, choice: Hidden) -> Heads | None:
+    scale = step.scale if step.alone is None else step.alone.scale
+    what = ("heads", choice, step.shown, scale)
+    work = partial(heads_of, session, step, choice)
+    return reading.get(
+        session, step.view.name, what, lambda: 4 * math.prod(session.trace.program.shape(step.view.name)), work
+    )
+
+
+def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) -> Heads:
+    """Every head of a step, as what is drawn large of it is drawn; none where there is only one."""
+    name, alone, of_gradient = step.view.name, step.alone, session.overlay.kind == "gradient"
+    hidden = hidden_keys(session, name, choice) if alone is None else None
+
+    def left(rows: Host) -> Host:
+        """Rows without the keys that are hidden."""
+        return rows if hidden is None else np.where(hidden, -np.inf, renormalized(rows, hidden)).astype(rows.dtype)
+
+    def tile(head: int) -> Host:
+        if alone is not None and of_gradient:
+            return small(session.gradients.values[name][head], THUMB_ROWS, THUMB_COLUMNS)
+        before = partial(report, f"head {head}")
+        if alone is None:
+            before()
+        view = view_of(session.trace, name, session.labels, head=head)
+        if alone is None:
+            return thumbnail(view, THUMB_ROWS, THUMB_COLUMNS, left, before)
+        other = other_view(session, view)
+        shown = view if other is None else difference_of(view, other) if step.shown == "difference" else other
+        return thumbnail(shown, THUMB_ROWS, THUMB_COLUMNS, before=before)
+
+    if alone is None:
+        what = "renormalised" if step.hidden else ""
+    elif of_gradient:
+        what = "∂loss/∂x"
+    else:
+        what = "difference" if step.shown == "difference" else visible(session.overlay.label)
+    heads = step.view.heads if step.view.heads > 1 else 0
+    tiles = tuple(tile(head) for head in range(min(heads, MOST_THUMBS)))
+    return Heads(tiles, step.scale if alone is None else alone.scale, step.view.shape, what, heads)
+
+
+# Its charts: of its values, and of the gradients where they are beside
+
+
+def _kinds_of(session: Session, name: str) -> tuple[ChartKind, ...]:
+    """The kinds of chart of a step or weight, in the order in which they are offered."""
+    kinds = charts_for(session.trace.program, name)
+    return (*GRADIENT_KINDS, *kinds) if session.backward and session.has_loss else kinds
+
+
+def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind, choice: Hidden) -> Chart | None:
+    """A chart of what is drawn."""
+    drawn, place = step.drawn, step.place
+    cost = 0 if kind in LIGHT_CHARTS else 10 * drawn.rows.size * drawn.columns.size * (drawn.heads or 1)
+
+    def work(_: Report) -> Chart:
+        if kind in GRADIENT_KINDS:
+            gradient_kind: GradientKind = kind
+            return gradient_chart(gradient_kind, session.trace.program, session.gradients.values, drawn.name)
+        word, among = session.labels.word, session.model.has_vector
+        return chart(cast("Kind", kind), session.trace, drawn, place, word=word, among=among)
+
+    return reading.get(session, drawn.name, ("chart", kind, place, step.shown, choice), lambda: cost, work)

@@ -1,0 +1,163 @@
+"""The input of a session: sentences, their tokens, and the trace of them before it is edited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import InitVar, dataclass, field
+
+from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.trace import Trace
+from tui_transformer.model import Model
+from tui_transformer.model.framing import PLAIN, Batch, Framing, batch_of
+from tui_transformer.model.targets import Ids
+from tui_transformer.session.cache import Cache
+from tui_transformer.text.encoding import Encoding, Token
+from tui_transformer.text.vocabulary import Vocabulary
+from tui_transformer.views.step_view import Labels
+
+SOURCE, TARGET = "tokens", "decoder tokens"
+"""The names of the token sequences."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """A model and what it reads. Never changed.
+
+    Attributes:
+        model: The model.
+        text: The sentence; "" where IDs are given, or where the model reads none.
+        ids: Token IDs instead of a sentence.
+        budget: Bytes that the trace may keep.
+        cut: A sentence that is too long is cut instead of refused.
+        framing: What is put around the sentence.
+        batch: All sentences, where there are several: each its text, or its token IDs.
+        item: Which of them the text or the IDs are.
+        pair: A second sentence beside the text, for a model that reads pairs.
+        mask: 1 for every token of the sentence that is read and 0 for padding; None for what the pad IDs say.
+        decoder_text: What a decoder beside an encoder has written so far, without its start token.
+        decoder_ids: Its token IDs instead, start token included.
+        breaks: What is computed otherwise on purpose, by name.
+        cache: What was worked out of it. A session that is made with `replace` has a new one, unless it is `given` the
+            results that it shares with another.
+    """
+
+    model: Model
+    text: str = ""
+    ids: tuple[int, ...] | None = None
+    budget: int = DEFAULT_BUDGET
+    cut: bool = False
+    framing: Framing = PLAIN
+    batch: tuple[str | Ids, ...] = ()
+    item: int = 0
+    pair: str | None = None
+    mask: tuple[int, ...] | None = None
+    decoder_text: str = ""
+    decoder_ids: tuple[int, ...] | None = None
+    breaks: tuple[str, ...] = ()
+    given: InitVar[Cache | None] = None
+    cache: Cache = field(init=False, repr=False)
+
+    def __post_init__(self, given: Cache | None) -> None:
+        object.__setattr__(self, "cache", Cache() if given is None else given)
+
+    @property
+    def encoding(self) -> Encoding:
+        """The tokens and where they lie in the sentence, with what is put around it."""
+        return self.framed.encodings[self.item]
+
+    @property
+    def framed(self) -> Batch:
+        """The sentence, or all of them, with what is put around them."""
+        return self.cache.tokens.get("framed", lambda: _framed(self))
+
+    @property
+    def decoder_encoding(self) -> Encoding | None:
+        """The decoder's tokens, where it has a sequence of its own."""
+        return self.cache.tokens.get("decoder encoding", lambda: _encode_target(self))
+
+    @property
+    def sequences(self) -> dict[str, Encoding]:
+        """The token sequences by name: one, or source and target."""
+        target = {} if self.decoder_encoding is None else {TARGET: self.decoder_encoding}
+        return ({SOURCE: self.encoding} if self.encoding.tokens else {}) | target
+
+    @property
+    def base(self) -> Trace:
+        """The trace without edits."""
+        return self.cache.tokens.get("trace", lambda: _run(self))
+
+    @property
+    def labels(self) -> Labels:
+        """The words beside rows and columns."""
+        return self.cache.tokens.get("labels", lambda: _label(self))
+
+    @property
+    def predicted(self) -> Ids:
+        """The tokens at whose positions predictions are made."""
+        return (self.decoder_encoding or self.encoding).ids
+
+    def words_of(self, sequence: str) -> Vocabulary | None:
+        """The words of a token sequence: a decoder may write others than its encoder reads."""
+        return self.model.target_vocabulary if sequence == TARGET else self.model.vocabulary
+
+
+def _framed(read: Sentences) -> Batch:
+    if not read.model.config.vocab_size:
+        return Batch((Encoding("", ()),))
+    given = read.batch or (read.text if read.ids is None else read.ids,)
+    return batch_of(read.model, [_encode(read, each) for each in given], read.framing, cut=read.cut)
+
+
+def _encode(read: Sentences, given: str | Ids) -> Encoding:
+    if not isinstance(given, str):
+        return _written(read.model.word, given)
+    return read.model.encode(given, cut=read.cut, pair=read.pair)
+
+
+def _encode_target(read: Sentences) -> Encoding | None:
+    if not read.model.has_decoder:
+        return None
+    if read.decoder_ids is not None:
+        return _written(read.model.target_word, read.decoder_ids)
+    if read.model.reads_again and not read.decoder_text:
+        return _written(read.model.target_word, read.model.read_again(read.encoding.ids))
+    return read.model.encode_target(read.decoder_text, cut=read.cut)
+
+
+def _written(named: Callable[[int], str], ids: tuple[int, ...]) -> Encoding:
+    """Token IDs as a sentence of their words."""
+    tokens, start = [], 0
+    for token_id in ids:
+        word = named(token_id)
+        tokens.append(Token(token_id, word, start, start + len(word)))
+        start += len(word) + 1
+    return Encoding(" ".join(token.text for token in tokens), tuple(tokens))
+
+
+def _run(read: Sentences) -> Trace:
+    trace = _unbroken(read)
+    if not read.breaks:
+        return trace
+    from tui_transformer.diagnosis.breaking import broken
+
+    return broken(trace, read.breaks)
+
+
+def _unbroken(read: Sentences) -> Trace:
+    if not read.model.config.vocab_size:
+        return read.model.trace(budget=read.budget)
+    target = None if read.decoder_encoding is None else read.decoder_encoding.ids
+    masks = read.framed.masks
+    return read.model.trace(
+        ids=read.encoding.ids,
+        mask=masks[read.item] if read.mask is None and masks is not None else read.mask,
+        decoder_ids=target,
+        segments=read.encoding.segments,
+        budget=read.budget,
+    )
+
+
+def _label(read: Sentences) -> Labels:
+    model = read.model
+    words = {name: tuple(model.label(token.text) for token in own.tokens) for name, own in read.sequences.items()}
+    return Labels(words, model.target_label, model.word_label) if words else Labels()

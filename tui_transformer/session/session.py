@@ -1,0 +1,386 @@
+"""A session: a model, a sentence and the edits; everything on screen follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.gradient_norms import norm
+from tui_transformer.analysis.input_attribution import start_of
+from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.changes import Add, Apply, Scale, is_of_any_text
+from tui_transformer.engine.edits import Change
+from tui_transformer.engine.gradient import Gradients, backward, backward_from
+from tui_transformer.engine.gradient_explanation import has_gradient
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.guide.texts import Stop
+from tui_transformer.learning.answering import answers_first
+from tui_transformer.model import Model
+from tui_transformer.model.framing import PLAIN
+from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
+from tui_transformer.report.comparison import Comparison, compare_traces
+from tui_transformer.session.sentences import Sentences
+from tui_transformer.session.view_state import GRADIENT, NOTHING, UNBROKEN, Measure, Overlay
+from tui_transformer.text.dispatch import load_vocabulary
+from tui_transformer.text.known_words import sample_sentence
+from tui_transformer.views.step_view import extremes
+
+VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
+"""The stops before the first step and after the last, and the one where the way back begins."""
+
+
+OF_TOKENS = frozenset(name for name, kind in METRICS.items() if kind.tokens)
+"""Metrics that have a gradient by the logits of the sentence itself."""
+
+
+ADDING_UP = (Add, Scale, Apply)
+"""Edits that go on from what was there."""
+
+PROBABILITIES = "output.probabilities"
+"""The step that the text at the end is made from; a model without a head has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Session(Sentences):
+    """One state of what is explored. Never changed: every change makes a new one, so undo is a list of them.
+
+    Attributes:
+        edits: Cells set by hand, ablated or patched.
+        targets: The token ID that is right at every position; None for the default ones.
+        measure: What ablations and patches are measured by; None for ln p of the most likely token and the divergence.
+        overlay: What is shown beside every step. With the gradient, the steps are walked backwards.
+    """
+
+    edits: tuple[Change, ...] = ()
+    targets: Ids | None = None
+    overlay: Overlay = NOTHING
+    measure: Measure | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """The trace with the edits."""
+        return self.cache.edited.get("trace", lambda: self.base.edited(self.edits))
+
+    def extremes(self, name: str) -> tuple[float, float] | None:
+        """The smallest and largest value of a step in all heads, looked for once; None where it is not kept whole."""
+        known: tuple[float, float] | None = self.cache.edited.find(_extremes_of(name))
+        found = known or extremes(self.trace, name)
+        return found and self.cache.edited.put(_extremes_of(name), found)
+
+    def knows_extremes(self, name: str) -> bool:
+        """Whether they were looked for."""
+        return _extremes_of(name) in self.cache.edited
+
+    @property
+    def backward(self) -> bool:
+        """Whether the steps are walked backwards, from the loss."""
+        return self.overlay.kind == "gradient"
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Where stepping goes: forwards, or from the loss back through every step that it depends on."""
+        if self.backward:
+            return self.cache.tokens.get("stops back", lambda: _stops_back(self))
+        return self.forward_stops
+
+    @property
+    def forward_stops(self) -> tuple[str, ...]:
+        """The vocabulary, every step, and the text at the end."""
+        return self.cache.tokens.get("stops", lambda: _stops_forward(self))
+
+    # The overlay
+
+    @property
+    def has_loss(self) -> bool:
+        """Whether there are predictions to compare with targets."""
+        return has_loss(self.base.program) and not self.breaks
+
+    @property
+    def loss_targets(self) -> Ids:
+        """The targets that were set, or the default ones."""
+        return self.cache.backward.get("targets", lambda: _targets(self))
+
+    @property
+    def answers_once(self) -> bool:
+        """Whether by default only the model's own answer is a target: nothing else in the sentence can be one."""
+        alone = len(self.predicted) == 1 and predicts_next(self.base.program)
+        return alone or answers_first(self.model.folder)
+
+    @property
+    def gradients(self) -> Gradients:
+        """The loss and the gradient of every step and weight; all are computed at once."""
+        return self.go_back(lambda _: None)
+
+    @property
+    def went_back(self) -> bool:
+        """Whether the gradients are there."""
+        return "gradients" in self.cache.backward
+
+    def go_back(self, report: Callable[[str], None]) -> Gradients:
+        """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
+        return self.cache.backward.get("gradients", lambda: self._differentiate(report))
+
+    def _differentiate(self, report: Callable[[str], None]) -> Gradients:
+        trace = self.trace
+        trace.compute(before=lambda step: report(step.name))
+        gradients: dict[str, Host] = {}
+
+        def visit(name: str, gradient: Array) -> None:
+            report(f"gradient of {name}")
+            gradients[name] = trace.hand_out(name, gradient)
+
+        metric = self.scalar
+        if metric is None:
+            return Gradients(backward(trace, [self.loss_targets], visit).mean, gradients)
+        value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
+        start = replace(start, said=metric.said(self.model.target_label))
+        backward_from(trace, start, visit)
+        return Gradients(value, gradients, start)
+
+    @property
+    def scalar(self) -> Metric | None:
+        """The metric that gradients are of, as it was chosen; None for the loss, and in place of a distance of 0."""
+        measure = self.measure
+        if measure is None or measure.name not in OF_TOKENS or not measure.tokens:
+            return None
+        return Metric(measure.name, measure.tokens)
+
+    @property
+    def gradient_norms(self) -> Mapping[str, float]:
+        """The norm of the gradient of every step and weight."""
+        return self.cache.backward.get(
+            "norms", lambda: {name: norm(gradient) for name, gradient in self.gradients.values.items()}
+        )
+
+    @property
+    def other(self) -> Session:
+        """The other trace's session, where one is compared: this one, but for what differs."""
+        return self.cache.compared.get("other", lambda: _other(self))
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """How far this trace and the other are apart, once that was computed."""
+        kept: Comparison | None = self.cache.compared.find("comparison")
+        return kept
+
+    def compare(self, report: Callable[[str], None]) -> None:
+        """Compare every step of this trace and the other; `report` may raise to end it."""
+        self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
+
+    def with_overlay(self, overlay: Overlay) -> Session:
+        """The same with something else beside; no value is computed again.
+
+        Raises:
+            InputError: The other trace cannot be made; this session is as it was.
+        """
+        changed = replace(self, overlay=overlay, given=self.cache.for_overlay())
+        if overlay.kind == "trace":
+            _ = changed.other.trace
+        return changed
+
+    def with_targets(self, targets: Ids) -> Session:
+        """The same, walked backwards from the loss toward these targets."""
+        return replace(self, targets=targets, overlay=GRADIENT, given=self.cache.for_targets())
+
+    def with_measure(self, measure: Measure | None) -> Session:
+        """The same, with what it does measured by something else; no value is computed again."""
+        return replace(self, measure=measure, given=self.cache.for_measure())
+
+    def with_budget(self, budget: int) -> Session:
+        """The same, keeping as many bytes of values."""
+        return self._checked(replace(self, budget=budget))
+
+    # Changes
+
+    def with_text(self, text: str) -> Session:
+        """The same model on another sentence, or on token IDs where it has no words.
+
+        Edits of weights stay, and those that name no rows, and the mask for as many tokens; other edits of steps belong
+        to the old sentence.
+
+        Raises:
+            InputError: The sentence cannot be read; this session is as it was.
+        """
+        same = replace(self, edits=_lasting_edits(self), targets=None)
+        if self.model.vocabulary is None:
+            ids = _ids(text)
+            return self._checked(replace(same, text="", ids=ids, batch=_batch_with(self, ids)))
+        return self._checked(replace(same, text=text, ids=None, batch=_batch_with(self, text)))
+
+    def with_batch(self, batch: tuple[str | Ids, ...], item: int = 0) -> Session:
+        """The same model on several sentences, the shorter ones padded; one of them is shown.
+
+        Raises:
+            InputError: There is no such sentence, or one cannot be read; this session is as it was.
+        """
+        if not 0 <= item < len(batch):
+            raise InputError(f"there is no sentence {item}: there are {len(batch)}, from 0")
+        own = batch[item]
+        text, ids = (own, None) if isinstance(own, str) else ("", own)
+        same = replace(self, edits=_lasting_edits(self), targets=None, mask=None, batch=batch, item=item)
+        return self._checked(replace(same, text=text, ids=ids))
+
+    def with_decoder_text(self, text: str) -> Session:
+        """The same model and source with another target, or token IDs where there are no words.
+
+        Raises:
+            InputError: The text cannot be read; this session is as it was.
+        """
+        same = replace(self, edits=_lasting_edits(self), targets=None)
+        if self.model.vocabulary is None:
+            return self._checked(replace(same, decoder_text="", decoder_ids=_ids(text)))
+        return self._checked(replace(same, decoder_text=text, decoder_ids=None))
+
+    def with_model(self, model: Model) -> Session:
+        """Another model on the same sentence, without edits.
+
+        Raises:
+            InputError: The model cannot read the sentence.
+        """
+        return self._checked(replace(self, model=model, edits=(), targets=None, breaks=(), measure=None))
+
+    def with_breaks(self, *names: str) -> Session:
+        """The same with these things computed otherwise, beside what they would be; without any, as it was.
+
+        Edits stay as far as their steps are there.
+        """
+        overlay = UNBROKEN if names else NOTHING
+        changed = replace(self, breaks=names, overlay=overlay, edits=(), targets=None)
+        known = changed.base.program
+        kept = tuple(edit for edit in self.edits if edit.name in (*known.by_name, *known.weights))
+        return self._checked(replace(changed, edits=kept, given=changed.cache.for_edits()))
+
+    def with_vocabulary(self, where: str) -> Session:
+        """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
+
+        Raises:
+            InputError: No such vocabulary, or one that the model cannot have.
+        """
+        model = self.model.changed(vocabulary=load_vocabulary(where))
+        words = model.vocabulary
+        if words is None:
+            return self._checked(replace(self, model=model, edits=(), targets=None, measure=None))
+        known = bool(self.text) and model.knows(self.text)
+        text = self.text if known else sample_sentence(words)
+        same = replace(self, model=model, edits=(), targets=None, measure=None)
+        return self._checked(replace(same, text=text, ids=None, mask=None, batch=(), item=0))
+
+    def for_tour(self, stop: Stop) -> Session:
+        """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
+
+        Raises:
+            InputError: The model cannot be set so.
+        """
+        changes: dict[str, Any] = {}
+        words = self.model.vocabulary
+        if stop.vocabulary is not None and words is not None and words.name != stop.vocabulary:
+            changes["vocabulary"] = stop.vocabulary
+        if stop.positions is not None and getattr(self.model.config, "positions", None) != stop.positions:
+            changes["positions"] = stop.positions
+        text = self.text if stop.sentence is None else stop.sentence
+        target = self.decoder_text if stop.target is None else stop.target
+        alone = stop.sentence is None or (self.framing == PLAIN and not self.batch and self.mask is None)
+        if not changes and alone and (text, target) == (self.text, self.decoder_text):
+            return self
+        model = self.model.changed(**changes) if changes else self.model
+        same = replace(self, model=model, edits=(), targets=None, measure=None, framing=PLAIN, batch=(), item=0)
+        return self._checked(replace(same, text=text, ids=None, mask=None, decoder_text=target, decoder_ids=None))
+
+    def with_edits(self, *edits: Change) -> Session:
+        """More edits: what sets cells takes the place of earlier edits of the same cells; what adds or scales adds up.
+
+        Raises:
+            InputError: There are no such cells, or they cannot hold the values.
+        """
+        program, givens = self.base.program, self.base.givens
+        placed = tuple(edit.placed(program, givens) for edit in edits)
+        cells = {(edit.name, edit.region) for edit in placed if not isinstance(edit, ADDING_UP)}
+        before = ((old, old.placed(program, givens)) for old in self.edits)
+        others = tuple(old for old, there in before if (there.name, there.region) not in cells)
+        changed = replace(self, edits=(*others, *placed), given=self.cache.for_edits())
+        _ = changed.trace
+        return changed
+
+    @property
+    def unedited(self) -> Session:
+        """The same without edits."""
+        return replace(self, edits=(), given=self.cache.for_edits())
+
+    def _checked(self, session: Session) -> Session:
+        """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""
+        if session.mask is not None and len(session.mask) != len(session.encoding.ids):
+            session = replace(session, mask=None)
+        _ = session.trace
+        return session.with_overlay(NOTHING) if _outlived(session, self) else session
+
+
+def _outlived(session: Session, before: Session) -> bool:
+    """Whether what is beside a changed session was made for the one before: its edits, its tokens, its loss."""
+    overlay = session.overlay
+    if session.backward:
+        return not session.has_loss
+    before_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
+    return before_edits or (bool(overlay.values) and _ids_of(session) != _ids_of(before))
+
+
+def _batch_with(session: Session, own: str | Ids) -> tuple[str | Ids, ...]:
+    return (*session.batch[: session.item], own, *session.batch[session.item + 1 :]) if session.batch else ()
+
+
+def _lasting_edits(session: Session) -> tuple[Change, ...]:
+    known = session.base.program
+    return tuple(edit for edit in session.edits if edit.name in known.weights or is_of_any_text(known, edit))
+
+
+def _extremes_of(name: str) -> str:
+    return f"extremes of {name}"
+
+
+def _ids_of(session: Session) -> list[Ids]:
+    return [sequence.ids for sequence in session.sequences.values()]
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    """Token IDs, separated by spaces or commas."""
+    try:
+        return tuple(int(part) for part in text.replace(",", " ").split())
+    except ValueError as error:
+        raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
+
+
+# What follows from a session
+
+
+def _stops_back(session: Session) -> tuple[str, ...]:
+    return (LOSS, *(name for name in has_gradient(session.base) if name in session.base.program.by_name))
+
+
+def _stops_forward(session: Session) -> tuple[str, ...]:
+    steps = tuple(step.name for step in session.base.program.steps)
+    if session.model.vocabulary is None:
+        return steps
+    return (VOCABULARY, *steps, *((TEXT,) if session.base.program.logits else ()))
+
+
+def _targets(session: Session) -> Ids:
+    if session.targets is not None:
+        return session.targets
+    base = session.base
+    return own_answer(base) if session.answers_once else default_targets(base.program, session.predicted)
+
+
+def _other(session: Session) -> Session:
+    overlay = session.overlay
+    edits = overlay.values or (session.edits if overlay.edits else ())
+    same = replace(session, overlay=NOTHING, targets=None, edits=edits)
+    if overlay.model is not None:
+        same = replace(same, model=overlay.model)
+    elif overlay.whole:
+        return replace(same, breaks=())
+    elif overlay.text is None:
+        return replace(same, given=session.cache.for_edits())
+    return same if overlay.text is None else same.with_text(overlay.text)

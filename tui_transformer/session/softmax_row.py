@@ -1,0 +1,140 @@
+"""The scores of the row that is looked at, before their softmax, and the two ways to its shares in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, softmaxes
+from tui_transformer.engine.axis import Axis, Region
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.spoken import spoken
+from tui_transformer.errors import InputError
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+
+NONE = "there is no softmax here: go to the weights of an attention, or to the probabilities"
+NOT_BROKEN = "neither softmax gives shares here: it takes finite scores, and no infinite one"
+
+MOST_TOLD = 12
+"""Scores of a row that are told, the largest."""
+
+
+@dataclass(frozen=True)
+class ScoresRow:
+    """A row of scores that goes into a softmax.
+
+    Attributes:
+        step: The softmax.
+        region: The row, in the step that it reads.
+        columns: The axis of the row.
+        where: The step and the row, in words.
+    """
+
+    step: Step
+    region: Region
+    columns: Axis
+    where: str
+
+    def scores(self, session: Session) -> Host:
+        """The numbers, computed."""
+        return np.array(session.trace.window(self.step.inputs[0], self.region)).reshape(-1)
+
+
+def scores_row(session: Session, position: Position) -> ScoresRow | None:
+    """The row of the softmax that is looked at, or of that of the same attention; None where there is none."""
+    program, place = session.trace.program, position.place
+    step = softmax_near(program, position.stop)
+    if step is None:
+        return None
+    *heads, rows, columns = program.axes(step.inputs[0])
+    row = min(place.row, rows.size - 1)
+    numbers = [min(place.head, axis.size - 1) for axis in heads]
+    head = "".join(f" · head {number} of {axis.size}" for number, axis in zip(numbers, heads, strict=True))
+    where = f"{step.name}{head} · row {row} {session.labels.of(rows)(row)}"
+    return ScoresRow(
+        step,
+        (*(range(number, number + 1) for number in numbers), range(row, row + 1), range(columns.size)),
+        columns,
+        where,
+    )
+
+
+def softmax_near(program: Program, stop: str) -> Step | None:
+    """The softmax that is looked at, or that of the same sublayer or head."""
+    scope = stop.rpartition(".")[0]
+    steps = [step for step in program.steps if type(step.op) is Softmax]
+    own = (step for step in steps if step.name == program.aliases.get(stop, stop))
+    near = (step for step in steps if step.name.rpartition(".")[0] == scope)
+    return next(own, next(near, None))
+
+
+def largest(scores: Host, most: int) -> Host:
+    """The columns of the largest scores, in their order."""
+    best = np.argsort(-np.nan_to_num(scores, neginf=-np.inf), kind="stable")[:most]
+    return np.sort(best)
+
+
+def lesson(computed: Softmaxes, raised: float) -> str:
+    """What is to be learned of both, in words."""
+    if computed.breaks:
+        what = "overflows: ∞ ÷ ∞" if np.isinf(computed.powers).any() else "is 0 everywhere: 0 ÷ 0"
+        return f"The naive softmax is broken: e^s {what} is no number. The safe one gives the same shares as before."
+    if not np.isfinite(computed.safe).all():
+        return "Neither gives shares: both take finite scores, and no infinite one. A row that is all masked stays 0."
+    more = "" if raised else " Raising all scores by one number changes neither, until e^s overflows."
+    return f"Both are the same to {computed.apart:.1e}.{more}"
+
+
+def told(session: Session, position: Position, how: str) -> str:
+    """Both softmaxes of the row as sentences; `how`: "break", or a number that is added to all scores first.
+
+    Raises:
+        InputError: There is no softmax here, or it is asked for otherwise.
+    """
+    row = scores_row(session, position)
+    if row is None:
+        raise InputError(NONE)
+    scores = row.scores(session)
+    raised = _raised(scores, how)
+    computed = softmaxes(scores, raised)
+    label, chosen = session.labels.of(row.columns), largest(scores, MOST_TOLD)
+    lines = "; ".join(f"{label(int(i)) or i}: {_numbers(computed, int(i))}" for i in chosen)
+    left = f"; {scores.size - chosen.size:,} smaller ones are left out" if scores.size > chosen.size else ""
+    added = f", all scores {'−' if raised < 0 else '+'} {abs(raised):g}" if raised else ""
+    sums = f"{_sums(computed)}. {lesson(computed, raised)}"
+    return f"Softmax of {row.where}, in {scores.dtype}{added}: {lines}{left}; {sums}"
+
+
+def _raised(scores: Host, how: str) -> float:
+    if how != "break":
+        try:
+            raised = float(how or 0)
+        except ValueError:
+            raised = np.nan
+        if not np.isfinite(raised):
+            raise InputError(f"softmax {how[:20]!r}: write break, or a number that is added to all scores")
+        return raised
+    point = breaking_point(scores)
+    if point is None:
+        raise InputError(NOT_BROKEN)
+    return point
+
+
+def _numbers(computed: Softmaxes, i: int) -> str:
+    naive = f"s {_said(computed.scores[i])}, e^s {_said(computed.powers[i])}, naive {_said(computed.naive[i])}"
+    safe = f"s − max {_said(computed.shifted[i])}, e^(s − max) {_said(computed.safe_powers[i])}"
+    return f"{naive}, {safe}, safe {_said(computed.safe[i])}"
+
+
+@np.errstate(all="ignore")
+def _sums(computed: Softmaxes) -> str:
+    naive = f"Σ e^s {_said(computed.powers.sum())}, Σ naive {_said(computed.naive.sum())}"
+    return f"{naive}, Σ e^(s − max) {_said(computed.safe_powers.sum())}, Σ safe {_said(computed.safe.sum())}"
+
+
+def _said(value: float) -> str:
+    return spoken(float(value))

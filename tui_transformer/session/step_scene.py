@@ -1,0 +1,364 @@
+"""A step and the cell under the cursor, before they are drawn: view, scale, numbers, the working of the cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter as clock
+
+import numpy as np
+
+from tui_transformer.analysis.attentions import is_attention
+from tui_transformer.analysis.renormalized import renormalized
+from tui_transformer.analysis.token_kinds import NOTHING, Hidden, tokens_of
+from tui_transformer.engine.axis import Axes, shape_of, shape_text
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Explanation, Value
+from tui_transformer.engine.gradient_explanation import explain_gradient
+from tui_transformer.engine.trace import Trace
+from tui_transformer.session.nearest_tokens import Near, has_neighbours, near, near_cost
+from tui_transformer.session.overlay import SCREENFUL, OverlayMatrix, overlay_of
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import ENDLESS, Reading, Store
+from tui_transformer.session.view_state import Shown, ViewState
+from tui_transformer.views.step_view import Place, index_of, scale_for, tile_extremes, view_of
+from tui_transformer.views.view import Scale, Tile, Values, View
+
+SCAN_COST = 4
+"""Operations that it takes to find the extremes, per cell."""
+
+WORD_ROWS = 40
+"""Rows that are fetched at first of a matrix whose rows have to be worked out over the whole vocabulary."""
+
+NO_TILE = Tile(0, 0, np.zeros((0, 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class StepScene:
+    """A step, ready to be drawn wherever the cursor is; and the cell under it.
+
+    Attributes:
+        view: The step's own values.
+        scale: The range that their colours stand for.
+        tile: Values at hand: all of them, where they are drawn from this computer's memory; else those around the cell.
+        overlay: What is beside the values, if anything is.
+        shown: Which of the two are drawn.
+        seconds: The time that the step took to compute.
+        hidden: What is left out of the attention weights that are drawn, in words.
+        place: The cell.
+        working: How the cell was made: of the gradient, where that is shown; None until it is there.
+        values: The numbers beside the cell.
+        near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
+    """
+
+    view: View
+    scale: Scale
+    tile: Tile
+    overlay: OverlayMatrix | None
+    shown: Shown
+    seconds: float
+    hidden: str
+    place: Place = field(default_factory=Place)
+    working: Explanation | None = None
+    values: tuple[Value, ...] = ()
+    near: tuple[Near, ...] | None = None
+
+    @property
+    def alone(self) -> OverlayMatrix | None:
+        """The matrix that is drawn in place of the step's own values."""
+        return None if self.shown in ("both", "value") else self.overlay
+
+    @property
+    def drawn(self) -> View:
+        """The view that is drawn, the first of two."""
+        return self.view if self.alone is None else self.alone.view
+
+
+def step_scene(
+    reading: Reading, session: Session, position: Position, view_state: ViewState, shown: Shown
+) -> StepScene | None:
+    """Everything that the matrix and cell panes show of a position; None where the step itself is missing.
+
+    Args:
+        reading: Gives what is there.
+        session: The model and its sentence.
+        position: A step or weight and a cell of it; the cell is moved inside the matrix.
+        view_state: Which tokens are hidden, and whether the scale is shared.
+        shown: Which matrices are drawn.
+    """
+    name, hidden, shared = position.stop, view_state.hidden, view_state.shared_scale
+    trace, axes = session.trace, session.trace.program.axes(position.stop)
+    heads = axes[0].size if len(axes) == 3 else 1
+    place = Place(min(position.place.head, heads - 1), position.place.row, position.place.column)
+    drawn = reading.get(
+        session,
+        name,
+        ("matrix", place.head, hidden, shared, shown),
+        lambda: step_cost(session, name, shared=shared),
+        lambda report: draw(session, name, place.head, view_state, shown, report),
+    )
+    if drawn is None:
+        return None
+    place = place.within(drawn.view)
+    if drawn.alone is not None:
+        place = place.within(drawn.alone.view)
+    tile, overlay = drawn.tile, drawn.overlay
+    if tile is NO_TILE:
+        cost, make = partial(_cost_of_part, trace, name), partial(tile_of, trace, drawn.view)
+        tile = _tile_at(reading, session, drawn.view, place, ("tile", hidden), cost, make)
+    if overlay is not None and not overlay.tile.covers(*(range(at, at + 1) for at in (place.row, place.column))):
+        beside, what = overlay.view, ("overlay tile", hidden, shown)
+        cost = partial(math.prod, first_size(beside.columns.name), start=SCAN_COST)
+        overlay = replace(overlay, tile=_tile_at(reading, session, beside, place, what, cost, beside.tile))
+    cell = reading.get(
+        session,
+        name,
+        ("cell", place, shown, hidden),
+        lambda: 0,
+        lambda _: cell_of(session, name, place, shown, hidden),
+    )
+    working, values = (None, ()) if cell is None else (cell.working, cell.values)
+    nearest = None
+    if has_neighbours(session, name):
+        asked = view_state.words
+        cost, work = partial(near_cost, session, name, asked), partial(near, session, Position(name, place), asked)
+        nearest = reading.get(session, name, ("near", place.row, asked), cost, work) or ()
+    return replace(drawn, tile=tile, overlay=overlay, place=place, working=working, values=values, near=nearest)
+
+
+def draw(
+    session: Session, name: str, head: int, view_state: ViewState, shown: Shown, report: Callable[[str], None]
+) -> StepScene:
+    """A step as it is drawn wherever the cursor is, without a cell; what is missing is computed.
+
+    The range of its colours does not depend on the cursor: of a step that is not kept whole it is that of its first
+    cells.
+    """
+    trace, started = session.trace, clock()
+    if name in trace.program.by_name:
+        trace.prepare(name, before=lambda step: report(step.name))
+    seconds = session.cache.edited.put(f"seconds of {name}", clock() - started)  # those of the first time are kept
+    stored = view_of(trace, name, session.labels, head=head)
+    view = without_hidden(session, stored, view_state.hidden)
+    first = first_tile(trace, view, Place())
+    is_whole = view is stored
+    low, high = (
+        _range(session, name, first, shared=view_state.shared_scale) if is_whole else tile_extremes(first.values)
+    )
+    scale, overlay = scale_for(view.kind, low, high), None
+    if session.overlay.kind != "nothing":
+        overlay = overlay_of(session, view, shown, report)
+    if overlay is not None and shown == "both" and session.overlay.kind == "trace":
+        scale = overlay.scale
+    tile = first if first.values.shape == view.shape else NO_TILE
+    return StepScene(view, scale, tile, overlay, shown, seconds, "" if is_whole else view_state.hidden.text)
+
+
+def gather(session: Session, position: Position, view_state: ViewState, shown: Shown) -> StepScene:
+    """Everything that is shown of a position, worked out now.
+
+    Raises:
+        InputError: The step cannot be computed.
+        MemoryError: There is no room for it.
+    """
+    reading = Reading(Store(), here=True, most=ENDLESS)
+    scene = step_scene(reading, session, position, view_state, shown)
+    if scene is None:
+        raise reading.failed[0]
+    return scene
+
+
+def _tile_at(
+    reading: Reading,
+    session: Session,
+    view: View,
+    place: Place,
+    what: tuple[Hashable, ...],
+    cost: Callable[[], int],
+    make: Callable[[range, range], Tile],
+) -> Tile:
+    """The cells of a view around a place; none until they are there."""
+    part = around(view, place)
+    made = reading.get(session, view.name, (*what, view.head, *part), cost, lambda _: make(*part))
+    return NO_TILE if made is None else made
+
+
+def around(view: View, place: Place) -> tuple[range, range]:
+    """Rows and columns to be fetched around a place: the same ones for places that are near each other."""
+    height, width = first_size(view.columns.name)
+    top, left = (
+        max(at // (size // 2) * (size // 2) - size // 4, 0)
+        for at, size in zip((place.row, place.column), (height, width), strict=True)
+    )
+    return range(top, top + height), range(left, left + width)
+
+
+def step_cost(session: Session, name: str, *, shared: bool) -> int:
+    """About how many operations it takes to draw a step: what is to be computed, and looking through it.
+
+    A backward pass is about two forward passes, after one.
+    """
+    trace, kind = session.trace, session.overlay.kind
+    names = _same_kind(trace, name) if shared else (name,)
+    whole = [each for each in names if _is_whole(trace, each)]
+    unknown = [each for each in whole if not session.knows_extremes(each)]
+    cost = trace.pending([each for each in whole if each in trace.program.by_name])
+    cost += SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in unknown)
+    cost += 0 if name in whole else _cost_of_part(trace, name)
+    if kind == "gradient" and not session.went_back:
+        cost += 3 * sum(map(trace.program.flops, trace.program.steps))
+    if kind == "trace" and name in session.other.trace.program.by_name:
+        other = session.other.trace
+        cost += other.pending([name]) + SCAN_COST * math.prod(other.program.shape(name))
+    return cost
+
+
+def _is_whole(trace: Trace, name: str) -> bool:
+    """Whether a step is kept, so that all of it is looked through; weights and inputs always are."""
+    return name not in trace.program.by_name or name in trace.plan.names
+
+
+def _cost_of_part(trace: Trace, name: str) -> int:
+    """Cost of drawing a part of a step that is not kept: its inputs, and the cells themselves."""
+    *heads, rows, columns = (1, 1, *trace.program.shape(name))[-3:]
+    height, width = first_size(trace.program.axes(name)[-1].name)
+    share = min(height, rows) / rows / math.prod(heads)
+    return trace.pending_part(name, share) + SCAN_COST * min(height, rows) * min(width, columns)
+
+
+def first_tile(trace: Trace, view: View, place: Place) -> Tile:
+    """The whole matrix where it is in this computer's memory, else the cells around the place."""
+    rows, columns = view.shape
+    here = trace.backend.device == "cpu" and _is_whole(trace, view.name)
+    if here and (rows * columns <= SCREENFUL**2 or _masked_step(trace, view.name) is None):
+        return tile_of(trace, view, range(rows), range(columns))
+    return tile_of(trace, view, *around(view, place))
+
+
+def first_size(columns: str) -> tuple[int, int]:
+    """Rows and columns that are fetched at first of a matrix that is not drawn whole, by what its columns are."""
+    return (WORD_ROWS if columns == "vocabulary" else SCREENFUL), SCREENFUL
+
+
+def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
+    """Cells of a view to be drawn; attention weights of masked scores, which are 0, are marked as masked."""
+    tile, source = view.tile(rows, columns), _masked_step(trace, view.name)
+    if source is None:
+        return tile
+    height, width = tile.values.shape
+    heads = range(view.head or 0, (view.head or 0) + 1)
+    region = heads, range(tile.row, tile.row + height), range(tile.column, tile.column + width)
+    hidden = np.isneginf(trace.window(source, region)[0])
+    return replace(tile, values=np.where(hidden, np.nan, tile.values)) if hidden.any() else tile
+
+
+def _masked_step(trace: Trace, name: str) -> str | None:
+    step = trace.program.by_name.get(name)
+    return step.inputs[0] if step is not None and is_attention(step) else None
+
+
+def _range(session: Session, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
+    names = _same_kind(session.trace, name) if shared else (name,)
+    ranges = [limits for each in names if (limits := session.extremes(each)) is not None]
+    if not ranges:
+        return tile_extremes(tile.values)
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:
+    """Every step of the program with the same sublayer and last part, whatever the layer."""
+    if name not in trace.program.by_name:
+        return (name,)
+    kind = name.split(".")[-2:]
+    return tuple(step.name for step in trace.program.steps if step.name.split(".")[-2:] == kind)
+
+
+# The cell
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """How a cell was made, and the numbers that are beside it."""
+
+    working: Explanation
+    values: tuple[Value, ...]
+
+
+def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hidden = NOTHING) -> Cell:
+    """How the cell at a place was made: that of the gradient where it is shown, else the step's own.
+
+    Beside it is what is drawn of it while tokens are hidden, its gradient, or the same cell of the other trace.
+    """
+    axes = session.trace.program.axes(name)
+    index, values = index_of(axes, place), tuple[Value, ...]()
+    gradient = session.gradients.values.get(name) if session.overlay.kind == "gradient" else None
+    if gradient is not None and shown != "value":
+        values = (Value("value", _number(session.trace, name, axes, place)),)
+        working = explain_gradient(session.trace, session.gradients, session.loss_targets, name, index)
+    else:
+        working = session.trace.explain_cell(name, index)
+        if gradient is not None:
+            values = (Value("∂loss/∂x", float(gradient[index])),)
+        elif session.overlay.kind == "trace":
+            values = _compared(session, name, place, working.stored)
+    return Cell(working, (*values, *weight_left(session, name, place, choice)))
+
+
+def _compared(session: Session, name: str, place: Place, value: float) -> tuple[Value, ...]:
+    """The same cell of the other trace, and the difference."""
+    other, label = session.other.trace, session.overlay.label
+    if name not in (*other.program.by_name, *other.program.weights):
+        return (Value("beside", np.nan, note=f"no such step in {label}"),)
+    axes = other.program.axes(name)
+    sizes, index = shape_of(axes), index_of(axes, place)
+    if len(axes) != len(session.trace.program.axes(name)) or not all(i < n for i, n in zip(index, sizes, strict=True)):
+        return (Value("beside", np.nan, note=f"no such cell: {shape_text(sizes)} in {label}"),)
+    there = _number(other, name, axes, place)
+    return Value("beside", there, note=label), Value("difference", 0.0 if value == there else value - there)
+
+
+def _number(trace: Trace, name: str, axes: Axes, place: Place) -> float:
+    region = tuple(range(i, i + 1) for i in index_of(axes, place))
+    value: Host = trace.window(name, region)
+    return float(value.reshape(()))
+
+
+# Attention without some tokens: what is left of every row sums to 1 again
+
+
+def hidden_keys(session: Session, name: str, choice: Hidden) -> Host | None:
+    """True for every key that is left out of a step of attention weights; None where none is."""
+    step = session.trace.program.by_name.get(name)
+    if not choice.active or step is None or not is_attention(step):
+        return None
+    hidden = tokens_of(session.trace, session.model.vocabulary, step.axes[-1]).hidden(choice)
+    return hidden if hidden.any() else None
+
+
+def without_hidden(session: Session, view: View, choice: Hidden) -> View:
+    """A view of attention weights without the hidden keys, which are masked; any other view as it is."""
+    hidden = hidden_keys(session, view.name, choice)
+    if hidden is None:
+        return view
+
+    def window(rows: range, columns: range) -> Values:
+        part = slice(columns.start, columns.stop)
+        left = renormalized(view.window(rows, range(view.columns.size)), hidden)[:, part]
+        return np.where(hidden[part], np.nan, left)
+
+    return replace(view, window=window)
+
+
+def weight_left(session: Session, name: str, place: Place, choice: Hidden) -> tuple[Value, ...]:
+    """The weight that is drawn while tokens are hidden, and the stored one, which is the one that is explained."""
+    hidden = hidden_keys(session, name, choice)
+    if hidden is None:
+        return ()
+    view = view_of(session.trace, name, session.labels, head=place.head)
+    row = view.window(range(place.row, place.row + 1), range(view.columns.size))
+    left = float(renormalized(row, hidden)[0, place.column])
+    note = "key hidden" if hidden[place.column] else "renormalised"
+    return Value("as drawn", left, note=note), Value("as stored", float(row[0, place.column]), note="explained here")

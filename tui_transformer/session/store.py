@@ -1,0 +1,168 @@
+"""The store: results under what they are of, whoever worked them out and however late they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from tui_transformer.session.session import Session
+
+Result = TypeVar("Result")
+Report = Callable[[str], None]
+
+MOST_BYTES = 1 << 25
+"""Bytes of results that are kept; those of the trace itself are not among them."""
+
+AT_ONCE = 2_000_000
+"""Floating-point operations that are done between two key presses; more go to the worker."""
+
+ENDLESS = float("inf")
+"""Operations that are no limit."""
+
+
+class CancelledError(Exception):
+    """The work is not wanted any more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Generic[Result]):
+    """Something that a scene shows, which is a function of the session, the stop and `what` alone.
+
+    Attributes:
+        session: The session that it is of.
+        stop: The step or weight that it is of.
+        what: Rows, columns, heads and what is done with them.
+        cost: About how many operations it takes.
+        work: Works it out, given what is told what is being computed and may raise to end it.
+    """
+
+    session: Session
+    stop: str
+    what: Hashable
+    cost: Callable[[], int]
+    work: Callable[[Report], Result]
+
+    @property
+    def key(self) -> tuple[Session, str, Hashable]:
+        """All that it is of."""
+        return self.session, self.stop, self.what
+
+
+@dataclass(frozen=True, eq=False)
+class Failed:
+    """In the place of a result, the reason why there is none."""
+
+    error: Exception
+
+
+def worked_out(part: Part[Result], report: Report) -> Result | Failed:
+    """The result of a part, or why there is none: the rest of the scene is drawn without it."""
+    try:
+        return part.work(report)
+    except CancelledError:
+        raise
+    except Exception as error:  # noqa: BLE001 - told and reported where the scene is shown
+        return Failed(error)
+
+
+class Store:
+    """Results of the sessions that are near. Nothing is kept for a place on the screen, so none can be at a wrong one.
+
+    What is dropped first is of another session, then what is farthest from the current stop; never what the scene on
+    the screen is made of.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most, self._held = most_bytes, 0
+        self._results: dict[tuple[Session, str, Hashable], tuple[Any, int]] = {}
+        self._used: set[tuple[Session, str, Hashable]] = set()
+
+    def find(self, part: Part[Result]) -> Result | Failed | None:
+        """A result, or why there is none; None where it is not there."""
+        self._used.add(part.key)
+        result: Result | Failed | None = self._results.get(part.key, (None, 0))[0]
+        return result
+
+    def put(self, part: Part[Result], result: Result | Failed) -> None:
+        """Keep a result, early or late."""
+        self._drop([part.key] if part.key in self._results else ())
+        self._results[part.key] = result, (size := _bytes_of(result))
+        self._held += size
+
+    def begin(self) -> None:
+        """A new scene is made: what it asks for is what it is made of."""
+        self._used.clear()
+
+    def make_room(self, session: Session, stop: str) -> None:
+        """Drop results that are far from a stop of a session, where there are too many."""
+        if self._held <= self._most:
+            return
+        places = {name: place for place, name in enumerate(session.stops)}
+        here = places.get(stop, 0)
+        unused = [key for key in self._results if key not in self._used]
+        unused.sort(key=lambda key: (key[0] is session, -abs(places.get(key[1], 0) - here)))
+        for key in unused:
+            if self._held <= self._most // 2:
+                return
+            self._drop([key])
+
+    def keep(self, sessions: Iterable[Session]) -> None:
+        """Keep the results of these sessions alone."""
+        near = set(sessions)
+        self._drop([key for key in self._results if key[0] not in near])
+
+    def forget_failures(self) -> None:
+        """Let what failed be tried again."""
+        self._drop([key for key, (result, _) in self._results.items() if isinstance(result, Failed)])
+
+    def _drop(self, keys: Iterable[tuple[Session, str, Hashable]]) -> None:
+        for key in keys:
+            self._held -= self._results.pop(key)[1]
+
+
+def _bytes_of(result: object) -> int:
+    """Bytes of the arrays that a result owns; those that look at the values of a trace take no more."""
+    if isinstance(result, np.ndarray):
+        return result.nbytes if result.base is None else 0
+    if isinstance(result, tuple):
+        return sum(map(_bytes_of, result))
+    if is_dataclass(result) and not isinstance(result, type):
+        return sum(_bytes_of(getattr(result, each.name)) for each in fields(result) if each.name != "window")
+    return 0
+
+
+class Reading:
+    """One reading of the store for a scene: what costs little is worked out as it is asked for, the rest is missing.
+
+    Attributes:
+        missing: Parts that the scene lacks, the most wanted first, with their costs.
+        failed: The reasons of those that failed as they were asked for.
+    """
+
+    def __init__(self, store: Store, *, here: bool, most: float = AT_ONCE) -> None:
+        """Read; `here` says whether work of `most` operations may be done on the screen's own thread."""
+        self._store, self._here, self._left = store, here, most
+        self.missing: list[tuple[Part[Any], int]] = []
+        self.failed: list[Exception] = []
+        store.begin()
+
+    def get(
+        self, session: Session, stop: str, what: Hashable, cost: Callable[[], int], work: Callable[[Report], Result]
+    ) -> Result | None:
+        """The result of a part, given what a `Part` is made of; None where it is missing, or where there is none."""
+        part = Part(session, stop, what, cost, work)
+        result = self._store.find(part)
+        if result is None:
+            operations = cost()
+            if not self._here or operations > self._left:
+                self.missing.append((part, operations))
+                return None
+            self._left -= operations
+            result = worked_out(part, lambda _: None)
+            self._store.put(part, result)
+            if isinstance(result, Failed):
+                self.failed.append(result.error)
+        return None if isinstance(result, Failed) else result

