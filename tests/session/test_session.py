@@ -8,7 +8,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.session import Session
-from tui_transformer.session.view_state import BEFORE, NOTHING, Overlay
+from tui_transformer.session.view_state import BEFORE, CYCLES, NOTHING, Overlay, next_shown, shown_in
 from tui_transformer.views.step_view import view_of
 
 WEIGHTS = "encoder.0.self_attention.weights"
@@ -79,3 +79,12 @@ def test_a_view_names_the_rows_of_a_head_that_is_taken_out(question):
     trace = question.with_edits(edit).trace
     rows, columns = trace.program.shape(edit.name)[-2:]
     assert view_of(trace, edit.name, question.labels, head=2).edited == ((range(rows), range(columns)),)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_the_next_choice_follows_on_what_there_is_room_for(wide: bool) -> None:
+    for (kind, is_wide), cycle in CYCLES.items():
+        for wanted in ("both", "value", "overlay", "difference"):
+            if is_wide is wide:
+                shown = shown_in(kind, wanted, wide=wide)
+                assert next_shown(kind, wanted, wide=wide) == cycle[(cycle.index(shown) + 1) % len(cycle)]

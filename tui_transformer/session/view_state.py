@@ -107,7 +107,7 @@ def shown_in(kind: Kind, wanted: Shown, *, wide: bool) -> Shown:
 def next_shown(kind: Kind, shown: Shown, *, wide: bool) -> Shown:
     """The choice that comes after the present one."""
     cycle = CYCLES[kind, wide]
-    return cycle[(cycle.index(shown) + 1) % len(cycle)]
+    return cycle[(cycle.index(shown_in(kind, shown, wide=wide)) + 1) % len(cycle)]
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import faulthandler
 import gc
 import importlib.metadata
+import importlib.util
 import os
 import signal
 import sys
 from collections import Counter
 from contextlib import suppress
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 from textual.app import App
 from textual.message_pump import MessagePump
+
+from tui_transformer.session.tour_stop import OF_A_PACKAGE
 
 HERE = str(Path.cwd().resolve().parent)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -30,8 +34,14 @@ DEVICES = ("/dev/null", "/dev/tty")
 
 
 def _find_no_packages() -> None:
-    """Keep models of installed packages out of the list: their size would say how much memory is taken."""
+    """Keep models of installed packages out of lists and tours: their size would say how much memory is taken."""
+    find = importlib.util.find_spec
+
+    def find_others(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name in OF_A_PACKAGE else find(name, package)
+
     importlib.metadata.distributions = lambda *_, **__: iter(())  # type: ignore[assignment]
+    importlib.util.find_spec = find_others
 
 
 def _stay_inside(event: str, arguments: tuple[Any, ...]) -> None:
