@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command_line import Run, of_the_encoder
 
-from tui_transformer.cli import blocks, diff
+from tui_transformer.cli import diff, output
 from tui_transformer.cli.diff import together
 from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.engine import backend as backend_module
@@ -31,7 +31,7 @@ def run(run: Run) -> Run:
 
 def written(trace: Trace, name: str) -> bytes:
     file = io.BytesIO()
-    as_npz.write(file, [(name, as_npz.Blocks(blocks.full_shape(trace, name), blocks.cells(trace, name)))])
+    as_npz.write(file, [(name, as_npz.Blocks(output.full_shape(trace, name), output.runs(trace, name)))])
     return file.getvalue()
 
 
@@ -109,7 +109,7 @@ def test_probabilities_are_never_whole(tmp_path: Path) -> None:
 
     def write() -> None:
         with path.open("wb") as file:
-            as_npz.write(file, [(PROBABILITIES, as_npz.Blocks((LENGTH, WORDS), blocks.cells(trace, PROBABILITIES)))])
+            as_npz.write(file, [(PROBABILITIES, as_npz.Blocks((LENGTH, WORDS), output.runs(trace, PROBABILITIES)))])
 
     assert peak(write) < whole / 2
     compared = []

@@ -18,9 +18,9 @@ from command_line import Run
 
 from tui_transformer.analysis.survey.sums import Counts
 from tui_transformer.cli import survey
-from tui_transformer.cli.bare import completed
-from tui_transformer.cli.stopping import Escape, stopping
+from tui_transformer.cli.progress import Escape, stopping
 from tui_transformer.cli.survey import Line, parse_layers
+from tui_transformer.cli.typer_layer import completed
 from tui_transformer.errors import UsageError
 from tui_transformer.survey.here import here
 from tui_transformer.survey.results import read_results

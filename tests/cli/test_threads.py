@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from tui_transformer.cli import threads
+from tui_transformer.cli import terminal
 
-ONE = {threads.PAUSE: threads.SHORT, "OPENBLAS_NUM_THREADS": "1"}
-FREE = {threads.PAUSE: threads.SHORT}
+ONE = {terminal.PAUSE: terminal.SHORT, "OPENBLAS_NUM_THREADS": "1"}
+FREE = {terminal.PAUSE: terminal.SHORT}
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ FREE = {threads.PAUSE: threads.SHORT}
         (9.0, {}, ONE),
         (0.5, {}, FREE),
         (9.0, {"OMP_NUM_THREADS": "3"}, FREE | {"OMP_NUM_THREADS": "3"}),
-        (9.0, {threads.PAUSE: "4"}, ONE | {threads.PAUSE: "4"}),
+        (9.0, {terminal.PAUSE: "4"}, ONE | {terminal.PAUSE: "4"}),
         (None, {}, FREE),
     ],
 )
@@ -32,7 +32,7 @@ def test_the_number_of_threads_goes_by_what_the_cores_have_to_do(monkeypatch, lo
         monkeypatch.delattr(os, "getloadavg", raising=False)
     else:
         monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
-    threads.choose_threads()
+    terminal.choose_threads()
     assert environment == wanted
 
 
@@ -40,5 +40,5 @@ def test_nothing_is_changed_once_numpy_is_there(monkeypatch):
     environment: dict[str, str] = {}
     monkeypatch.setattr(os, "environ", environment)
     monkeypatch.setitem(sys.modules, "numpy", sys)
-    threads.choose_threads()
+    terminal.choose_threads()
     assert environment == {}

@@ -100,7 +100,7 @@ FAULTS = (
     ),
     Fault(
         "the second option replaces the first",
-        "cli/once.py",
+        "cli/typer_layer.py",
         "if count > 1 and",
         "if count > 2 and",
         "tests/cli/test_repeated_options.py::test_an_option_of_one_value_is_refused_the_second_time[explorer --theme]",

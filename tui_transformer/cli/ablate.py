@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tui_transformer.analysis.effects import Effect, answer_positions, effects
 from tui_transformer.cli import experiment
-from tui_transformer.cli.answers import Answer, answers, effect_data, has_answers, parse_positions, where
 from tui_transformer.cli.commands.ablate import Request
+from tui_transformer.cli.experiment import Answer, answers, effect_data, has_answers, parse_positions, where
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tui_transformer.analysis.answer import LOGITS, PROBABILITIES, likely_at
-from tui_transformer.cli.answers import has_answers, parse_positions
 from tui_transformer.cli.commands.answer import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.experiment import has_answers, parse_positions
+from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.generation.sampling import leading

@@ -6,12 +6,11 @@ import numpy as np
 
 from tui_transformer.analysis.attribution import LOGITS, Attribution, Term, attribute
 from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.cli.answers import parse_positions
 from tui_transformer.cli.commands.attribute import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.experiment import parse_positions
+from tui_transformer.cli.metrics import token_ids
+from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, written
-from tui_transformer.cli.token_names import token_ids
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.session.session import Session
 

@@ -8,13 +8,11 @@ from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.expert_load import expert_steps
 from tui_transformer.analysis.input_attribution import InputAttribution, gradient_times_input, integrated_gradients
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.cli.answers import parse_positions, where
 from tui_transformer.cli.commands.attribute import Request
-from tui_transformer.cli.metrics import chosen
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.experiment import parse_positions, where
+from tui_transformer.cli.metrics import chosen, read_id
+from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.progress import show
-from tui_transformer.cli.tables import Table, Value, written
-from tui_transformer.cli.token_names import read_id
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.session.session import Session

@@ -10,9 +10,8 @@ from tui_transformer.analysis.attentions import chosen_group
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import chance, compositions
 from tui_transformer.cli.commands.circuits import Request
-from tui_transformer.cli.output import emit, page
+from tui_transformer.cli.output import Table, Value, by_size, emit, page, written
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, by_size, written
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.report import as_svg, text
 from tui_transformer.report.export import FORMATS

@@ -14,14 +14,12 @@ import numpy as np
 import typer
 
 from tui_transformer.analysis.two_models import loss_of
-from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.diff import Request
-from tui_transformer.cli.diagnosis import DIFFERENT, NOT_ALL, how_to, run_diagnosis
+from tui_transformer.cli.diagnosis import DIFFERENT, NOT_ALL, data, how_to, run_diagnosis, told
 from tui_transformer.cli.options import Flags
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import emit, full_shape, runs
 from tui_transformer.cli.session import Inputs, open_session, reading_of
 from tui_transformer.cli.terminal import check_terminal
-from tui_transformer.cli.two_models import data, told
 from tui_transformer.diagnosis.dumps import is_dump_folder, open_dump
 from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape
@@ -77,7 +75,7 @@ class Computed:
 
     def cells(self, name: str) -> Iterator[Host]:
         """The values of a step in order, as runs of cells."""
-        return cells(self.trace, name)
+        return runs(self.trace, name)
 
 
 def run(request: Request) -> None:

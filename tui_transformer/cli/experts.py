@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tui_transformer.analysis.expert_load import ExpertLoad, expert_load, expert_steps
 from tui_transformer.cli.commands.experts import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.program import Step
 from tui_transformer.errors import InputError
 from tui_transformer.session.session import Session

@@ -10,9 +10,8 @@ from tui_transformer.analysis.head_measures import LayerMeasures, head_measures,
 from tui_transformer.analysis.heads import MEASURES
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.cli.commands.heads import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import Table, Value, by_size, emit, written
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, by_size, written
 from tui_transformer.errors import UsageError
 from tui_transformer.session.session import Session
 

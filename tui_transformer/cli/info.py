@@ -7,7 +7,7 @@ import os
 import sys
 
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.threads import NUMBERS
+from tui_transformer.cli.terminal import NUMBERS
 from tui_transformer.crash import versions
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu
 from tui_transformer.engine.keep import available_memory, readable

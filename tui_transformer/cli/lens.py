@@ -9,12 +9,11 @@ from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.head_lens import LOGITS, head_lens, writing_attentions
 from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
-from tui_transformer.cli.answers import where
 from tui_transformer.cli.commands.lens import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.experiment import where
+from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.progress import show
 from tui_transformer.cli.session import open_session, unknown_words
-from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.traced import texts_of, traced
 from tui_transformer.session.session import Session

@@ -10,9 +10,8 @@ from tui_transformer.analysis.links import Link, Wanted, links
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.cli.commands.links import Request
 from tui_transformer.cli.heads import chosen_steps
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError
 from tui_transformer.session.session import Session
 

@@ -21,10 +21,8 @@ from typer._click.exceptions import ClickException
 
 from tui_transformer import __version__
 from tui_transformer.cli.explored import Explored, of_survey, surveyed
-from tui_transformer.cli.lazy import Commands
-from tui_transformer.cli.requests import takes_request
-from tui_transformer.cli.terminal import check_terminal
-from tui_transformer.cli.themes import check_theme
+from tui_transformer.cli.terminal import check_terminal, check_theme
+from tui_transformer.cli.typer_layer import Commands, takes_request
 from tui_transformer.errors import InputError, UsageError
 
 app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Protocol
 
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.input_attribution import gradients_of
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.cli.answers import parse_positions, where
+from tui_transformer.cli.experiment import parse_positions, where
 from tui_transformer.cli.output import note
-from tui_transformer.cli.token_names import token_ids
 from tui_transformer.engine.gradient import Gradients
 from tui_transformer.errors import InputError
+from tui_transformer.model import Model
 from tui_transformer.model.targets import default_targets, has_loss, read_targets
 from tui_transformer.session.session import Session
+from tui_transformer.text.display import visible
+from tui_transformer.text.vocabulary import Vocabulary
 
 
 class Chosen(Protocol):
@@ -74,3 +77,31 @@ def _targets(session: Session, request: Chosen) -> tuple[int, ...]:
         return read_targets(session.model, request.targets, program.shape(program.logits)[0])
     usual = request.metric == "loss" and request.tokens is None and has_loss(program)
     return default_targets(program, session.predicted) if usual else ()
+
+
+def token_ids(model: Model, text: str) -> tuple[int, ...]:
+    """The IDs of words that the model writes, with commas between them.
+
+    Raises:
+        InputError: One of them is no word of the vocabulary, and no ID.
+    """
+    return tuple(_token_id(model.target_vocabulary, model.target_size, word) for word in text.split(","))
+
+
+def read_id(model: Model, word: str) -> int:
+    """The ID of a word that the model reads.
+
+    Raises:
+        InputError: As `token_ids`.
+    """
+    return _token_id(model.vocabulary, model.config.vocab_size, word)
+
+
+def _token_id(vocabulary: Vocabulary | None, size: int, word: str) -> int:
+    if vocabulary is not None:
+        with suppress(InputError):
+            return vocabulary.token_id(word)
+    if word.strip().isdecimal() and len(word) < 10 and int(word) < size:
+        return int(word)
+    hint = "" if vocabulary is None else ": `tui-transformer vocab search` finds one"
+    raise InputError(f"{visible(word.strip()[:40])!r} is no word of the vocabulary and no ID{hint}")

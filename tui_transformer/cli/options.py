@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
-from tui_transformer.cli import completion
-from tui_transformer.cli.completion import USUAL
-from tui_transformer.cli.parsing import parse_budget, parse_ids, parse_mask, written
-from tui_transformer.cli.requests import SEVERAL
+from tui_transformer.cli import parsing
+from tui_transformer.cli.parsing import USUAL, parse_budget, parse_ids, parse_mask, written
+from tui_transformer.cli.typer_layer import SEVERAL
 from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
     from tui_transformer.model.options import ModelOptions, Reading
+
 
 SIZES = (
     "layers",
@@ -111,7 +111,7 @@ class Flags:
     ] = False
     vocab: Annotated[
         str | None,
-        _option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
+        _option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=parsing.vocabularies),
     ] = None
     model: Annotated[
         str | None,
@@ -120,7 +120,7 @@ class Flags:
             metavar="FOLDER|NAME",
             help="A trained model, encoder, decoder, encoder-decoder, attention, or a checkpoint's folder. "
             "[default: question, in generate story; with a size, --vocab or --seed encoder, of random weights]",
-            autocompletion=completion.models,
+            autocompletion=parsing.models,
         ),
     ] = None
     layers: Annotated[int | None, _option("--layers", help="Layers of a built-in model.")] = None
@@ -304,3 +304,59 @@ class Edited(Flags):
             "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', … = mean, = mean(texts.txt). May be given again.",
         ),
     ] = None
+
+
+Position = Annotated[
+    str | None,
+    typer.Option(
+        "--position",
+        metavar="N|last|all",
+        help="Where the answer is read; by default where the model answers, mostly the last token.",
+    ),
+]
+Targets = Annotated[
+    str | None,
+    typer.Option(
+        "--targets",
+        metavar="7,9,-1",
+        help="The right token ID at every position; -1 = not counted. May be given again: the lists are put together.",
+    ),
+    SEVERAL,
+]
+LossTargets = Annotated[
+    str | None,
+    typer.Option(
+        "--targets",
+        metavar="WORD|ID,…",
+        help="Of the loss: what is right at every position, -1 = not counted; by default the next token. "
+        "May be given again.",
+    ),
+    SEVERAL,
+]
+Of = Annotated[
+    str | None,
+    typer.Option("--of", metavar="KIND", help="Which attention: encoder, decoder or cross; by default the first."),
+]
+OneLayer = Annotated[int | None, typer.Option("--layer", help="Only this layer, from 0.")]
+HideSpecial = Annotated[
+    bool, typer.Option("--hide-special", help="Leave special tokens out and make the rest of each row sum to 1.")
+]
+HideFirst = Annotated[bool, typer.Option("--hide-first", help="The same with the first token.")]
+TableFormat = Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")]
+Metric = Annotated[
+    Literal["divergence", "logit", "log-probability", "difference", "loss"] | None,
+    typer.Option(
+        "--metric",
+        help="What is measured: KL divergence, a logit, ln p, the difference of two logits, or the loss. "
+        "By default by how many tokens are named: none, one or two.",
+    ),
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens",
+        metavar="WORD[,WORD]",
+        help="The words or IDs that are measured; of two, the difference of their logits. May be given again.",
+    ),
+    SEVERAL,
+]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tui_transformer.cli import experiment
-from tui_transformer.cli.answers import parse_positions
 from tui_transformer.cli.commands.patch import Request
+from tui_transformer.cli.experiment import parse_positions
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.parsing import parse_ids

@@ -9,9 +9,9 @@ import numpy as np
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import Measured, Table, sweep, table_of
-from tui_transformer.cli import tables
-from tui_transformer.cli.answers import parse_positions, where
+from tui_transformer.cli import output
 from tui_transformer.cli.commands.patch import Request
+from tui_transformer.cli.experiment import parse_positions, where
 from tui_transformer.cli.metrics import chosen
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
@@ -46,10 +46,10 @@ def run(session: Session, other: Trace, request: Request) -> None:
     note = f"{said}: {own:.4g} as it is, {others:.4g} of the other sentence"
     columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
     rows = [_row(session, table, each, own, others) for each in effects]
-    emit(tables.written(tables.Table(columns, rows, 4, note), request.format))
+    emit(output.written(output.Table(columns, rows, 4, note), request.format))
 
 
-def _row(session: Session, table: Table, each: Measured, own: float, others: float) -> tuple[tables.Value, ...]:
+def _row(session: Session, table: Table, each: Measured, own: float, others: float) -> tuple[output.Value, ...]:
     place, way = each.place, others - own
     share = (each.value - own) / way if way else math.nan
     token = _label(session, table, place.step, place.column) if table.columns == "position" else None

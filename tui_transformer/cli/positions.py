@@ -13,9 +13,8 @@ import numpy as np
 
 from tui_transformer.analysis.positions import by_distance, columns_of, encoding, facts
 from tui_transformer.cli.commands.positions import Request
-from tui_transformer.cli.output import deliver, note
+from tui_transformer.cli.output import Format, Table, deliver, note, written
 from tui_transformer.cli.parsing import parse_ids
-from tui_transformer.cli.tables import Format, Table, written
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.report import chart_svg

@@ -6,8 +6,7 @@ import os
 
 from tui_transformer.cli.commands.record import Request
 from tui_transformer.cli.output import note
-from tui_transformer.cli.terminal_size import parse_terminal_size
-from tui_transformer.cli.themes import check_theme
+from tui_transformer.cli.terminal import check_theme, parse_terminal_size
 from tui_transformer.session.open_session import session_of
 from tui_transformer.session.tour_stop import suitable
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.cli.commands.score import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError

@@ -15,7 +15,7 @@ from tui_transformer.cli.commands.serve import Request
 from tui_transformer.cli.options import Edited
 from tui_transformer.cli.output import note
 from tui_transformer.cli.parsing import written
-from tui_transformer.cli.themes import check_theme
+from tui_transformer.cli.terminal import check_theme
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_folder
 
@@ -33,8 +33,8 @@ def run(request: Request) -> None:
         InputError: The library for it is not installed, or the address cannot be used.
     """
     try:
-        from tui_transformer.cli.admission import LOOPBACK, new_token
         from tui_transformer.cli.server import BoundedServer
+        from tui_transformer.cli.visit import LOOPBACK, new_token
     except ImportError as error:
         raise InputError("serve needs the extra serve: pip install 'tui-transformer[serve]'") from error
     if request.theme is not None:

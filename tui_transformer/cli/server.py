@@ -21,8 +21,7 @@ from aiohttp import WSMsgType, web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from tui_transformer.cli.admission import HEADERS, TOKEN, Admission
-from tui_transformer.cli.visit import Visit, environment, minutes, own_folder
+from tui_transformer.cli.visit import HEADERS, TOKEN, Admission, Visit, environment, minutes, own_folder
 
 SMALLEST, LARGEST = (20, 6), (400, 150)
 """Columns and lines of a screen."""

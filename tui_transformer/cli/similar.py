@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from tui_transformer.analysis.similar import similar, table_name, terms_of
 from tui_transformer.cli.commands.similar import Request
-from tui_transformer.cli.output import emit
+from tui_transformer.cli.output import Table, emit, written
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.similar_sentences import compare
-from tui_transformer.cli.tables import Table, written
 
 COLUMNS = ("rank", "id", "word", "cosine")
 TOP = 10

@@ -11,11 +11,10 @@ import numpy as np
 
 from tui_transformer.analysis.sentence_vectors import BIAS, SentenceVector, Together, sentence_vector, together
 from tui_transformer.cli.commands.similar import Request
-from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.output import Table, Value, emit, note
+from tui_transformer.cli.output import written as table
 from tui_transformer.cli.parsing import written
 from tui_transformer.cli.session import loaded, read
-from tui_transformer.cli.tables import Table, Value
-from tui_transformer.cli.tables import written as table
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import sentence_models

@@ -19,9 +19,9 @@ from tui_transformer.analysis.survey.sums import Counts, Sums
 from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.cli import progress
 from tui_transformer.cli.commands.survey import Request
+from tui_transformer.cli.metrics import token_ids
 from tui_transformer.cli.output import note
-from tui_transformer.cli.stopping import Escape, escape, stopping
-from tui_transformer.cli.token_names import token_ids
+from tui_transformer.cli.progress import Escape, escape, stopping
 from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_file, is_there

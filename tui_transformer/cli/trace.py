@@ -9,10 +9,9 @@ import numpy as np
 import numpy.random
 
 from tui_transformer.analysis.real_tokens import VISIBLE
-from tui_transformer.cli.blocks import cells, full_shape
 from tui_transformer.cli.commands.trace import Request
 from tui_transformer.cli.metrics import gradients_of_chosen
-from tui_transformer.cli.output import note
+from tui_transformer.cli.output import full_shape, note, runs
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session, trace_of_all
 from tui_transformer.engine.backend import Host
@@ -104,7 +103,7 @@ def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
 
 def _arrays(trace: Trace, computed: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:
     """Every key of the file, and its array; those of steps are computed when they are written."""
-    yield from ((name, as_npz.Blocks(full_shape(trace, name), cells(trace, name))) for name in trace.names)
+    yield from ((name, as_npz.Blocks(full_shape(trace, name), runs(trace, name))) for name in trace.names)
     if computed is not None:
         aliases, values = trace.program.aliases, computed.values
         known = {name: values[own] for name in _named(trace) if (own := aliases.get(name, name)) in values}

@@ -16,7 +16,7 @@ import typer
 
 from tui_transformer.cli.options import SIZES
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.stopping import stopping
+from tui_transformer.cli.progress import stopping
 from tui_transformer.cli.train_options import Given
 from tui_transformer.engine.keep import readable
 from tui_transformer.engine.spoken import in_percent

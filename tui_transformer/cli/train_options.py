@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import typer
 
 from tui_transformer.cli.options import SIZES, Flags
-from tui_transformer.cli.requests import takes_options
+from tui_transformer.cli.typer_layer import takes_options
 
 Given = Mapping[str, Any]
 """Options that were given, by the names of the settings."""

@@ -6,12 +6,11 @@ import json
 import math
 
 from tui_transformer.cli.options import Flags
-from tui_transformer.cli.output import emit, note
+from tui_transformer.cli.output import Table, emit, note
+from tui_transformer.cli.output import written as table
 from tui_transformer.cli.parsing import written
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import loaded
-from tui_transformer.cli.tables import Table
-from tui_transformer.cli.tables import written as table
 from tui_transformer.cli.weights_options import ExportRequest, ListRequest
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.keep import readable

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import Flags
-from tui_transformer.cli.parameters import TableFormat
+from tui_transformer.cli.options import Flags, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)

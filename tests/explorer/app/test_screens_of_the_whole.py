@@ -8,7 +8,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from textual.command import CommandPalette
 
-from tui_transformer.cli.themes import check_theme
+from tui_transformer.cli.terminal import check_theme
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.tour import TourPanel

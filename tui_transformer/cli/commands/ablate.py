@@ -13,8 +13,7 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import LossTargets, Metric, Position, TableFormat, Tokens
+from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, TableFormat, Tokens
 
 
 @dataclass(frozen=True, kw_only=True)

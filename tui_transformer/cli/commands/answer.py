@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import TableFormat
+from tui_transformer.cli.options import Edited, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)

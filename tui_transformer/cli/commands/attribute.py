@@ -14,9 +14,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import LossTargets, Metric, Position, TableFormat
-from tui_transformer.cli.requests import SEVERAL
+from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, TableFormat
+from tui_transformer.cli.typer_layer import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)

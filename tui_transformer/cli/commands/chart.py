@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli import completion
+from tui_transformer.cli import parsing
 from tui_transformer.cli.options import Edited
 
 
@@ -21,7 +21,7 @@ class Request(Edited):
 
     step: Annotated[
         str,
-        typer.Argument(metavar="STEP", help="A name, or the end of one.", autocompletion=completion.steps),
+        typer.Argument(metavar="STEP", help="A name, or the end of one.", autocompletion=parsing.steps),
     ]
     kind: Annotated[
         str | None, typer.Option("--kind", help="Which chart, of those that suit the step; by default the first.")

@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import Of, OneLayer
+from tui_transformer.cli.options import Edited, Of, OneLayer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import typer
 
 from tui_transformer.cli.exercise_options import Begun, Checked, Named, Place
-from tui_transformer.cli.once import App, OnceGroup
-from tui_transformer.cli.requests import takes_request
+from tui_transformer.cli.typer_layer import App, OnceGroup, takes_request
 
 app = App(cls=OnceGroup, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
 

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import OneLayer, TableFormat
+from tui_transformer.cli.options import Edited, OneLayer, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.lazy import single
+from tui_transformer.cli.typer_layer import single
 
 app = single()
 

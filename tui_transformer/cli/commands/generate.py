@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 import typer
 
 from tui_transformer.cli.options import Edited
-from tui_transformer.cli.requests import SEVERAL
-from tui_transformer.cli.threads import choose_threads
+from tui_transformer.cli.terminal import choose_threads
+from tui_transformer.cli.typer_layer import SEVERAL
 
 prepare = choose_threads
 

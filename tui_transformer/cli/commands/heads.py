@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import HideFirst, HideSpecial, Of, OneLayer, TableFormat
+from tui_transformer.cli.options import Edited, HideFirst, HideSpecial, Of, OneLayer, TableFormat
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ Example: tui-transformer models
 
 from __future__ import annotations
 
-from tui_transformer.cli.lazy import single
+from tui_transformer.cli.typer_layer import single
 
 app = single()
 

@@ -10,10 +10,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli import completion
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import LossTargets, Metric, Position, Tokens
-from tui_transformer.cli.requests import SEVERAL
+from tui_transformer.cli import parsing
+from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, Tokens
+from tui_transformer.cli.typer_layer import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +21,7 @@ class Request(Edited):
 
     step: Annotated[
         str | None,
-        typer.Argument(metavar="STEP", autocompletion=completion.steps, help="A step; not with --each."),
+        typer.Argument(metavar="STEP", autocompletion=parsing.steps, help="A step; not with --each."),
     ] = None
     each: Annotated[
         Literal["position", "head", "layer"] | None,

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.requests import SEVERAL
+from tui_transformer.cli.typer_layer import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)

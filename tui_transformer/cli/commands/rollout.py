@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import Of
+from tui_transformer.cli.options import Edited, Of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,7 @@ from typing import Annotated, ClassVar
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import TableFormat, Targets
+from tui_transformer.cli.options import Edited, TableFormat, Targets
 
 
 @dataclass(frozen=True, kw_only=True)

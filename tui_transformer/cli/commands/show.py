@@ -11,9 +11,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli import completion
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import Metric, Position, Targets, Tokens
+from tui_transformer.cli import parsing
+from tui_transformer.cli.options import Edited, Metric, Position, Targets, Tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +24,7 @@ class Request(Edited):
         typer.Argument(
             metavar="STEP",
             help="A name, the end of one, or a pattern with *; without it, all steps are listed.",
-            autocompletion=completion.steps,
+            autocompletion=parsing.steps,
         ),
     ] = None
     head: Annotated[

@@ -15,9 +15,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli import completion
-from tui_transformer.cli.parameters import Metric, Tokens
-from tui_transformer.cli.requests import SEVERAL
+from tui_transformer.cli import parsing
+from tui_transformer.cli.options import Metric, Tokens
+from tui_transformer.cli.typer_layer import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +34,9 @@ class Request:
             "--model",
             metavar="FOLDER|NAME",
             help="A trained model, a built-in one of random weights, or a checkpoint's folder.",
-            autocompletion=completion.models,
+            autocompletion=parsing.models,
         ),
-    ] = completion.USUAL
+    ] = parsing.USUAL
     measure: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +70,7 @@ class Request:
     length: Annotated[int, typer.Option("--length", min=1, help="Longer texts are cut to so many tokens.")] = 512
     vocab: Annotated[
         str | None,
-        typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
+        typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=parsing.vocabularies),
     ] = None
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the random weights of a built-in model.")] = None
     device: Annotated[Literal["auto", "cpu", "gpu"], typer.Option("--device", help="Where to compute.")] = "auto"

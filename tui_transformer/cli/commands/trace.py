@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.options import Edited
-from tui_transformer.cli.parameters import Metric, Position, Targets, Tokens
-from tui_transformer.cli.requests import SEVERAL
+from tui_transformer.cli.options import Edited, Metric, Position, Targets, Tokens
+from tui_transformer.cli.typer_layer import SEVERAL
 
 
 @dataclass(frozen=True, kw_only=True)

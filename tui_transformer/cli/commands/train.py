@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
-from tui_transformer.cli.lazy import single
 from tui_transformer.cli.train_options import Given, takes_train_options
+from tui_transformer.cli.typer_layer import single
 
 app = single()
 

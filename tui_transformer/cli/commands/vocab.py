@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from tui_transformer.cli import completion
-from tui_transformer.cli.once import App
-from tui_transformer.cli.requests import takes_request
+from tui_transformer.cli import parsing
+from tui_transformer.cli.typer_layer import App, takes_request
 from tui_transformer.cli.vocab_options import BuildRequest
 
 app = App(
@@ -16,9 +15,9 @@ app = App(
 )
 Vocabulary = Annotated[
     str,
-    typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=completion.vocabularies),
+    typer.Option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=parsing.vocabularies),
 ]
-Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=completion.vocabularies)]
+Named = Annotated[str, typer.Argument(metavar="NAME", autocompletion=parsing.vocabularies)]
 
 
 @app.command("list")
@@ -135,7 +134,7 @@ def compare_vocabularies(
             "--vocab",
             metavar="FILE|NAME",
             help="A vocabulary, or several as a,b; may be given again.",
-            autocompletion=completion.vocabularies,
+            autocompletion=parsing.vocabularies,
         ),
     ],
 ) -> None:

@@ -6,8 +6,7 @@ your own writes is in WEIGHTS.md.
 
 from __future__ import annotations
 
-from tui_transformer.cli.once import App
-from tui_transformer.cli.requests import takes_request
+from tui_transformer.cli.typer_layer import App, takes_request
 from tui_transformer.cli.weights_options import ExportRequest, ListRequest
 
 app = App(
