@@ -20,8 +20,8 @@ from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.written_edits import of_texts
-from tui_transformer.report.as_csv import csv_text
-from tui_transformer.report.table import aligned
+from tui_transformer.report.export import csv_text
+from tui_transformer.report.numbers import aligned
 from tui_transformer.text.display import visible
 
 

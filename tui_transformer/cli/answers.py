@@ -14,7 +14,7 @@ from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.report.explained import finite
+from tui_transformer.report.text import finite
 from tui_transformer.text.display import visible
 
 MOST_LIKELY = 5

@@ -17,7 +17,7 @@ from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.model.targets import predicts_next
-from tui_transformer.report.explained import finite
+from tui_transformer.report.text import finite
 
 COLUMNS = ("position", "of", "id", "word", "rank", "probability", "log_probability", "cross_entropy", "perplexity")
 ALL = "all"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tui_transformer.report.as_csv import csv_text
+from tui_transformer.report.export import csv_text
 from tui_transformer.text.display import cells, fit, visible
 
 Format = Literal["text", "json", "csv"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from tui_transformer.analysis.two_models import Loss
 from tui_transformer.model import Model
-from tui_transformer.report.explained import finite
-from tui_transformer.report.table import aligned
+from tui_transformer.report.numbers import aligned
+from tui_transformer.report.text import finite
 
 SHOWN = 10
 """Heads that a table shows, those that lose most."""

@@ -21,7 +21,7 @@ from tui_transformer.explorer.state.overlay import next_shown
 from tui_transformer.explorer.state.position import Position, next_stop
 from tui_transformer.explorer.state.session import VOCABULARY
 from tui_transformer.explorer.tools.opening import TOOLS
-from tui_transformer.report.comparison import TOLERANCE
+from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.views.step_view import Place, place_of
 
 

@@ -11,14 +11,7 @@ from tui_transformer.engine.axis import shape_of, shape_text
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.overlay import Shown
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.views.step_view import (
-    difference_of,
-    extremes,
-    gradient_of,
-    scale_for,
-    tile_extremes,
-    view_of,
-)
+from tui_transformer.views.step_view import difference_of, extremes, gradient_of, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Scale, Tile, View
 
 Report = Callable[[str], None]

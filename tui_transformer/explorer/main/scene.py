@@ -27,9 +27,8 @@ from tui_transformer.explorer.state.told import told as answer_of
 from tui_transformer.explorer.state.told import told_cost
 from tui_transformer.explorer.state.view_state import ViewState
 from tui_transformer.text.display import visible
-from tui_transformer.views.chart_data import Kind, chart, charts_for
+from tui_transformer.views.chart_data import GRADIENT_KINDS, GradientKind, Kind, chart, charts_for, gradient_chart
 from tui_transformer.views.charts import Chart
-from tui_transformer.views.gradient_charts import GRADIENT_KINDS, GradientKind, gradient_chart
 from tui_transformer.views.step_view import difference_of, small, thumbnail, view_of
 from tui_transformer.views.view import Scale
 

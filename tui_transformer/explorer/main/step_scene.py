@@ -25,13 +25,7 @@ from tui_transformer.explorer.state.overlay import Shown
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.state.view_state import ViewState
-from tui_transformer.views.step_view import (
-    Place,
-    index_of,
-    scale_for,
-    tile_extremes,
-    view_of,
-)
+from tui_transformer.views.step_view import Place, index_of, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Scale, Tile, View
 
 SCAN_COST = 4

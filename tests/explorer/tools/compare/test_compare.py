@@ -13,7 +13,7 @@ from tui_transformer.explorer.main.overlay import apart, details
 from tui_transformer.explorer.main.scene import heads_of
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.model import Model
-from tui_transformer.report.comparison import compare_traces
+from tui_transformer.report.differences import compare_traces
 from tui_transformer.views.step_view import Place
 
 SENTENCE = "The waves crashed forcefully against the shore!"

@@ -21,7 +21,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.text.display import visible
-from tui_transformer.views.inside.general import short_name
+from tui_transformer.views.inside.cell import short_name
 from tui_transformer.views.step_view import Labels, placed
 
 COLUMN, WIDEST_TABLE = 8, 64

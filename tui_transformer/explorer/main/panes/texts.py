@@ -25,7 +25,7 @@ from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
-from tui_transformer.views.inside.general import short_name
+from tui_transformer.views.inside.cell import short_name
 
 SOFTMAX = Softmax().formula
 

@@ -13,8 +13,7 @@ from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.widgets.character_graphics import share_bar
 from tui_transformer.explorer.widgets.labels import fit_label
-from tui_transformer.views.inside.cell import around
-from tui_transformer.views.view import View
+from tui_transformer.views.view import View, around
 from tui_transformer.views.whole import is_before_layers, layers_of
 
 Source = Callable[..., View]

@@ -33,9 +33,8 @@ from tui_transformer.explorer.state.heads import head_at
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import VOCABULARY, Session
 from tui_transformer.explorer.widgets.labels import first_fitting
-from tui_transformer.views.inside.cell import around
 from tui_transformer.views.step_view import Labels, gradient_of, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import Scale, Values, View
+from tui_transformer.views.view import Scale, Values, View, around
 from tui_transformer.views.whole import ANSWER, Box, sketch
 
 LEAST_WORDS = 16

@@ -22,8 +22,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend
-from tui_transformer.views.circuit_view import HEAD_MATRICES, circuit_view, composition_view
-from tui_transformer.views.step_view import scale_for, tile_extremes
+from tui_transformer.views.step_view import HEAD_MATRICES, circuit_view, composition_view, scale_for, tile_extremes
 from tui_transformer.views.view import View
 
 COMPOSED = "composition "
