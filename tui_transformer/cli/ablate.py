@@ -15,7 +15,7 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.spoken import in_percent
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session

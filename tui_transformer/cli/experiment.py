@@ -12,8 +12,8 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.cli.answers import Answer, Guess, answers, effect_data, has_answers, where
 from tui_transformer.cli.progress import counted, show
 from tui_transformer.engine.edits import Change
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Step
-from tui_transformer.engine.spoken import in_percent
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.report.differences import Difference, compare_blocks

@@ -19,8 +19,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.export import write_arrays
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT
-from tui_transformer.engine.keep import readable
 from tui_transformer.engine.names import missing
+from tui_transformer.engine.parts import readable
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session

@@ -174,7 +174,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 def check_name(path: Path) -> None:
-    """Raise InputError where a file cannot be a lecture, by its name."""
+    """Raise InputError if the name of a file is not that of a lecture."""
     if path.suffix.lower() != ".toml":
         raise InputError(f"{shown_path(path)}: the name of a lecture has to end in .toml")
 

@@ -18,15 +18,10 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Difference:
-    """Two arrays of one name.
+    """Two arrays of one name; `beyond` if some cell has |a − b| > tolerance · max(1, |a|, |b|), or the shapes differ.
 
-    Attributes:
-        name: The step.
-        shapes: Of either array.
-        beyond: Some cell has |a − b| > tolerance · max(1, |a|, |b|), or the shapes differ.
-        largest: The largest |a − b|; 0 where the same infinities or NaN stand in both, ∞ where only one has them.
-        relative: The largest |a − b| ÷ max(|a|, |b|).
-        index: The cell with the largest difference, and its values in both.
+    `largest` is the largest |a − b| (0 where the same infinities or NaN stand in both, ∞ where only one has them), at
+    the cell of this index, with its values in both; `relative` is the largest |a − b| ÷ max(|a|, |b|).
     """
 
     name: str

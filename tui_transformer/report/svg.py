@@ -117,11 +117,7 @@ class _Layout:
 
 
 def view_svg(view: View, scale: Scale | None = None) -> str:
-    """A view as a heat map.
-
-    Args:
-        view: At most `LARGEST` cells.
-        scale: What the colours stand for; by default the range of these values.
+    """A view of at most `LARGEST` cells as a heat map, in the colours of a scale, by default the range of its values.
 
     Raises:
         InputError: There are too many cells for a figure.

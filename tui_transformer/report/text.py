@@ -133,11 +133,8 @@ def cell_text(
 ) -> str:
     """The terms in reading order, then the value worked out again, the stored one, and their difference.
 
-    Args:
-        explanation: One cell.
-        labels: Words for the cell's place, such as its tokens.
-        page: How many terms of a sum are shown.
-        edits: Those of the trace; they say how a stored value was set that was not computed.
+    The labels are words for the cell's place, such as its tokens; the edits of the trace say how a stored value was set
+    that was not computed. Of a sum as many terms are shown as a page has rows.
     """
     lines = [" · ".join([place(explanation.name, explanation.index), *labels]), explanation.formula, ""]
     width = max([NUMBER_CELLS, *(cells(item.symbol) for item in explanation.items if isinstance(item, Value))])

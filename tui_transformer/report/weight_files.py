@@ -53,11 +53,7 @@ def arrays_of(model: Model) -> Iterator[tuple[str, Host]]:
 def export(model: Model, out: Path, form: str, arrays: Arrays | None = None) -> None:
     """Write the weights: into the file that `out` names by its ending, else into a new folder that opens as a model.
 
-    Args:
-        model: Whose they are.
-        out: Where to.
-        form: A key of `FORMS`.
-        arrays: The weights as they come; by default `arrays_of` the model.
+    The form is a key of `FORMS`; the arrays are the weights as they come, by default `arrays_of` the model.
 
     Raises:
         InputError: The folder is there already, or nothing can be written there.

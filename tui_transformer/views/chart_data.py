@@ -22,9 +22,9 @@ from tui_transformer.analysis.sample import CELLS, row_sample
 from tui_transformer.analysis.similar import TABLE, Term, similar
 from tui_transformer.analysis.statistics import Statistics, statistics
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.spoken import in_percent, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
@@ -86,16 +86,10 @@ def chart(
     word: Callable[[int], str] = str,
     among: Host | None = None,
 ) -> Chart:
-    """A chart of a view; the kinds that suit it are `charts_for`.
+    """A chart of a view of a trace (of sentence `item` of the batch), with the cursor at a place in it.
 
-    Args:
-        kind: A kind of chart.
-        trace: What the view is of.
-        view: One step (of one head) as a matrix.
-        place: The cursor's cell in the view.
-        item: Which sentence of the batch, the same as in the view.
-        word: The word of a token ID.
-        among: For every word whether it may be named as near to another; by default any may.
+    The kinds that suit a view are `charts_for`. `word` gives the word of a token ID; `among` says for every word
+    whether it may be named as near to another, by default any may.
 
     Raises:
         InputError: The chart does not suit the step.
@@ -181,10 +175,8 @@ def _waves(dimensions: Callable[[Sinusoid, int], tuple[int, ...]]) -> Callable[[
 
 
 def _distances(request: Request) -> Chart:
-    op = request.step.op
-    if isinstance(op, Sinusoid):
-        return sinusoid_by_distance(op, request.view.rows.size)
-    return products_by_distance(request.view)
+    op, view = request.step.op, request.view
+    return sinusoid_by_distance(op, view.rows.size) if isinstance(op, Sinusoid) else products_by_distance(view)
 
 
 def _nearest_words(request: Request) -> BarChart:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tui_transformer.engine.spoken import minus, spoken
+from tui_transformer.engine.number_format import minus, spoken
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,8 @@ def encoding_waves(
 ) -> LineChart:
     """The positional encoding of some dimensions over position, also between and after the sentence's positions.
 
-    Args:
-        sinusoid: The encoding.
-        length: Tokens of the sentence; positions go on to `FEWEST_POSITIONS`, and of more than `MOST_POSITIONS` only
-            so many are drawn.
-        dimensions: Columns of the encoding.
-        mark: A series that is drawn as well.
-        near: The position that has to be among those drawn.
+    Positions go on to `FEWEST_POSITIONS`, and of more than `MOST_POSITIONS` only so many `near` one are drawn; with the
+    `mark`.
     """
     part = around(near, max(length, FEWEST_POSITIONS) + 1, MOST_POSITIONS + 1)
     positions = np.linspace(part.start, part.stop - 1, POINTS_A_POSITION * (len(part) - 1) + 1)

@@ -47,11 +47,9 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The words beside rows and columns: of each token sequence, and of the vocabulary.
+    """The words beside rows and columns: of each token sequence, and of IDs of the vocabulary that the model writes.
 
-    Attributes:
-        word: Of an ID that the model writes.
-        source_word: Of one that its encoder reads, where that has other words.
+    What its encoder reads has a `source_word`, where these are others.
     """
 
     sequences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -59,7 +57,7 @@ class Labels:
     source_word: Callable[[int], str] = str
 
     def of(self, axis: ArrayAxis) -> Callable[[int], str]:
-        """How the indices of an axis are written; safe to show. A word that occurs again has its position."""
+        """The text of an axis's indices, safe to show. A word that occurs again has its position."""
         words = axis.words or self.sequences.get(axis.sequence)
         if words is not None and len(words) == axis.size:
             return _distinct(words).__getitem__
@@ -84,7 +82,7 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
     heads = axes[0].size if len(axes) == 3 else 0
     if not 0 <= head < max(heads, 1):
         raise InputError(f"{name} has no head {head}: " + (f"use 0 to {heads - 1}" if heads > 1 else "use 0"))
-    rows, columns = _sides(axes)
+    rows, columns = (axes[0], ONE) if _is_column(axes) else (ONE, *axes)[-2:]
     step = trace.program.by_name.get(trace.program.aliases.get(name, name))
     is_names = step is not None and step.op.integer
     single = "ID" if is_names else "value"
@@ -184,13 +182,7 @@ def place_of(axes: Axes, index: Index) -> Place:
 
 def _is_column(axes: Axes) -> bool:
     """A vector with one number a token stands upright; one along the model's width lies."""
-    return bool(axes[0].sequence)
-
-
-def _sides(axes: Axes) -> tuple[ArrayAxis, ArrayAxis]:
-    if len(axes) == 1:
-        return (axes[0], ONE) if _is_column(axes) else (ONE, axes[0])
-    return axes[-2], axes[-1]
+    return len(axes) == 1 and bool(axes[0].sequence)
 
 
 def _region(axes: Axes, head: int, rows: range, columns: range) -> Region:
@@ -238,13 +230,8 @@ def thumbnail(
 ) -> Host:
     """A view as at most rows × columns numbers, each the largest by size of all cells that it stands for.
 
-    Args:
-        view: A step, or one head of it; it is read some rows at a time.
-        rows: Rows of the thumbnail at most.
-        columns: Columns of it.
-        drawn: What is shown of rows of it.
-        before: Called before rows are read; may raise to end it.
-        at_a_time: Cells that are read together.
+    It is read some rows at a time, so many cells together; `drawn` makes of them what is shown, and `before` is called
+    before each, and may raise to end it.
     """
     height, width = view.shape
     if height * width <= at_a_time:

@@ -250,7 +250,7 @@ def _written_loss(session: Session, loss: float, keys: Keys) -> Text:
 def _written_metric(gradients: Gradients, keys: Keys) -> Text:
     """The metric that is differentiated instead of the loss, and its gradient by the logits."""
     quiet, start = Style(dim=True), gradients.start
-    text = Text().append(f"{visible(start.said)} " if start else "", quiet)
+    text = Text().append(f"{visible(start.description)} " if start else "", quiet)
     text.append(f"{gradients.loss:.6g}\n\n", Style(bold=True))
     text.append(f"its gradient by the logits: {start.formula}\n" if start else "", Style())
     text.append("it takes the place of the loss: ∂loss is its gradient here\n", Style())

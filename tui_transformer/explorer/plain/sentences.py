@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.explorer.main.exploration import Exploration
 from tui_transformer.explorer.main.step_scene import cell_of
 from tui_transformer.explorer.state.answer import answer, answers, guesses

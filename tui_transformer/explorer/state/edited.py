@@ -10,8 +10,8 @@ import numpy as np
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.explorer.state.break_names import break_titles
 from tui_transformer.explorer.state.session import Session
 
@@ -30,7 +30,7 @@ class FromSentence(Patch):
     sentence: str = ""
 
     @property
-    def how(self) -> str:
+    def description(self) -> str:
         """From that sentence."""
         return f"patched from “{self.sentence}”"
 
@@ -65,8 +65,12 @@ def _value(change: Change) -> str:
     if isinstance(change, Ablate):
         return "→ mean" if change.mean else "→ 0"
     if isinstance(change, Set | Add | Scale):
-        return f"{_SIGNS[type(change)]} {minus(f'{change.values:g}')}" if np.ndim(change.values) == 0 else change.how
-    return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
+        return (
+            f"{_SIGNS[type(change)]} {minus(f'{change.values:g}')}"
+            if np.ndim(change.values) == 0
+            else change.description
+        )
+    return change.description.removeprefix("patched ") if isinstance(change, FromSentence) else change.description
 
 
 _SIGNS: Mapping[type, str] = {Set: "→", Add: "+", Scale: "×"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import LABEL, Step
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.state.answer import Report, answer, answer_cost, answers, percent
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.text.display import visible

@@ -21,14 +21,9 @@ Draw = Callable[[Cell], Iterator[Part]]
 
 
 def inside_of(trace: Trace, name: str, index: Index, labels: Labels, explanation: Explanation | None = None) -> Inside:
-    """The inside of a cell of a step.
+    """The inside of a cell of a step, or of a weight, which has none but its value; the index has no batch axis.
 
-    Args:
-        trace: Its values.
-        name: The step, or a weight, which has no inside but its value.
-        index: The cell, without the batch axis.
-        labels: Words for the indices.
-        explanation: The terms, where it is not the step itself that is explained but its gradient.
+    `explanation` has the terms, where it is not the step itself that is explained but its gradient.
 
     Raises:
         InputError: The cell is outside the step.
@@ -77,7 +72,7 @@ _DRAWN: tuple[tuple[Draw, tuple[type[ops.Op], ...]], ...] = (
     (rows.activation, _ACTIVATIONS),
     (rows.embedded, (ops.Embed,)),
     (rows.merged, (ops.MergeHeads,)),
-    (rows.copied, (ops.Extend, ops.Parameter, ops.SideBySide)),
+    (rows.copied, (ops.Extend, ops.Parameter, ops.Concat)),
     (rows.given, (ops.Given,)),
     (attention.scores, (ops.Scores, ops.DistanceScores)),
     (attention.with_weight, (ops.Linear, ops.Project)),

@@ -185,7 +185,7 @@ def context(cell: Cell) -> Iterator[Part]:
     group = values.place(0)[0]
 
     def read(rows: range, columns: range) -> Floats:
-        return source.read((range(group, group + 1), rows, columns))[0]
+        return source.read((range(group, group + 1), rows, columns)).reshape(len(rows), len(columns))
 
     yield Note("Each row of V counts as much as its weight; added up they are what the head brings to this token.")
     yield _weighted("weight · row of V", cell, weights.values, read, (weights, values), cell.axes[1][-2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.explanation import Explanation, Factor, Floats, Index, Operand, Source, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Op
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.views.inside.parts import Bar, Bars, Equation, Number, NumberRow, NumberRows, Part, Product, Side
 from tui_transformer.views.step_view import Labels, placed
 from tui_transformer.views.view import around
@@ -91,7 +91,7 @@ class Cell:
         return source.read((*(range(i, i + 1) for i in self.index[:-1]), columns)).reshape(-1)
 
     def rows_around(
-        self, title: str, inputs: list[tuple[str, Source, Operand | None]], result: str, signs: tuple[str, ...]
+        self, title: str, inputs: Sequence[tuple[str, Source, Operand | None]], result: str, signs: tuple[str, ...]
     ) -> NumberRows:
         """The rows of inputs, and the one that they give, around the cell's column."""
         columns = self.around(self.own[-1].size)

@@ -117,18 +117,10 @@ class NumberRows:
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """Rows, each as strong as its share, added up into one.
+    """Rows, each as strong as its share, added up into one; from column `first` on, of which the cell's is `marked`.
 
-    Attributes:
-        title: What they are.
-        labels: What each row is called.
-        shares: How much each counts.
-        rows: The rows, as many columns of them as are drawn, before they are weighted.
-        total: Their weighted sum, with those that are not drawn.
-        first: The number of the first column.
-        marked: The place of the cell's column among them.
-        others: Rows that are not drawn.
-        sources: The share and the value of each row in the cell's column.
+    The total is their weighted sum, with the `others` that are not drawn. The sources are the share and the value of
+    each row in the cell's column.
     """
 
     title: str
@@ -189,16 +181,10 @@ Part = Note | Equation | Number | Product | Bars | NumberRows | Weighted | Curve
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """The inside of a cell.
+    """The inside of a cell of a step, which is given in words (`“where” → “?” in head 2`).
 
-    Attributes:
-        name: The step.
-        cell: The cell in words: `“where” → “?” in head 2`.
-        formula: How the step is computed.
-        parts: What is drawn, from the operands down to the equation that gives the cell.
-        recomputed: The value that the parts give, in float64.
-        stored: The value of the forward pass.
-        edited: The value was set, ablated or patched.
+    The parts go from the operands down to the equation that gives the cell: the value `recomputed` in float64, beside
+    that `stored` by the forward pass, which may be `edited`.
     """
 
     name: str

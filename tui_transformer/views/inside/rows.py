@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 import numpy as np
@@ -173,7 +173,7 @@ def merged(cell: Cell) -> Iterator[Part]:
 
 
 def _rows_of(
-    title: str, source: Source, rows: dict[int, tuple[str, tuple[range, ...]]], own: int, index: tuple[int, ...]
+    title: str, source: Source, rows: Mapping[int, tuple[str, tuple[range, ...]]], own: int, index: tuple[int, ...]
 ) -> NumberRows:
     """Rows of an input by name and region; that in which the cell's number is has it marked."""
     lines = []

@@ -17,8 +17,8 @@ from rich.text import Text
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.explorer.state.near import Near
 from tui_transformer.text.display import visible
 from tui_transformer.views.inside.cell import short_name

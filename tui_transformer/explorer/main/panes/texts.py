@@ -12,8 +12,8 @@ from rich.text import Text
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Parameter, Softmax
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.main.panes.cell_lines import near_words, number
 from tui_transformer.explorer.main.step_scene import StepScene
 from tui_transformer.explorer.state.edited import active, broken
@@ -70,7 +70,9 @@ def _loss(session: Session) -> str:
     if not session.went_back:
         return ""
     gradients = session.gradients
-    return f"{'loss' if gradients.start is None else visible(gradients.start.said)} {spoken(gradients.loss, 4)} · "
+    return (
+        f"{'loss' if gradients.start is None else visible(gradients.start.description)} {spoken(gradients.loss, 4)} · "
+    )
 
 
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:

@@ -8,8 +8,8 @@ from math import isfinite
 
 import numpy as np
 
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program, by_program
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.widgets.character_graphics import share_bar
 from tui_transformer.explorer.widgets.labels import fit_label

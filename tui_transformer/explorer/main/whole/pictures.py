@@ -11,8 +11,8 @@ import numpy as np
 from tui_transformer.analysis.answer import likely_at
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.store import Reading, Report

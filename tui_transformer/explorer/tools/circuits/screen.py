@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import READS, Path, chance, compositions
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CIRCUITS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
