@@ -48,7 +48,7 @@ class _Part:
         region: The cells, filled in by `placed`.
     """
 
-    description: ClassVar[str]
+    how: ClassVar[str]
     name: str
     values: npt.ArrayLike
     heads: Places = None
@@ -147,7 +147,7 @@ class _Part:
 class Set(_Part):
     """Cells set to a number or to values."""
 
-    description = "set"
+    how = "set"
 
     def _new(self, old: Array, values: Array) -> Array:
         return values
@@ -159,7 +159,7 @@ class Set(_Part):
 class Add(_Part):
     """A number or values added: `Add("1.output", 4 * vector)` steers."""
 
-    description = "added to"
+    how = "added to"
 
     def _new(self, old: Array, values: Array) -> Array:
         return old + values
@@ -171,7 +171,7 @@ class Add(_Part):
 class Scale(_Part):
     """Cells multiplied by a number or values."""
 
-    description = "scaled"
+    how = "scaled"
 
     def _new(self, old: Array, values: Array) -> Array:
         return old * values
@@ -193,7 +193,7 @@ class Apply(_Part):
     values: npt.ArrayLike = 0.0
     function: Callable[[Host], Host] = field(kw_only=True, repr=False)
 
-    description = "made by a function"
+    how = "made by a function"
 
     def widen(self, region: Region) -> Region:
         """All its cells, so that it sees the same however the step is computed."""

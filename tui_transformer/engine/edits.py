@@ -66,7 +66,7 @@ class Change(Protocol):
         """The cells that are set."""
 
     @property
-    def description(self) -> str:
+    def how(self) -> str:
         """How they were set, in words that stand behind a value."""
 
     def placed(self, program: Program, givens: Givens) -> Change:
@@ -101,7 +101,7 @@ class Setting:
 class Edit(Setting):
     """One cell of a step or weight set to a value."""
 
-    description: ClassVar[str] = "set by hand"
+    how: ClassVar[str] = "set by hand"
     name: str
     index: Index
     value: float
@@ -141,7 +141,7 @@ class Ablate(Setting):
     """Batch × rows: the positions that the mean is over; filled in by `placed`."""
 
     @property
-    def description(self) -> str:
+    def how(self) -> str:
         return "ablated to the mean" if self.mean else "ablated to 0"
 
     def placed(self, program: Program, givens: Givens) -> Self:
@@ -180,7 +180,7 @@ class Patch(Setting):
     """The shape that the step has to have; None where the region alone says what is read."""
 
     @property
-    def description(self) -> str:
+    def how(self) -> str:
         return "patched"
 
     @classmethod
@@ -244,8 +244,8 @@ class OfSentence:
         return self.change.region
 
     @property
-    def description(self) -> str:
-        return self.change.description
+    def how(self) -> str:
+        return self.change.how
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked as the change; a weight is the same for all sentences."""
@@ -324,7 +324,7 @@ def covers(region: Region, index: Index) -> bool:
 
 def how_set(changes: Sequence[Change], name: str, index: Index) -> str:
     """How a cell was set last; "" where it was computed."""
-    ways = (change.description for change in reversed(changes) if change.name == name and covers(change.region, index))
+    ways = (change.how for change in reversed(changes) if change.name == name and covers(change.region, index))
     return next(ways, "")
 
 

@@ -173,11 +173,13 @@ def _heading(view: View, layout: _Layout) -> Iterator[str]:
     if view.rows.name:
         middle = (layout.top + layout.bottom) / 2
         yield _text(MARGIN + LINE / 2, middle, view.rows.name, anchor="middle", turn=-90)
+    if view.columns.name:
+        yield _text(layout.left, MARGIN + LINE * 3, f"{view.columns.name} →")
+    if view.rows.name:
         for row in range(0, view.rows.size, max(1, math.ceil(LINE / layout.height))):
             y = layout.top + (row + 0.5) * layout.height + 4
             yield _text(layout.left - 6, y, fit(view.rows.label(row), LABEL_CELLS).strip(), anchor="end")
     if view.columns.name:
-        yield _text(layout.left, MARGIN + LINE * 3, f"{view.columns.name} →")
         for column in range(0, view.columns.size, max(1, math.ceil(LINE / layout.width))):
             x = layout.left + (column + 0.5) * layout.width + 4
             yield _text(x, layout.top - 6, fit(view.columns.label(column), LABEL_CELLS).strip(), turn=-90)

@@ -30,7 +30,7 @@ class FromSentence(Patch):
     sentence: str = ""
 
     @property
-    def description(self) -> str:
+    def how(self) -> str:
         """From that sentence."""
         return f"patched from “{self.sentence}”"
 
@@ -68,9 +68,9 @@ def _value(change: Change) -> str:
         return (
             f"{_SIGNS[type(change)]} {minus(f'{change.values:g}')}"
             if np.ndim(change.values) == 0
-            else change.description
+            else change.how
         )
-    return change.description.removeprefix("patched ") if isinstance(change, FromSentence) else change.description
+    return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
 
 
 _SIGNS: Mapping[type, str] = {Set: "→", Add: "+", Scale: "×"}
