@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tui_transformer.survey.library import measure_texts
 
     figure: Any
-    """Of `report.figure`, which is above the folders that import this file."""
+    """Of `report.svg`, which is above the folders that import this file."""
 
 __version__ = "0.1.0"
 __all__ = [
@@ -106,7 +106,7 @@ _HOMES = {
     "errors": ("InputError",),
     "generation.text": ("generate",),
     "model": ("Model",),
-    "report.figure": ("figure",),
+    "report.svg": ("figure",),
     "survey.library": ("measure_texts",),
 }
 """Where the public names are."""

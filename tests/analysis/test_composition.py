@@ -11,7 +11,7 @@ from tui_transformer.analysis.circuits import circuits
 from tui_transformer.analysis.composition import chance, compositions
 from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
-from tui_transformer.views.circuit_view import circuit_view, composition_view
+from tui_transformer.views.step_view import circuit_view, composition_view
 
 REFERENCES = Path(__file__).parent.parent / "references"
 NORM = np.linalg.norm

@@ -18,7 +18,7 @@ from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.engine import backend as backend_module
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
-from tui_transformer.report import as_npz
+from tui_transformer.report.export import Blocks, write_npz
 
 WORDS, LENGTH = 20_000, 64
 PROBABILITIES = "output.probabilities"
@@ -31,7 +31,7 @@ def run(run: Run) -> Run:
 
 def written(trace: Trace, name: str) -> bytes:
     file = io.BytesIO()
-    as_npz.write(file, [(name, as_npz.Blocks(output.full_shape(trace, name), output.runs(trace, name)))])
+    write_npz(file, [(name, Blocks(output.full_shape(trace, name), output.runs(trace, name)))])
     return file.getvalue()
 
 
@@ -40,7 +40,7 @@ def test_blocks_give_the_bytes_of_the_whole_array(ids) -> None:
     trace = replace(Model.load("encoder", device="cpu", heads=4).trace(ids=ids), block=24)
     for name in trace.names:
         whole = io.BytesIO()
-        as_npz.write(whole, [(name, trace[name])])
+        write_npz(whole, [(name, trace[name])])
         assert written(trace, name) == whole.getvalue(), name
 
 
@@ -109,7 +109,7 @@ def test_probabilities_are_never_whole(tmp_path: Path) -> None:
 
     def write() -> None:
         with path.open("wb") as file:
-            as_npz.write(file, [(PROBABILITIES, as_npz.Blocks((LENGTH, WORDS), output.runs(trace, PROBABILITIES)))])
+            write_npz(file, [(PROBABILITIES, Blocks((LENGTH, WORDS), output.runs(trace, PROBABILITIES)))])
 
     assert peak(write) < whole / 2
     compared = []

@@ -14,7 +14,7 @@ from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis, Region, Shape, shape_of, slices
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Source
-from tui_transformer.engine.ops.pool import SHARES
+from tui_transformer.engine.ops.lookups import SHARES
 
 BATCH, HEADS, ROWS, KEYS, MODEL, WIDTH, WORDS = 2, 3, 4, 5, 6, 2, 7
 SHARE = 3
@@ -241,7 +241,7 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "quick gelu": lambda rng: Case(ops.QuickGelu(), (normal(rng, ROWS, MODEL),)),
     "unit length": lambda rng: Case(ops.UnitLength(), (normal(rng, MODEL),)),
     "unit length of rows": lambda rng: Case(ops.UnitLength(), (normal(rng, ROWS, MODEL),)),
-    "side by side": lambda rng: Case(ops.SideBySide(), tuple(normal(rng, MODEL) for _ in range(3))),
+    "side by side": lambda rng: Case(ops.Concat(), tuple(normal(rng, MODEL) for _ in range(3))),
     "tanh": lambda rng: Case(ops.Tanh(), (normal(rng, ROWS, MODEL),)),
     "sinusoid up to the last wave": lambda rng: Case(
         ops.Sinusoid(MODEL, halves=True, last=True, silent=3), (whole_numbers(rng, 6, ROWS),)

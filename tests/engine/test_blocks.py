@@ -10,8 +10,8 @@ import pytest
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.ops import base
 from tui_transformer.engine.ops.activations import Gelu
+from tui_transformer.engine.ops.attention import Softmax
 from tui_transformer.engine.ops.norms import LayerNorm
-from tui_transformer.engine.ops.softmax import Softmax
 
 BACKEND = numpy_backend()
 

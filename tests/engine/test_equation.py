@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.engine.op_cases import CASES
 from tui_transformer.engine.explanation import Value, Working, equation_of
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.number_format import spoken
 
 WORDS = ("no key is visible", "the row of padding", "not chosen")
 NAMES = {"sin": math.sin, "cos": math.cos, "tanh": math.tanh, "max": max, "exp": math.exp}

@@ -12,8 +12,8 @@ from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.explanation import Operand, Sum
 from tui_transformer.engine.gradient import Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, has_gradient
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops import Op, Relu
-from tui_transformer.engine.spoken import bracketed, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model

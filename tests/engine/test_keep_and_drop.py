@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tui_transformer.engine import keep
+from tui_transformer.engine import parts
 from tui_transformer.engine.backend import POOL
-from tui_transformer.engine.keep import PROJECTIONS, RESIDUAL, keep_plan
+from tui_transformer.engine.parts import PROJECTIONS, RESIDUAL, keep_plan
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
@@ -238,19 +238,19 @@ def test_a_trace_is_estimated_before_it_is_computed(model):
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (512 << 20, "512 MiB"), (3 << 40, "3.0 TiB")],
 )
 def test_sizes_are_readable(size, text):
-    assert keep.readable(size) == text
+    assert parts.readable(size) == text
 
 
 def test_idle_memory_is_given_back_before_more_is_refused(monkeypatch):
     POOL.clear()
     POOL.empty((1 << 20,), np.dtype(np.uint8))
-    monkeypatch.setattr(keep, "available_memory", lambda: 100 - sum(size * count for size, count in POOL.idle.items()))
-    keep.check_memory(80, "a test needs", "use less")
+    monkeypatch.setattr(parts, "available_memory", lambda: 100 - sum(size * count for size, count in POOL.idle.items()))
+    parts.check_memory(80, "a test needs", "use less")
     assert not POOL.idle
 
 
 def test_memory_that_is_free_is_some():
-    assert keep.available_memory() > 1 << 20
+    assert parts.available_memory() > 1 << 20
 
 
 @pytest.mark.parametrize(("batch", "blocks"), [(1, 1), (2, SIZES["heads"])])

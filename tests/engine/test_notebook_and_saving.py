@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tui_transformer import Ablate, Metric, Model, attribute, circuits, figure, gradients
+from tui_transformer import Ablate, Metric, Model, attribute, circuits, gradients
 from tui_transformer.engine.export import SIDE, heat_map
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.report.svg import figure
 
 IDS = [2, 5, 3, 6]
 

@@ -107,7 +107,7 @@ def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
         return set()
     if isinstance(case.op, ops.Extend):
         return {str(int(index[1] >= case.shapes[0][1]))}
-    if isinstance(case.op, ops.SideBySide):
+    if isinstance(case.op, ops.Concat):
         return {str(index[-1] // case.shapes[0][-1])}
     if isinstance(case.op, ops.LayerNormByHead):
         return {"0", str(1 + index[0])}

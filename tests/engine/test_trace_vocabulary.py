@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.engine import keep
+from tui_transformer.engine import parts
 from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Linear, Softmax, Unembed
@@ -135,9 +135,9 @@ def test_no_more_than_a_few_rows_are_ever_there(action):
 
 
 def test_a_large_vocabulary_is_not_refused_for_its_logits(monkeypatch):
-    monkeypatch.setattr(keep, "available_memory", lambda: LENGTH * WORDS * 2)
+    monkeypatch.setattr(parts, "available_memory", lambda: LENGTH * WORDS * 2)
     assert not large().trace(ids=[1] * LENGTH, budget=0).plan.names
-    monkeypatch.setattr(keep, "available_memory", lambda: 4 * LENGTH * WIDTH)
+    monkeypatch.setattr(parts, "available_memory", lambda: 4 * LENGTH * WIDTH)
     with pytest.raises(InputError, match="of memory"):
         large().trace(ids=[1] * LENGTH, budget=0)
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from tui_transformer.engine import parts
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -256,9 +257,8 @@ def test_a_changed_model_keeps_both_stacks():
 
 
 def test_memory_is_counted_for_both_sequences(monkeypatch):
-    from tui_transformer.engine import keep
 
     model = load()
-    monkeypatch.setattr(keep, "available_memory", lambda: 100)
+    monkeypatch.setattr(parts, "available_memory", lambda: 100)
     with pytest.raises(InputError, match="9 tokens need"):
         model.trace(ids=SOURCE_IDS, decoder_ids=TARGET_IDS)

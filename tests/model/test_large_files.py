@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file
 from saved import TENSOR, write_raw
 
-from tui_transformer.engine import keep, weights
+from tui_transformer.engine import parts, weights
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -102,7 +102,7 @@ def test_a_model_larger_than_memory_is_computed_with_weights_read_again(large, m
     taken = sum(array.nbytes for name, array in large.weights.held.items())
     free = taken // 2
     monkeypatch.setattr(weights, "available_memory", lambda: free - held_bytes(small))
-    monkeypatch.setattr(keep, "available_memory", lambda: free - held_bytes(small))
+    monkeypatch.setattr(parts, "available_memory", lambda: free - held_bytes(small))
     for _ in range(2):
         assert np.array_equal(small.trace(ids=ROWS, budget=0)["decoder.0.output"], wanted)
         assert 0 < held_bytes(small) < free
@@ -113,7 +113,7 @@ def held_bytes(model: Model) -> int:
 
 
 def test_a_weight_that_does_not_fit_into_memory_is_refused_before_it_is_read(folder, monkeypatch):
-    monkeypatch.setattr(keep, "available_memory", lambda: 300)
+    monkeypatch.setattr(parts, "available_memory", lambda: 300)
     loaded = (Model.load(folder, device="cpu", dtype=dtype).weights for dtype in ("float32", "float64"))
     single, double = (replace(each, small=1) for each in loaded)
     assert single.get(TENSOR, (8, 8)).shape == (8, 8), "256 B"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tui_transformer.engine import backend as backend_module
-from tui_transformer.engine import keep
+from tui_transformer.engine import parts
 from tui_transformer.engine.backend import Gpu
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -102,9 +102,9 @@ def test_weights_that_do_not_fit_the_memory_are_refused_before_they_are_made():
 
 def test_a_trace_that_does_not_fit_the_memory_is_refused(monkeypatch):
     model = Model.load("encoder", device="cpu")
-    monkeypatch.setattr(keep, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(parts, "available_memory", lambda: 100_000)
     model.trace(ids=[[2] * 40] * 2)
-    monkeypatch.setattr(keep, "available_memory", lambda: 80_000)
+    monkeypatch.setattr(parts, "available_memory", lambda: 80_000)
     with pytest.raises(InputError, match="160 tokens need 80 KiB of memory and"):
         model.trace(ids=[[2] * 40] * 4)
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tui_transformer.report.chart_svg import HEIGHT, WIDTH, render
+from tui_transformer.report.svg import HEIGHT, WIDTH, chart_svg
 from tui_transformer.views.charts import BarChart, Histogram, LineChart, Series
 
 HOSTILE = "</text><script>\x1b[2J&\u202e"
@@ -33,15 +33,15 @@ def parsed(text: str) -> ET.Element:
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_a_figure_with_numbers_alone(name):
     chart = CHARTS[name]
-    figure = parsed(render(chart))
+    figure = parsed(chart_svg(chart))
     assert "script" not in {node.tag.rpartition("}")[2] for node in figure.iter()}
-    text = render(chart)
+    text = chart_svg(chart)
     assert "nan" not in re.sub(r">[^<]*<", "", text)
     assert "\x1b" not in text
 
 
 def test_all_curves_are_named_and_inside():
-    figure = parsed(render(CHARTS["many"]))
+    figure = parsed(chart_svg(CHARTS["many"]))
     texts = [node for node in figure.iter() if node.tag.endswith("text")]
     assert {f"curve {i}" for i in range(30)} <= {node.text for node in texts}
     assert all(0 <= float(node.get("x")) <= WIDTH for node in texts)
@@ -50,13 +50,13 @@ def test_all_curves_are_named_and_inside():
 
 
 def test_bars_grow_from_the_baseline():
-    figure = parsed(render(CHARTS["bars"]))
+    figure = parsed(chart_svg(CHARTS["bars"]))
     up, down = [node for node in figure.iter() if node.tag.endswith("rect")][1:]
     assert float(up.get("y")) + float(up.get("height")) == pytest.approx(float(down.get("y")), abs=0.02)
     assert float(down.get("height")) == pytest.approx(2 * float(up.get("height")), abs=0.02)
 
 
 def test_counts_are_marked_at_whole_numbers():
-    texts = [node.text for node in parsed(render(CHARTS["counts"])).iter() if node.tag.endswith("text")]
+    texts = [node.text for node in parsed(chart_svg(CHARTS["counts"])).iter() if node.tag.endswith("text")]
     assert {"0", "1", "2", "3"} <= set(texts)
     assert {"0.2", "0.4"} <= set(texts)

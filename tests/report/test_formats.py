@@ -14,13 +14,12 @@ import pytest
 from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.report import as_csv, as_json, as_points, as_svg, explained, text
-from tui_transformer.report.export import SUFFIXES, export
+from tui_transformer.report import svg, text
+from tui_transformer.report.export import SUFFIXES, csv_pieces, export, json_pieces, point_pieces
 from tui_transformer.report.text import EVERYTHING, Page
 from tui_transformer.text.display import cells, visible
-from tui_transformer.views.ramps import RAMPS
 from tui_transformer.views.step_view import Labels, view_of
-from tui_transformer.views.view import Axis, View
+from tui_transformer.views.view import RAMPS, Axis, View
 
 SCALED = "encoder.0.self_attention.scaled"
 EVIL = ('<&">', "a,b\nc", "\x1b[31m", "字字字字字字字字字字", "‮left", "=1+1", "'", "")
@@ -47,13 +46,13 @@ def special() -> np.ndarray:
 
 
 def test_csv_quotes_labels_and_keeps_every_value(special: np.ndarray) -> None:
-    table = list(csv.reader(io.StringIO(as_csv.render(_view(special, _evil)))))
+    table = list(csv.reader(io.StringIO("".join(csv_pieces(_view(special, _evil))))))
     assert table[0][1:] == [_evil(index) for index in range(8)]
     np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float32), special)
 
 
 def test_json_is_strict_and_keeps_every_finite_value(special: np.ndarray) -> None:
-    read = json.loads(as_json.render(_view(special, _evil)), parse_constant=lambda name: pytest.fail(name))
+    read = json.loads("".join(json_pieces(_view(special, _evil))), parse_constant=lambda name: pytest.fail(name))
     values = np.array([[np.nan if value is None else value for value in row] for row in read["values"]])
     np.testing.assert_array_equal(values.astype(np.float32), np.where(np.isfinite(special), special, np.nan))
     assert read["columns"]["labels"][1] == _evil(1)
@@ -61,7 +60,7 @@ def test_json_is_strict_and_keeps_every_finite_value(special: np.ndarray) -> Non
 
 def test_large_views_are_written_in_parts() -> None:
     values = np.arange(300 * 1000, dtype=np.float32).reshape(300, 1000)
-    pieces = list(as_json.pieces(_view(values)))
+    pieces = list(json_pieces(_view(values)))
     assert len(pieces) > 3
     np.testing.assert_array_equal(np.array(json.loads("".join(pieces))["values"]), values)
 
@@ -69,28 +68,28 @@ def test_large_views_are_written_in_parts() -> None:
 @pytest.mark.parametrize("shape", [(8, 8), (1, 1), (1, 200), (200, 1), (64, 64)])
 def test_svg_is_well_formed_and_has_every_label_that_fits(shape: tuple[int, int]) -> None:
     values = np.random.default_rng(0).standard_normal(shape)
-    figure = ElementTree.fromstring(as_svg.render(_view(values, _evil, "<name> & more")))  # noqa: S314 - our own
+    figure = ElementTree.fromstring(svg.view_svg(_view(values, _evil, "<name> & more")))  # noqa: S314 - our own
     words = ["".join(element.itertext()) for element in figure.iter("{http://www.w3.org/2000/svg}text")]
     assert any("<name> & more" in word for word in words)
     assert '<&">' in words
 
 
 def test_svg_draws_every_cell_once(special: np.ndarray) -> None:
-    figure = as_svg.render(_view(special))
+    figure = svg.view_svg(_view(special))
     assert len(re.findall(r"M[\d.]+ [\d.]+h", figure)) == special.size
     assert "masked" in figure
-    assert "masked" not in as_svg.render(_view(np.ones((2, 2))))
+    assert "masked" not in svg.view_svg(_view(np.ones((2, 2))))
 
 
 def test_svg_refuses_what_is_too_large() -> None:
     with pytest.raises(InputError, match="65,536"):
-        as_svg.render(_view(np.zeros((300, 300))))
+        svg.view_svg(_view(np.zeros((300, 300))))
 
 
 def test_figures_of_a_scale_share_their_colours() -> None:
-    assert as_svg.color("diverging", 0.5) == RAMPS["diverging"][4]
-    assert as_svg.color("sequential", 0.0) == RAMPS["sequential"][0]
-    assert as_svg.color("sequential", 1.0) == RAMPS["sequential"][-1]
+    assert svg.color("diverging", 0.5) == RAMPS["diverging"][4]
+    assert svg.color("sequential", 0.0) == RAMPS["sequential"][0]
+    assert svg.color("sequential", 1.0) == RAMPS["sequential"][-1]
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
@@ -156,16 +155,16 @@ def test_every_cell_of_a_model_can_be_explained() -> None:
     trace = Model.load("encoder", activation="gelu", norm="pre", bias=True, dtype="float64").trace("the waves crashed")
     for name in trace.names:
         explanation = trace.explain(name, row=min(1, trace.program.shape(name)[-1] - 1))
-        shown = explained.render(explanation)
+        shown = text.cell_text(explanation)
         assert f"stored      {explanation.stored:.9g}" in shown
-        data = json.loads(json.dumps(explained.data(explanation), allow_nan=False))
+        data = json.loads(json.dumps(text.cell_data(explanation), allow_nan=False))
         assert data["stored"] == pytest.approx(explanation.stored)
 
 
 def test_a_long_sum_is_cut_but_its_total_is_whole() -> None:
     explanation = Model.load("encoder").trace("the waves").explain("encoder.0.feed_forward.output", row=1, column=0)
-    assert "88 more terms" in explained.render(explanation)
-    assert "more terms" not in explained.render(explanation, page=EVERYTHING)
+    assert "88 more terms" in text.cell_text(explanation)
+    assert "more terms" not in text.cell_text(explanation, page=EVERYTHING)
 
 
 def test_another_suffix_is_refused(tmp_path: Path) -> None:
@@ -188,15 +187,15 @@ def test_a_value_that_was_not_computed_says_how_it_was_set(edit: Change, said: s
         Model.load("encoder", heads=2).trace("the waves crashed").edited([Patch.of(SCALED, np.zeros((2, 3, 3))), edit])
     )
     explanation = trace.explain_cell(SCALED, (1, 0, 1))
-    assert said in explained.render(explanation, edits=trace.edits)
-    assert "(set by an edit)" in explained.render(explanation)
+    assert said in text.cell_text(explanation, edits=trace.edits)
+    assert "(set by an edit)" in text.cell_text(explanation)
     other = trace.explain_cell("encoder.0.self_attention.scores", (1, 0, 1))
-    assert "(" not in explained.render(other, edits=trace.edits).partition("stored ")[2]
+    assert "(" not in text.cell_text(other, edits=trace.edits).partition("stored ")[2]
 
 
 def test_points_have_the_places_of_words_and_the_numbers_of_what_is_called_so() -> None:
     values = np.array([[1.5, -np.inf], [0.25, 3e-9]])
-    assert as_points.render(_view(values, lambda i: "12"[i])).splitlines()[1:3] == ["1 1 1.5", "1 2 -inf"]
+    assert "".join(point_pieces(_view(values, lambda i: "12"[i]))).splitlines()[1:3] == ["1 1 1.5", "1 2 -inf"]
     for labels in ("ab", "55", "21"):  # words, and tokens that only look like numbers
-        told = as_points.render(_view(values, labels.__getitem__))
+        told = "".join(point_pieces(_view(values, labels.__getitem__)))
         assert told == "# query key made\n0 0 1.5\n0 1 -inf\n\n1 0 0.25\n1 1 3e-09\n\n"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_transformer.text.pieces import piece_label
+from tui_transformer.text.display import piece_label
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.display import byte_codes, piece_text
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.known_words import sample_sentence
-from tui_transformer.text.pieces import byte_codes, piece_text
 
 REFERENCES = Path(__file__).parents[1] / "references"
 FAMILIES = ["bart", "bert", "distilbert", "gpt2", "gpt_neox", "llama", "marian", "qwen2", "qwen3", "roberta", "t5"]

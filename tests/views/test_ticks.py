@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_transformer.views.ticks import tick_texts, ticks
+from tui_transformer.views.charts import tick_texts, ticks
 
 ENDS = st.floats(-1e12, 1e12, allow_nan=False)
 

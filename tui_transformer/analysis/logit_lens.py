@@ -19,7 +19,7 @@ from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.analysis.residual_norm import START
 from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.keep import layer_outputs
+from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError

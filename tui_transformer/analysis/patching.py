@@ -17,7 +17,7 @@ from tui_transformer.analysis.metrics import Metric, Positions
 from tui_transformer.analysis.passes import ROWS, in_passes
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
-from tui_transformer.engine.keep import layer_outputs
+from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError

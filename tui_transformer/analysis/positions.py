@@ -16,8 +16,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from tui_transformer.engine.backend import Host, numpy_backend
-from tui_transformer.engine.keep import check_memory
 from tui_transformer.engine.ops import Sinusoid
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import UsageError
 
 MOST = 1 << 20

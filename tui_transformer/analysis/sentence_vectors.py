@@ -17,7 +17,7 @@ import numpy as np
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops.pool import SHARES
+from tui_transformer.engine.ops.lookups import SHARES
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -112,7 +112,7 @@ def _of_tokens(made: _Made) -> Host:
     """Share · x of every token; no bias yet."""
     rows, visible = (_values(made.trace, name, made.item) for name in made.step.inputs)
     op: Any = made.step.op
-    shares = SHARES[op.how](np, rows[None], visible[None])[0]
+    shares = SHARES[op.kind](np, rows[None], visible[None])[0]
     return np.vstack([rows * shares, np.zeros(rows.shape[-1])])
 
 
@@ -136,7 +136,7 @@ def _rescaled(made: _Made) -> Host:
 
 _PARTS: Mapping[type[ops.Op], Callable[[_Made], Host]] = {
     ops.Pool: _of_tokens,
-    ops.SideBySide: _side_by_side,
+    ops.Concat: _side_by_side,
     ops.Linear: _through_matrix,
     ops.UnitLength: _rescaled,
     **dict.fromkeys((ops.Tanh, ops.Relu, ops.Gelu, ops.Silu), _rescaled),

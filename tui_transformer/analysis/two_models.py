@@ -14,7 +14,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.keep import layer_outputs
+from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.trace import Trace
 
 SMALLEST = 1e-38

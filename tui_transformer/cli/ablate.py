@@ -15,11 +15,11 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.spoken import in_percent
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.errors import UsageError
-from tui_transformer.report.as_csv import csv_text
-from tui_transformer.report.table import aligned
+from tui_transformer.report.export import csv_text
+from tui_transformer.report.numbers import aligned
 from tui_transformer.session.edit_format import of_texts
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible

@@ -13,7 +13,7 @@ from tui_transformer.engine.names import find, listed
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.widgets.chart_drawing import HEIGHT, WIDTH, chart_text, export_chart
-from tui_transformer.report.chart_svg import render
+from tui_transformer.report.svg import chart_svg
 from tui_transformer.session.session import Session
 from tui_transformer.views.chart_data import Kind, chart, charts_for
 from tui_transformer.views.charts import Chart
@@ -32,7 +32,7 @@ def run(request: Request) -> None:
         export_chart(drawn, request.out)
         note(f"wrote {request.out}")
     elif request.format == "svg":
-        deliver([render(drawn)], request.out)
+        deliver([chart_svg(drawn)], request.out)
     else:
         deliver([_text(drawn)], request.out)
 

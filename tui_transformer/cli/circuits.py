@@ -13,9 +13,9 @@ from tui_transformer.cli.commands.circuits import Request
 from tui_transformer.cli.output import Table, Value, by_size, emit, page, written
 from tui_transformer.cli.session import open_session
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.report import as_svg, text
+from tui_transformer.report import svg, text
 from tui_transformer.report.export import FORMATS
-from tui_transformer.views.circuit_view import circuit_view, composition_view
+from tui_transformer.views.step_view import circuit_view, composition_view
 
 HEADS = ("attention", "layer", "head", "copying", "ov", "ov largest", "qk", "qk largest")
 VALUES = ("attention", "layer", "head", "rank", "singular value", "eigenvalue", "imaginary part")
@@ -65,7 +65,7 @@ def _composed(request: Request) -> None:
     heads = list(circuits(open_session(request).trace))
     paths = sorted(compositions(heads, request.compose or "Q"), key=lambda path: -path.score)
     if request.format == "svg":
-        emit([as_svg.render(composition_view(heads, paths, request.compose or "Q"))])
+        emit([svg.view_svg(composition_view(heads, paths, request.compose or "Q"))])
         return
     rows: list[tuple[Value, ...]] = [(*_place(path.source), *_place(path.target), path.score) for path in paths]
     note = f"{request.compose}-composition of {len(paths)} pairs; by chance about {chance(heads[0]):.4f} (1 ÷ √d)"

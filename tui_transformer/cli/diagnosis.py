@@ -28,8 +28,8 @@ from tui_transformer.engine.names import listed
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.report.explained import finite
-from tui_transformer.report.table import aligned
+from tui_transformer.report.numbers import aligned
+from tui_transformer.report.text import finite
 from tui_transformer.text.display import visible
 
 DIFFERENT, NOT_ALL = 1, 3

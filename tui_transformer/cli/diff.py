@@ -32,11 +32,9 @@ from tui_transformer.model import Model
 from tui_transformer.model.framing import batch_of
 from tui_transformer.model.loading import built_in_name
 from tui_transformer.model.local_models import find_model
-from tui_transformer.report.comparison import TOLERANCE
-from tui_transformer.report.differences import Difference, compare_blocks
-from tui_transformer.report.explained import place
-from tui_transformer.report.numbers import precise
-from tui_transformer.report.table import aligned
+from tui_transformer.report.differences import TOLERANCE, Difference, compare_blocks
+from tui_transformer.report.numbers import aligned, precise
+from tui_transformer.report.text import place
 from tui_transformer.text.display import visible
 
 RUN = 1 << 20

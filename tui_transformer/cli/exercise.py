@@ -22,7 +22,7 @@ from tui_transformer.course.progress import Progress, progress_path, read_progre
 from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_folder
-from tui_transformer.report.table import aligned
+from tui_transformer.report.numbers import aligned
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 

@@ -16,14 +16,14 @@ from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.cli.progress import counted, show
 from tui_transformer.engine.edits import Change
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Step
-from tui_transformer.engine.spoken import in_percent
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
-from tui_transformer.report.as_csv import csv_text
 from tui_transformer.report.differences import Difference, compare_blocks
-from tui_transformer.report.explained import finite
-from tui_transformer.report.table import aligned
+from tui_transformer.report.export import csv_text
+from tui_transformer.report.numbers import aligned
+from tui_transformer.report.text import finite
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 

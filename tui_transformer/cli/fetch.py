@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from tui_transformer.cli.output import note
-from tui_transformer.engine.keep import readable
+from tui_transformer.engine.parts import readable
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
 from tui_transformer.model.local_models import cache_folder, find_model

@@ -16,7 +16,7 @@ from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.parsing import parse_ids, written
 from tui_transformer.cli.session import edits_of, loaded, read
-from tui_transformer.engine.keep import readable
+from tui_transformer.engine.parts import readable
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.defaults import Defaults, defaults_of
 from tui_transformer.generation.rules import Ids

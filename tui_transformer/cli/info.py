@@ -10,7 +10,7 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.terminal import NUMBERS
 from tui_transformer.crash import versions
 from tui_transformer.engine.backend import Backend, choose_backend, find_gpu
-from tui_transformer.engine.keep import available_memory, readable
+from tui_transformer.engine.parts import available_memory, readable
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import built_in_vocabularies

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tui_transformer.cli.output import emit, note
-from tui_transformer.engine.keep import readable
+from tui_transformer.engine.parts import readable
 from tui_transformer.errors import InputError
 from tui_transformer.learning.recipes import recipe
 from tui_transformer.model.checkpoint import read_config

@@ -18,7 +18,7 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.report.as_csv import csv_text
+from tui_transformer.report.export import csv_text
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:

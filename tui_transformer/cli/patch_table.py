@@ -17,7 +17,7 @@ from tui_transformer.cli.output import emit
 from tui_transformer.cli.progress import counted
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
-from tui_transformer.report import as_svg
+from tui_transformer.report import svg
 from tui_transformer.session.session import Session
 from tui_transformer.views.view import Axis, View, window_of
 
@@ -40,7 +40,7 @@ def run(session: Session, other: Trace, request: Request) -> None:
     names = (f"{place.step} {place.column}" for place in table.places)
     effects = list(counted(sweep(trace, other, table, metric, positions), names))
     if request.format == "svg":
-        emit([as_svg.render(_view(session, table, effects, metric))])
+        emit([svg.view_svg(_view(session, table, effects, metric))])
         return
     said = metric.said(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
     note = f"{said}: {own:.4g} as it is, {others:.4g} of the other sentence"

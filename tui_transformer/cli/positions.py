@@ -17,9 +17,9 @@ from tui_transformer.cli.output import Format, Table, deliver, note, written
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
-from tui_transformer.report import chart_svg
+from tui_transformer.report import svg
 from tui_transformer.report.export import FORMATS, check_suffix, export
-from tui_transformer.report.table import aligned
+from tui_transformer.report.numbers import aligned
 from tui_transformer.views.charts import LineChart, Series
 from tui_transformer.views.view import Axis, View, window_of
 
@@ -117,7 +117,7 @@ def _write_files(request: Request, folder: Path) -> None:
         columns = columns_of(request.d_model, part, chosen)
         for ending in ("txt", "dat"):
             export(_view(table, columns, part), folder / f"{part}.{ending}")
-        deliver([chart_svg.render(_waves(table, columns))], folder / f"{part}.svg")
+        deliver([svg.chart_svg(_waves(table, columns))], folder / f"{part}.svg")
 
 
 # Likeness
@@ -181,7 +181,7 @@ def _deliver_chart(chart: LineChart, request: Request) -> None:
     if form not in ("text", "svg"):
         raise UsageError(f"a chart is text or SVG, not {form}: leave --chart out")
     if form == "svg":
-        deliver([chart_svg.render(chart)], request.out)
+        deliver([svg.chart_svg(chart)], request.out)
         return
     from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
 

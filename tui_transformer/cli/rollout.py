@@ -10,7 +10,7 @@ from tui_transformer.cli.output import emit, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.report import text
 from tui_transformer.report.export import FORMATS
-from tui_transformer.views.rollout_view import rollout_view
+from tui_transformer.views.step_view import rollout_view
 
 
 def run(request: Request) -> None:

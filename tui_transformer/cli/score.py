@@ -15,7 +15,7 @@ from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.model.targets import predicts_next
-from tui_transformer.report.explained import finite
+from tui_transformer.report.text import finite
 from tui_transformer.session.session import Session
 
 COLUMNS = ("position", "of", "id", "word", "rank", "probability", "log_probability", "cross_entropy", "perplexity")

@@ -121,6 +121,6 @@ def unknown_words(model: Model, what: str) -> Iterator[Listen]:
     """What is told of texts, and says behind them how many words of all the model does not know."""
     unknown = Unknown()
     yield unknown.add
-    said = unknown.said(model.vocabulary, what, model.name)
+    said = unknown.describe(model.vocabulary, what, model.name)
     if said is not None:
         note(f"{said}; their vectors are 0" if model.unknown == "zero" else said)

@@ -21,9 +21,8 @@ from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradie
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.report import explained, text
-from tui_transformer.report.as_csv import csv_text
-from tui_transformer.report.export import FORMATS, export
+from tui_transformer.report import text
+from tui_transformer.report.export import FORMATS, csv_text, export
 from tui_transformer.session.session import Session
 from tui_transformer.views.step_view import Place, gradient_of, index_of, view_of
 from tui_transformer.views.view import Axis, View
@@ -171,10 +170,10 @@ def _explained(shown: Shown, view: View, request: Request) -> Iterator[str]:
     if request.format in ("csv", "svg"):
         raise UsageError(f"--explain has no {request.format} format: use text or json")
     if request.format == "json":
-        yield json.dumps(explained.data(explanation), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        yield json.dumps(text.cell_data(explanation), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     else:
         labels = [f"{axis.name} {axis.label(i)}" for axis, i in _sides(view, place) if axis.label(i) != str(i)]
-        yield explained.render(explanation, labels, _page(request))
+        yield text.cell_text(explanation, labels, _page(request))
 
 
 def _sides(view: View, place: Place) -> tuple[tuple[Axis, int], tuple[Axis, int]]:

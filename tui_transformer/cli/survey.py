@@ -22,7 +22,7 @@ from tui_transformer.cli.commands.survey import Request
 from tui_transformer.cli.metrics import token_ids
 from tui_transformer.cli.output import note
 from tui_transformer.cli.progress import Escape, escape, stopping
-from tui_transformer.engine.spoken import in_percent
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_file, is_there
 from tui_transformer.model.options import ModelOptions

@@ -18,12 +18,12 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.export import write_arrays
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.gradient_explanation import GRADIENT
-from tui_transformer.engine.keep import readable
 from tui_transformer.engine.names import missing
+from tui_transformer.engine.parts import readable
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import writing
-from tui_transformer.report import as_npz
+from tui_transformer.report.export import Blocks, write_npz
 from tui_transformer.session.session import Session
 
 TOKENS, PADDING = "tokens", "padding"
@@ -45,13 +45,13 @@ def run(request: Request) -> None:
         write_arrays(request.out, {name: _whole(array) for name, array in written})
     else:
         with writing(request.out) as file:
-            as_npz.write(file, written)
+            write_npz(file, written)
     note(f"wrote {request.out}: {_counted(names)}, {readable(request.out.stat().st_size)}")
 
 
-def _whole(array: Host | as_npz.Blocks) -> Host:
+def _whole(array: Host | Blocks) -> Host:
     """An array in memory: a file of safetensors is written at once."""
-    return np.concatenate(list(array.cells)).reshape(array.shape) if isinstance(array, as_npz.Blocks) else array
+    return np.concatenate(list(array.cells)).reshape(array.shape) if isinstance(array, Blocks) else array
 
 
 def _check_gradients(request: Request) -> None:
@@ -101,9 +101,9 @@ def _padding(trace: Trace, names: Sequence[str]) -> Iterator[tuple[str, Host]]:
         yield PADDING, visible if len(visible) > 1 else visible[0]
 
 
-def _arrays(trace: Trace, computed: Gradients | None) -> Iterator[tuple[str, Host | as_npz.Blocks]]:
+def _arrays(trace: Trace, computed: Gradients | None) -> Iterator[tuple[str, Host | Blocks]]:
     """Every key of the file, and its array; those of steps are computed when they are written."""
-    yield from ((name, as_npz.Blocks(full_shape(trace, name), runs(trace, name))) for name in trace.names)
+    yield from ((name, Blocks(full_shape(trace, name), runs(trace, name))) for name in trace.names)
     if computed is not None:
         aliases, values = trace.program.aliases, computed.values
         known = {name: values[own] for name in _named(trace) if (own := aliases.get(name, name)) in values}

@@ -18,8 +18,8 @@ from tui_transformer.cli.options import SIZES
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.progress import stopping
 from tui_transformer.cli.train_options import Given
-from tui_transformer.engine.keep import readable
-from tui_transformer.engine.spoken import in_percent
+from tui_transformer.engine.number_format import in_percent
+from tui_transformer.engine.parts import readable
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.epochs import Epoch
 from tui_transformer.learning.log import Log

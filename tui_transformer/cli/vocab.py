@@ -11,10 +11,9 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file
-from tui_transformer.text.cuts import cut_by, joined
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
-from tui_transformer.text.encoding import Token, decoded
+from tui_transformer.text.encoding import Token, cut_by, decoded, joined
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
 from tui_transformer.text.word_tokenizers import unreachable
 

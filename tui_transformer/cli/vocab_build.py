@@ -10,8 +10,8 @@ from pathlib import Path
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.progress import show
 from tui_transformer.cli.vocab_options import BuildRequest
-from tui_transformer.engine.keep import readable
-from tui_transformer.engine.spoken import in_percent
+from tui_transformer.engine.number_format import in_percent
+from tui_transformer.engine.parts import readable
 from tui_transformer.errors import UsageError
 from tui_transformer.files import is_file, write_whole
 from tui_transformer.text.build import BUILDERS, Built, words_of

@@ -13,7 +13,7 @@ from tui_transformer.cli.progress import counted
 from tui_transformer.cli.session import loaded
 from tui_transformer.cli.weights_options import ExportRequest, ListRequest
 from tui_transformer.engine.axis import shape_text
-from tui_transformer.engine.keep import readable
+from tui_transformer.engine.parts import readable
 from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.checkpoint import StoredWeights

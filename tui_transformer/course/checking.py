@@ -16,7 +16,7 @@ from tui_transformer.diagnosis.comparison import Difference
 from tui_transformer.diagnosis.dumps.dump import Values
 from tui_transformer.diagnosis.dumps.precision import stored_precision
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 

@@ -22,7 +22,7 @@ from tui_transformer.diagnosis.factors import sizes_of, times_said
 from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.files import is_file
 from tui_transformer.text.display import visible
 

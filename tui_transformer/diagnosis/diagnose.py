@@ -20,8 +20,8 @@ from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.name import spelled
 from tui_transformer.diagnosis.right import Input, Right, right_values
 from tui_transformer.diagnosis.sentences import hint, inputs_said, said
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.text.display import visible

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import spoken
 
 SYMBOLS = {
     "head width": "d_k",

@@ -46,9 +46,6 @@ class _Part:
         rows: Positions, from 0; of a weight, its rows. `range(5, OPEN)` is all from 5 on.
         columns: The last axis.
         region: The cells, filled in by `placed`.
-
-    Class attributes:
-        how: How the cells were made.
     """
 
     how: ClassVar[str]
@@ -67,7 +64,7 @@ class _Part:
         """Heads, rows and columns as ranges; None for all."""
         return Parts(*(as_range(kind, getattr(self, kind)) for kind in Parts._fields))
 
-    def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
+    def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the step or weight has these cells, and the values fit them."""
         return self.at(*array_of_numbers(program, self.name))
 
@@ -106,16 +103,13 @@ class _Part:
             raise InputError(f"values of {shape_text(values.shape)} do not fit the {shape_text(shape)} of {name}")
 
     def widen(self, region: Region) -> Region:
-        """Nothing more."""
         return region
 
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
-        """Change the cells."""
         place = inside(self.region, region)
         array[place] = self._new(array[place], self._values(backend, region))
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        """Make the gradient by the changed cells that by the cells before."""
         raise NotImplementedError
 
     def _new(self, old: Array, values: Array) -> Array:
@@ -155,11 +149,10 @@ class Set(_Part):
 
     how = "set"
 
-    def _new(self, old: Array, values: Array) -> Array:  # noqa: ARG002 - what was there does not matter
+    def _new(self, old: Array, values: Array) -> Array:
         return values
 
-    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs no device
-        """Nothing passes."""
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         gradient[inside(self.region, region)] = 0.0
 
 
@@ -172,7 +165,7 @@ class Add(_Part):
         return old + values
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        """It is the same."""
+        """Nothing to do: it is the same."""
 
 
 class Scale(_Part):
@@ -184,7 +177,6 @@ class Scale(_Part):
         return old * values
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        """Times the same factors."""
         place = inside(self.region, region)
         gradient[place] = gradient[place] * self._values(backend, region)
 
@@ -209,7 +201,6 @@ class Apply(_Part):
         return tuple(range(min(a.start, b.start), max(a.stop, b.stop)) for a, b in pairs)
 
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
-        """Call the function with the cells."""
         place = inside(self.region, region)
         old = np.array(backend.to_host(array[place]))
         new = np.asarray(self.function(old.copy()))
@@ -219,8 +210,7 @@ class Apply(_Part):
             )
         array[place] = backend.floats(new)
 
-    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - it cannot
-        """Refuse: it is not known how."""
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         raise InputError(f"{self.name} {NO_GRADIENT}")
 
 
@@ -229,10 +219,6 @@ class Apply(_Part):
 
 def standing(program: Program, change: Change) -> Change:
     """A change of a sentence as it is meant for a text that grows: what covers an axis covers all of a longer one.
-
-    Args:
-        program: Of the sentence.
-        change: A change in it.
 
     Raises:
         InputError: It is a mean over the positions, which is of one sentence.
@@ -268,20 +254,14 @@ def _rows(change: _Part) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """Where changes are made in one pass: a step or weight.
-
-    Attributes:
-        name: Its own name.
-        grows: Whether its rows are the tokens that are written.
-        keys: Whether its columns are tokens.
-    """
+    """Where changes are made in one pass: a step or weight, whose rows may be written tokens, or its columns keys."""
 
     name: str
     grows: bool
     keys: bool
 
     @classmethod
-    def of(cls, program: Program, name: str) -> Place:
+    def from_name(cls, program: Program, name: str) -> Place:
         """Of a step or weight of a model that writes."""
         axes = program.axes(name)
         written = program.axes(program.logits)[-2].sequence
@@ -308,7 +288,7 @@ def places(changes: tuple[Change, ...], program: Program) -> tuple[tuple[Change,
     """Changes with their places, but for those of what the pass does not compute, as an encoder."""
     there = (*program.names, *program.weights)
     here = (change for change in changes if any(f".{name}".endswith(f".{change.name}") for name in there))
-    return tuple((change, Place.of(program, array_of_numbers(program, change.name)[0])) for change in here)
+    return tuple((change, Place.from_name(program, array_of_numbers(program, change.name)[0])) for change in here)
 
 
 def of_pass(changes: tuple[Change, ...], program: Program, past: int) -> tuple[Change, ...]:

@@ -13,8 +13,7 @@ import numpy as np
 from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import Change, changed
-from tui_transformer.engine.keep import Plan, keep_plan
-from tui_transformer.engine.parts import Parts, place
+from tui_transformer.engine.parts import Parts, Plan, keep_plan, place
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 
@@ -29,14 +28,10 @@ What it raises ends the computation; what is there already stays.
 class Computation:
     """The values that a trace has computed, and how it computes more. Arrays have a batch axis; weights have none.
 
-    Besides what is kept, it holds what the last window was made from, until another needs something else.
-
-    Attributes:
-        base: The same before all edits, which keeps what they do not reach.
-        block: Cells of an array that is not kept that are computed at a time.
-        held: Values that are kept, by name.
-        recent: What the last window was made from.
-        shared: Where the base is of one sentence and this is a batch of it: what lies before the edits, once.
+    The `base` is the same before all edits, which keeps what they do not reach. Besides the values that are held, there
+    is what the last window was made from (`recent`), until another needs something else. Where the base is of one
+    sentence and this is a batch of it, what lies before the edits is `shared`. Of an array that is not kept so many
+    cells are computed at a time as `block` says.
     """
 
     program: Program
@@ -57,7 +52,7 @@ class Computation:
 
     @cached_property
     def batch(self) -> int:
-        """How many sentences are computed together."""
+        """Number of sentences that are computed together."""
         return max((array.shape[0] for array in self.givens.values()), default=1)
 
     @cached_property

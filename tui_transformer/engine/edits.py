@@ -90,10 +90,9 @@ class Setting:
     """What sets cells to something that does not depend on them."""
 
     def widen(self, region: Region) -> Region:
-        """Nothing more."""
         return region
 
-    def pass_back(self: Change, backend: Backend, gradient: Array, region: Region) -> None:  # noqa: ARG002 - needs none
+    def pass_back(self: Change, backend: Backend, gradient: Array, region: Region) -> None:
         """Nothing passes through what was set."""
         gradient[inside(self.region, region)] = 0.0
 
@@ -124,8 +123,7 @@ class Edit(Setting):
             check_id(program, edit.name, edit.value)
         return edit
 
-    def apply(self, backend: Backend, array: Array, region: Region) -> None:  # noqa: ARG002 - the device takes a number
-        """Set the cell."""
+    def apply(self, backend: Backend, array: Array, region: Region) -> None:
         array[inside(self.region, region)] = self.value
 
 
@@ -144,7 +142,6 @@ class Ablate(Setting):
 
     @property
     def how(self) -> str:
-        """Taken out."""
         return "ablated to the mean" if self.mean else "ablated to 0"
 
     def placed(self, program: Program, givens: Givens) -> Self:
@@ -155,20 +152,18 @@ class Ablate(Setting):
         return replace(self, name=name, counted=_counted(program, name, givens) if self.mean else None)
 
     def widen(self, region: Region) -> Region:
-        """Every position, for a mean."""
         return region if self.counted is None else _all_rows(region, self.counted)
 
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
-        """Set the cells to 0, or to the means of their columns."""
-        place = inside(self.region, region)
-        array[place] = 0.0 if self.counted is None else self._mean(backend, array, region, self.counted)
-
-    def _mean(self, backend: Backend, array: Array, region: Region, counted: Host) -> Array:
-        """Batch (× heads) × 1 × columns: Σ over the counted rows ÷ their number."""
+        """Set the cells to 0, or to the means of their columns, batch (× heads) × 1 × columns."""
+        place, counted = inside(self.region, region), self.counted
+        if counted is None:
+            array[place] = 0.0
+            return
         lines = array[inside(_all_rows(self.region, counted), region)]
         mask = backend.booleans(counted).reshape(len(counted), *(1,) * (len(region) - 2), -1, 1)
         count = backend.floats(counted.sum(axis=1)).reshape(len(counted), *(1,) * len(region))
-        return backend.xp.where(mask, lines, 0.0).sum(axis=-2, keepdims=True) / count
+        array[place] = backend.xp.where(mask, lines, 0.0).sum(axis=-2, keepdims=True) / count
 
 
 @dataclass(frozen=True)
@@ -186,7 +181,6 @@ class Patch(Setting):
 
     @property
     def how(self) -> str:
-        """From elsewhere."""
         return "patched"
 
     @classmethod
@@ -220,7 +214,7 @@ class Patch(Setting):
         items = range(other.batch)
         return cls(step.name, region, lambda part: np.stack([other.window(step.name, part, item) for item in items]))
 
-    def placed(self, program: Program, givens: Givens) -> Self:  # noqa: ARG002 - inputs do not matter here
+    def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the region lies in a step of numbers or a weight, and the values have its shape or that of all."""
         name, shape = array_of_numbers(program, self.name)
         if self.fits not in (None, shape):
@@ -229,7 +223,6 @@ class Patch(Setting):
         return replace(self, name=checked_region(program, self.name, self.region))
 
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
-        """Put the values in."""
         part = overlap(self.region, region)
         values = self.read(part)
         array[inside(part, region)] = backend.floats(values[0] if array.ndim == len(region) else values)
@@ -244,17 +237,14 @@ class OfSentence:
 
     @property
     def name(self) -> str:
-        """The step."""
         return self.change.name
 
     @property
     def region(self) -> Region:
-        """The cells that are set."""
         return self.change.region
 
     @property
     def how(self) -> str:
-        """As of the change."""
         return self.change.how
 
     def placed(self, program: Program, givens: Givens) -> Self:
@@ -265,15 +255,12 @@ class OfSentence:
         return replace(self, change=change)
 
     def widen(self, region: Region) -> Region:
-        """As the change."""
         return self.change.widen(region)
 
     def apply(self, backend: Backend, array: Array, region: Region) -> None:
-        """Set the cells of the sentence."""
         self.change.apply(backend, array[self.item : self.item + 1], region)
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        """As the change, in the sentence."""
         self.change.pass_back(backend, gradient[self.item : self.item + 1], region)
 
 

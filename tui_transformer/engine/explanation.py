@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tui_transformer.engine.axis import Region, Shape
-from tui_transformer.engine.spoken import bracketed, spoken
+from tui_transformer.engine.number_format import bracketed, spoken
 
 Index = tuple[int, ...]
 Floats = npt.NDArray[np.float64]
@@ -46,19 +46,14 @@ class Source:
 
     def terms(self, *index: int | range | None) -> Factor:
         """Cells with their places, along the axes whose index is a range or None (all of it); the last is fastest."""
-        region = tuple(_along(i, size) for i, size in zip(index, self.shape, strict=True))
+        pairs = zip(index, self.shape, strict=True)
+        region = tuple(range(n) if i is None else range(i, i + 1) if isinstance(i, int) else i for i, n in pairs)
         lengths = tuple(map(len, region))
 
         def place(term: int) -> Index:
             return tuple(part[int(i)] for part, i in zip(region, np.unravel_index(term, lengths), strict=True))
 
         return Factor(self.name, place, self.read(region).reshape(-1))
-
-
-def _along(index: int | range | None, size: int) -> range:
-    if isinstance(index, int):
-        return range(index, index + 1)
-    return range(size) if index is None else index
 
 
 @dataclass(frozen=True)
@@ -123,11 +118,8 @@ Item = Sum | Value
 class Working:
     """One cell as an op explains it: the items in reading order and the value they give.
 
-    Attributes:
-        items: Sums and values.
-        result: What they give.
-        equation: How they do, with their numbers, as the left side of an equation; "" where the items, one after the
-            other with the signs of their symbols, say it.
+    `equation` is how they do, with their numbers, as the left side of an equation; "" where the items, one after the
+    other with the signs of their symbols, say it.
     """
 
     items: tuple[Item, ...]
@@ -194,7 +186,9 @@ def _joined(working: Working) -> str:
     """The items one after the other, each with the sign that its symbol begins with."""
     first, *others = working.items
     if isinstance(first, Sum) and not others:
-        return _written_out(first)
+        count = len(first)
+        shown = [_term(first, k) for k in (range(count) if count <= 2 else (0, count - 1))]
+        return (" + … + " if count > 2 else " + ").join(shown)
     value = _number(first)
     text = spoken(value)
     for item in others:
@@ -209,12 +203,6 @@ def _joined(working: Working) -> str:
 
 def _number(item: Sum | Value) -> float:
     return item.total if isinstance(item, Sum) else item.value
-
-
-def _written_out(total: Sum) -> str:
-    terms = range(len(total))
-    shown = [_term(total, k) for k in (terms if len(terms) <= 2 else (0, len(terms) - 1))]
-    return " + … + ".join(shown) if len(terms) > 2 else " + ".join(shown)
 
 
 def _term(total: Sum, k: int) -> str:

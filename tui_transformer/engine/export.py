@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -78,14 +78,11 @@ def html_of(trace: Shown) -> str:
 
 def _row(trace: Shown, step: Step) -> str:
     cells = (f"<code>{html.escape(step.name)}</code>", shape_text(step.shape), html.escape(step.op.formula))
-    value = trace.held_value(step.name)
-    picture = "" if value is None else "".join(_pictures(np.asarray(trace.backend.to_host(value))[0]))
+    value, picture = trace.held_value(step.name), ""
+    if value is not None:
+        array = np.asarray(trace.backend.to_host(value))[0]
+        picture = "".join(map(heat_map, array[:8] if array.ndim > 2 else [np.atleast_2d(array)]))
     return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in (*cells, picture)) + "</tr>"
-
-
-def _pictures(array: Host) -> Iterator[str]:
-    heads = array[:8] if array.ndim > 2 else [np.atleast_2d(array)]
-    yield from map(heat_map, heads)
 
 
 def heat_map(matrix: Host) -> str:

@@ -41,25 +41,21 @@ class Gradients:
     start: Start | None = None
 
     def __repr__(self) -> str:
-        of = "loss" if self.start is None else self.start.said
+        of = "loss" if self.start is None else self.start.description
         return f"<Gradients of {of} {self.loss:.6g}: {len(self.values)} steps and weights>"
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where the way back of a scalar begins.
+    """Where the way back of a scalar begins: a step, and the gradient by its values, without a batch axis.
 
-    Attributes:
-        name: A step.
-        slope: The gradient of the scalar by its values, in the shape of the step, without a batch axis.
-        formula: How that is made.
-        said: The scalar in words.
+    `formula` says how that is made; `description` is the scalar in words.
     """
 
     name: str
     slope: Host
     formula: str
-    said: str
+    description: str
 
 
 def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.0) -> Gradients:
@@ -130,11 +126,7 @@ def backward(
 def gradients_from(trace: Trace, value: float, start: Start, item: int = 0) -> Gradients:
     """The gradient of any scalar at every step and weight, from its gradient by one step.
 
-    Args:
-        trace: A cell that was set passes no gradient on to what it was computed from.
-        value: The scalar.
-        start: Where the way back begins.
-        item: Of which sentence of a batch the scalar is.
+    A cell that was set passes no gradient on to what it was computed from. `item` is the sentence of the scalar.
 
     Raises:
         InputError: The step is an input, or depends on no weight.
@@ -176,15 +168,9 @@ def _walk(
     values: dict[str, Array],
     visit: Visit,
 ) -> None:
-    """Through steps in reverse.
+    """Through steps in reverse, from the gradients that are waiting to be visited, with every one.
 
-    Args:
-        trace: The forward pass.
-        steps: From the last to the first.
-        waiting: Gradients that have not been visited: at first where the way begins.
-        left: How many steps are still to read each value.
-        values: These values; each is let go once nothing reads it any more.
-        visit: Called with every gradient.
+    `left` counts the steps that are still to read each of the values, which is let go once nothing does.
     """
     learned = _learned(trace.program)
     for step in steps:
@@ -272,13 +258,10 @@ def _checked(targets: Sequence[Any] | Host, shape: tuple[int, ...]) -> Host:
 
 @dataclass(frozen=True)
 class Loss:
-    """How far predictions are from their targets.
+    """Mean cross-entropy over the counted positions, in nats; with label smoothing, against the smoothed targets.
 
-    Attributes:
-        mean: Cross-entropy over the counted positions, in nats; with label smoothing, against the smoothed targets.
-        right: Counted positions whose largest logit is that of the target.
-        counted: How many positions are counted.
-        whole: Sequences that are right at every counted position: what greedy writing would give word for word.
+    Of these positions so many are `right`: the largest logit is that of the target; so many sequences are so as a
+    `whole`, word for word what greedy writing would give.
     """
 
     mean: float
@@ -293,7 +276,7 @@ class Loss:
 
 
 def counted(targets: Host) -> int:
-    """How many positions are counted."""
+    """Number of positions that are counted."""
     return int((targets != NOT_COUNTED).sum())
 
 

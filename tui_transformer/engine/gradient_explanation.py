@@ -11,8 +11,8 @@ from tui_transformer.engine.backend import Backend, Host
 from tui_transformer.engine.edits import Change, changes_of
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working, equation_of
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.program import Step, check_index
-from tui_transformer.engine.spoken import bracketed, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
@@ -52,7 +52,7 @@ def explain_gradient(
     if gradients.start is not None and name == trace.program.step(gradients.start.name).name:
         slope = float(gradients.start.slope[index])
         working, formula = (
-            Working((Value("∂", slope, note=f"of {gradients.start.said}"),), slope),
+            Working((Value("∂", slope, note=f"of {gradients.start.description}"),), slope),
             gradients.start.formula,
         )
     elif gradients.start is None and name == trace.program.logits:

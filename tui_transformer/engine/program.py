@@ -196,11 +196,7 @@ class Builder:
     """Collects steps while a model is described; nothing is computed.
 
     Calling it adds a step inside the current scope and gives back the step's name:
-    `scores = build("scores", Scores(), query, key)`.
-
-    Attributes:
-        scope: In front of the names of steps.
-        source: In front of the names of weights, where they are those of another scope.
+    `scores = build("scores", Scores(), query, key)`. Weights may be those of another scope, the `source`.
     """
 
     scope: str = ""

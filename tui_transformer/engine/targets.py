@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_transformer.engine.axis import whole
@@ -24,13 +24,10 @@ SHOWN = 6
 
 @dataclass(frozen=True)
 class Target:
-    """Part of a model that can be ablated; as text `head:encoder.0.self_attention:3`.
+    """A head, layer, position or neuron that can be ablated; as text `head:encoder.0.self_attention:3`.
 
-    Attributes:
-        kind: "head", "layer", "position" or "neuron".
-        place: The attention, layer or feed-forward sublayer that it is in; of a position, the layer that its row
-            enters, "" for the first.
-        number: Which head, position or neuron, from 0; None for a layer.
+    `place` is the attention, layer or feed-forward sublayer that it is in; of a position, the layer that its row
+    enters, "" for the first. `number` counts from 0; None for a layer.
     """
 
     kind: str
@@ -49,10 +46,7 @@ class Target:
         its sublayers add to the residual stream. A position: its row of the stream that enters a layer. A neuron: its
         column of what the second matrix of the feed-forward layer reads.
 
-        Args:
-            program: The steps.
-            mean: Its mean over the positions instead of 0.
-            means: The means of the steps that are set, (heads ×) 1 × columns, instead of both.
+        With `mean` it is the mean over the positions instead of 0, and with `means`, (heads ×) 1 × columns, those.
 
         Raises:
             InputError: The program has no such target, or no mean of its step is given.
@@ -81,12 +75,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of target.
+    """One kind of target: every place (called `what`) that has such targets, and the steps that are set there.
 
-    Attributes:
-        axis: Which axis its number counts, from the end; None where the whole step is the target.
-        what: What its place is called.
-        places: Every place that has such targets, and the steps that are set there.
+    `axis` is the one that its number counts, from the end; None where the whole step is the target.
     """
 
     name: str
@@ -139,14 +130,12 @@ def every(program: Program, scope: str = "head") -> tuple[Target, ...]:
     name, _, place = scope.partition(":")
     kind = _kind(name)
     places = list(kind.places(program)) if not place and name != "position" else []
-    return tuple(target for each in places or [place] for target in _targets(program, kind, each))
-
-
-def _targets(program: Program, kind: Kind, place: str) -> Iterator[Target]:
-    step = kind.steps(program, place)[0]
-    if kind.axis is None:
-        return iter((Target(kind.name, place),))
-    return (Target(kind.name, place, number) for number in range(kind.count(program, step)))
+    targets: list[Target] = []
+    for each in places or [place]:
+        count = kind.count(program, kind.steps(program, each)[0])
+        numbers = (None,) if kind.axis is None else range(count)
+        targets += (Target(kind.name, each, number) for number in numbers)
+    return tuple(targets)
 
 
 def _kind(name: str) -> Kind:

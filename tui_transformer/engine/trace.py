@@ -16,8 +16,7 @@ from tui_transformer.engine.computation import Computation, Watch
 from tui_transformer.engine.edits import Change, OfSentence, covers
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
 from tui_transformer.engine.export import html_of, write_arrays
-from tui_transformer.engine.keep import DEFAULT_BUDGET, Plan
-from tui_transformer.engine.parts import BLOCK_CELLS
+from tui_transformer.engine.parts import BLOCK_CELLS, DEFAULT_BUDGET, Plan
 from tui_transformer.engine.program import Program, Step, check_index
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError

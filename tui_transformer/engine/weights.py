@@ -13,7 +13,7 @@ import numpy as np
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Index, Working
-from tui_transformer.engine.keep import MEBIBYTE, available_memory, check_memory
+from tui_transformer.engine.parts import MEBIBYTE, available_memory, check_memory
 
 Reader = Callable[[str, Shape], Host]
 """Gives a weight of this name and shape as a host array."""
@@ -39,12 +39,9 @@ class Stored(Protocol):
 class Weights:
     """A weight is asked for by name and shape; the first time it is read and put on the device, then held.
 
-    Where memory is short, those of a file are let go and read again: a model may be larger than memory.
-
-    Attributes:
-        file: Where parts of large weights are read from as long as nobody has asked for the whole.
-        large: Cells of a weight above which a part of it is read alone.
-        small: Bytes of a weight that are not worth asking the system what is free.
+    Where memory is short, those of a file are let go and read again: a model may be larger than memory. Of a weight of
+    a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole. For less than
+    `small` bytes the system is not asked what is free.
     """
 
     backend: Backend

@@ -16,7 +16,7 @@ from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError

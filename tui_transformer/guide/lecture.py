@@ -128,13 +128,13 @@ def _sentence(value: object) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31
-    return int(value) if fits and isinstance(value, int) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
 
 
 def _list(value: object) -> tuple[str, ...] | None:
-    fits = isinstance(value, list) and len(value) <= MOST_STOPS and all(isinstance(each, str) for each in value)
-    return tuple(value) if fits and isinstance(value, list) else None
+    if not isinstance(value, list) or len(value) > MOST_STOPS or not all(isinstance(each, str) for each in value):
+        return None
+    return tuple(value)
 
 
 def _pair(value: object) -> tuple[str, ...] | None:
@@ -174,7 +174,7 @@ _FIELDS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 def check_name(path: Path) -> None:
-    """Raise InputError where a file cannot be a lecture, by its name."""
+    """Raise InputError if the name of a file is not that of a lecture."""
     if path.suffix.lower() != ".toml":
         raise InputError(f"{shown_path(path)}: the name of a lecture has to end in .toml")
 
@@ -191,28 +191,23 @@ def with_stop(path: Path, stop: Stop, question: str = "") -> int:
     if is_there(path):
         known = read_lecture(path).stops
         before = path.read_text(encoding="utf-8").rstrip("\n") + "\n"
-    name = _free_name(stop.name, {each.name for each in known} | {ABOUT, EVERY_STOP})
+    base = re.sub(r"[^A-Za-z0-9]+", "-", stop.name).strip("-").lower() or "stop"
+    names = [base, *(f"{base}-{number}" for number in range(2, MOST_STOPS + 3))]
+    taken = {each.name for each in known} | {ABOUT, EVERY_STOP}
     values = {field: getattr(stop, field) for field in ORDER}
-    text = section(name, {field: value for field, value in values.items() if value not in (None, (), "")})
+    filled = {field: value for field, value in values.items() if value not in (None, (), "")}
+    text = section(next(name for name in names if name not in taken), filled)
     write_whole(path, (before + ("\n" if before else "") + text).encode("utf-8", errors="replace"))
     return len(known) + 1
 
 
 def section(name: str, values: Mapping[str, Any]) -> str:
     """A table of TOML."""
-    lines = [f"{field} = {_value(value)}" for field, value in values.items()]
-    return "\n".join([f"[{name}]", *lines]) + "\n"
 
+    def written(value: object) -> str:
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(written, value))}]"
+        # JSON's strings are TOML's, but for DEL, and where characters are not written as pairs.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
-def _value(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    # JSON's strings are TOML's, but for DEL, and where characters are not written as pairs.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _free_name(wanted: str, taken: set[str]) -> str:
-    """A name of a section that is not taken: letters, digits and dashes."""
-    base = re.sub(r"[^A-Za-z0-9]+", "-", wanted).strip("-").lower() or "stop"
-    names = [base, *(f"{base}-{number}" for number in range(2, MOST_STOPS + 3))]
-    return next(name for name in names if name not in taken)
+    return "\n".join([f"[{name}]", *(f"{field} = {written(value)}" for field, value in values.items())]) + "\n"

@@ -6,7 +6,7 @@ out, or cannot be read of it, is taken from English.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cache
@@ -97,8 +97,12 @@ def step_text(name: str, language: str = ENGLISH, root: Path = ROOT) -> StepText
 
     A name without a text gets a title made from its last part, and no sentences.
     """
-    made = name.rpartition(".")[2].replace("_", " ")
-    words = {"title": made, "label": made.capitalize()} | _step_words(name, language, root)
+    texts, parts = _steps(root, _folder(language, root).name), name.split(".")
+    key = ".".join("layer" if part.isdecimal() else part for part in parts)
+    while key not in texts and key.partition(".")[0] in _PREFIXES and "." in key:
+        key = key.partition(".")[2]
+    title = parts[-1].replace("_", " ")
+    words = {"title": title, "label": title.capitalize()} | texts.get(key, {})
     return StepText(**{field.name: words[field.name] for field in fields(StepText) if field.name in words})
 
 
@@ -119,8 +123,15 @@ def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> t
     """
     if name not in tours():
         raise InputError(f"no tour is named {name!r}; choose one of: {', '.join(tours())}")
-    english, words = (_toml(folder / "tours" / f"{name}.toml") for folder in (root / ENGLISH, _folder(language, root)))
-    return tuple(_stops(english, _flat(words), about(name)))
+    english, own = (_toml(folder / "tours" / f"{name}.toml") for folder in (root / ENGLISH, _folder(language, root)))
+    words, facts, stops = _flat(own), about(name), []
+    for stop in (each for each in english if each not in (_EVERY_STOP, _ABOUT)):
+        texts = {key: _joined(english[stop][key]) for key in _WORDS}
+        filled = {key: _with_facts(words.get(stop, {}).get(key, text), text, facts) for key, text in texts.items()}
+        values: dict[str, Any] = {**english.get(_EVERY_STOP, {}), **english[stop], **filled}
+        lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+        stops.append(Stop(name=stop, **values | lists))
+    return tuple(stops)
 
 
 def tour_question(name: str, language: str = ENGLISH, root: Path = ROOT) -> str:
@@ -142,42 +153,14 @@ def _folder(language: str, root: Path) -> Path:
     return root / (language if language in languages(root) else ENGLISH)
 
 
-def _step_words(name: str, language: str, root: Path) -> dict[str, str]:
-    texts = _steps(root, _folder(language, root).name)
-    key = next((key for key in _keys(name) if key in texts), "")
-    return texts.get(key, {})
-
-
-def _keys(name: str) -> Iterator[str]:
-    """The keys under which a name's text may stand, the most exact first: a layer's number is the word `layer`."""
-    parts = ["layer" if part.isdecimal() else part for part in name.split(".")]
-    yield ".".join(parts)
-    while len(parts) > 1 and parts[0] in _PREFIXES:
-        parts = parts[1:]
-        yield ".".join(parts)
-
-
 @cache
 def _steps(root: Path, language: str) -> Texts:
+    """The texts by name; cross attention says what self-attention says, but for the texts of its own."""
     english, words = (_flat(_toml(root / name / "steps.toml")) for name in (ENGLISH, language))
     texts = {key: {**english.get(key, {}), **words.get(key, {})} for key in english | words}
-    return texts | _cross_attention(texts)
-
-
-def _cross_attention(texts: Texts) -> Texts:
-    """Cross attention says what self-attention says, but for the texts of its own."""
-    same = {key.replace(*_SAME_TEXT): text for key, text in texts.items() if key.startswith(_SAME_TEXT[0])}
-    return {key: {**text, **texts.get(key, {})} for key, text in same.items()}
-
-
-def _stops(table: Mapping[str, Any], words: Texts, facts: Mapping[str, Any]) -> Iterator[Stop]:
-    for name, own in table.items():
-        if name not in (_EVERY_STOP, _ABOUT):
-            english, said = {key: _joined(own[key]) for key in _WORDS}, words.get(name, {})
-            spoken = {key: _with_facts(said.get(key, text), text, facts) for key, text in english.items()}
-            places: dict[str, Any] = {**table.get(_EVERY_STOP, {}), **own, **spoken}
-            lists = {key: tuple(value) for key, value in places.items() if isinstance(value, list)}
-            yield Stop(name=name, **places | lists)
+    own, cross = _SAME_TEXT
+    same = {key.replace(own, cross): text for key, text in texts.items() if key.startswith(own)}
+    return texts | {key: {**text, **texts.get(key, {})} for key, text in same.items()}
 
 
 def _with_facts(text: str, english: str, facts: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.gradient import Loss, cross_entropy, weight_gradients
-from tui_transformer.engine.keep import available_memory, readable
+from tui_transformer.engine.parts import available_memory, readable
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError

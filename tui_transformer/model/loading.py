@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import choose_backend
-from tui_transformer.engine.keep import check_memory
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.weights import Weights, fixed_weights, random_weights
 from tui_transformer.errors import InputError, UsageError

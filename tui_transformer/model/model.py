@@ -14,7 +14,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.keep import DEFAULT_BUDGET, check_memory
+from tui_transformer.engine.parts import DEFAULT_BUDGET, check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError

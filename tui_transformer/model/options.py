@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.model.framing import PLAIN, Framing
 from tui_transformer.model.model import Model
 

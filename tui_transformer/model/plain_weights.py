@@ -18,7 +18,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.keep import check_memory
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file, read_json
 from tui_transformer.model.checks import shown

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Item, Value, Working
-from tui_transformer.engine.spoken import bracketed, spoken
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.model.header import read_header

@@ -118,7 +118,7 @@ class Texts(Parts):
         """The same; refused where a word is unknown, if that counts as a mistake."""
         unknown = Unknown()
         unknown.add(encoding)
-        said = unknown.said(words, "the text", self.name) if self.unknown == "error" else None
+        said = unknown.describe(words, "the text", self.name) if self.unknown == "error" else None
         if said is not None:
             raise InputError(f"{said}; --unknown token reads them as one that it has, zero as the vector 0")
         return encoding

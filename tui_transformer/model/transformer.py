@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import (
     Add,
+    Concat,
     ExpertWeights,
     Linear,
     OfExpert,
@@ -14,7 +15,6 @@ from tui_transformer.engine.ops import (
     Parameter,
     Pool,
     Scale,
-    SideBySide,
     Sigmoid,
     SoftCap,
     Softmax,
@@ -273,7 +273,7 @@ def _pooled(build: Builder, x: str, tokens: Sequence, pools: tuple[str, ...]) ->
     if len(pools) == 1:
         return build(POOLED, Pool(pools[0]), x, tokens.visible)  # n × d → d
     parts = [build(f"{POOLED}.{POOL_NAMES[how]}", Pool(how), x, tokens.visible) for how in pools]
-    return build(POOLED, SideBySide(), *parts)  # d each → k · d
+    return build(POOLED, Concat(), *parts)  # d each → k · d
 
 
 def _dense(build: Builder, x: str, how: Dense) -> str:

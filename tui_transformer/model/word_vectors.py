@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.keep import check_memory
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.text.display import visible

@@ -1,8 +1,8 @@
-"""How far two arrays are apart, cell by cell."""
+"""How far two arrays are apart, cell by cell, and two traces step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,19 +10,18 @@ import numpy as np
 from tui_transformer.engine.axis import Region, Shape, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.trace import Trace
+
+TOLERANCE = 1e-5
+"""Cells differ by |a − b| > tolerance · max(1, |a|, |b|), unless another tolerance is given."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two arrays of one name.
+    """Two arrays of one name; `beyond` if some cell has |a − b| > tolerance · max(1, |a|, |b|), or the shapes differ.
 
-    Attributes:
-        name: The step.
-        shapes: Of either array.
-        largest: The largest |a − b|; 0 where the same infinities or NaN stand in both, ∞ where only one has them.
-        relative: The largest |a − b| ÷ max(|a|, |b|).
-        index: The cell with the largest difference, and its values in both.
-        beyond: Some cell has |a − b| > tolerance · max(1, |a|, |b|), or the shapes differ.
+    `largest` is the largest |a − b| (0 where the same infinities or NaN stand in both, ∞ where only one has them), at
+    the cell of this index, with its values in both; `relative` is the largest |a − b| ÷ max(|a|, |b|).
     """
 
     name: str
@@ -43,6 +42,35 @@ class Difference:
         """The shape, or both where they differ."""
         first, second = (shape_text(shape) or "1" for shape in self.shapes)
         return first if first == second else f"{first} ≠ {second}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference of every step that both traces have, in order."""
+
+    differences: Mapping[str, Difference]
+
+    @property
+    def first(self) -> str | None:
+        """The first step that differs."""
+        return next((name for name, difference in self.differences.items() if difference.beyond), None)
+
+
+def compare_traces(a: Trace, b: Trace, report: Callable[[str], None] = lambda _: None) -> Comparison:
+    """Compare every step that both traces have; `report` is told which, and may raise to end it.
+
+    Of different shapes, which are a difference by themselves, the cells that both have are compared.
+    """
+    differences = {}
+    for name in (step.name for step in a.program.steps if step.name in b.program.by_name):
+        report(name)
+        first, second = a[name], b[name]
+        whole = compare(name, first, second, TOLERANCE)
+        if not whole.comparable and first.ndim == second.ndim:
+            part = tuple(slice(min(sizes)) for sizes in zip(first.shape, second.shape, strict=True))
+            whole = replace(compare(name, first[part], second[part], TOLERANCE), shapes=whole.shapes, beyond=True)
+        differences[name] = whole
+    return Comparison(differences)
 
 
 def compare(name: str, first: Host, second: Host, tolerance: float) -> Difference:
@@ -71,12 +99,8 @@ def compare_blocks(
         part = compare(name, first, second, tolerance)
         place = tuple(axis.start + i for axis, i in zip(region, part.index, strict=True))
         larger = replace(part, index=place) if part.largest > whole.largest or not whole.index else whole
-        whole = replace(
-            larger,
-            shapes=whole.shapes,
-            beyond=whole.beyond or part.beyond,
-            relative=max(whole.relative, part.relative),
-        )
+        beyond, relative = whole.beyond or part.beyond, max(whole.relative, part.relative)
+        whole = replace(larger, shapes=whole.shapes, beyond=beyond, relative=relative)
     return whole
 
 

@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from tui_transformer.text.display import cells, fit
 from tui_transformer.views.view import Values, View
 
 BLOCK_CELLS = 1 << 16
 NumberText = Callable[[float], str]
-_WORDS = {math.inf: "∞", -math.inf: "-∞"}
 
 
 def number_text(values: Values) -> NumberText:
-    """One way to write all of these numbers, so that their points stand below each other."""
+    """One way to write all of these numbers, so that their points stand below each other.
+
+    About five digits of the largest number; powers of ten where it is very large or very small.
+    """
     if values.dtype.kind in "iub":
         return lambda value: str(int(value))
     finite = np.abs(values[np.isfinite(values)])
-    pattern = _pattern(float(finite.max()) if finite.size else 0.0)
+    largest = float(finite.max()) if finite.size else 0.0
+    if largest and not 1e-2 <= largest < 1e5:
+        return lambda value: _text(value, ".3e")
+    pattern = f".{4 - (max(0, math.floor(math.log10(largest))) if largest else 0)}f"
     return lambda value: _text(value, pattern)
 
 
-def _pattern(largest: float) -> str:
-    """About five digits of the largest number; powers of ten where it is very large or very small."""
-    if largest and not 1e-2 <= largest < 1e5:
-        return ".3e"
-    return f".{4 - (max(0, math.floor(math.log10(largest))) if largest else 0)}f"
-
-
 def _text(value: float, pattern: str) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return _WORDS.get(value) or format(value, pattern)
+    if math.isfinite(value):
+        return format(value, pattern)
+    return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
 
 
 def plain_power(text: str) -> str:
@@ -71,3 +70,11 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """A table whose columns stand below each other, a line a row; every row has as many texts, safe to show."""
+    rows = list(rows)
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(fit(text, width) for text, width in zip(row, widths, strict=True)).rstrip() + "\n"

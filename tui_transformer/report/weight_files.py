@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,12 +25,12 @@ from tui_transformer.model.checkpoint import save_settings
 from tui_transformer.model.foreign import WEIGHTS
 from tui_transformer.model.loading import check_settings_say_all
 from tui_transformer.model.plain_weights import SHAPES
-from tui_transformer.report import as_npz
-from tui_transformer.report.as_csv import csv_text
+from tui_transformer.report.export import csv_text, write_npz
 from tui_transformer.report.numbers import exact
 from tui_transformer.text.files import shown_path
 
 Arrays = Iterable[tuple[str, Host]]
+Shapes = Mapping[str, Shape]
 KINDS: Mapping[str, tuple[str, str]] = {"float32": ("F32", ".f32"), "float64": ("F64", ".f64")}
 """Types of NumPy → the name that safetensors has for them, and the ending of raw files."""
 
@@ -52,11 +53,7 @@ def arrays_of(model: Model) -> Iterator[tuple[str, Host]]:
 def export(model: Model, out: Path, form: str, arrays: Arrays | None = None) -> None:
     """Write the weights: into the file that `out` names by its ending, else into a new folder that opens as a model.
 
-    Args:
-        model: Whose they are.
-        out: Where to.
-        form: A key of `FORMS`.
-        arrays: The weights as they come; by default `arrays_of` the model.
+    The form is a key of `FORMS`; the arrays are the weights as they come, by default `arrays_of` the model.
 
     Raises:
         InputError: The folder is there already, or nothing can be written there.
@@ -76,36 +73,31 @@ def export(model: Model, out: Path, form: str, arrays: Arrays | None = None) -> 
         save_settings(folder, model.config, model.vocabulary)
 
 
-class _new_folder:  # noqa: N801 - used as a function
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
     """A folder to write into, under a temporary name beside `path`; renamed at the end, removed on any failure."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
-        self.temporary = self.path.with_name(f".{self.path.name[:100]}.{secrets.token_hex(4)}")
-
-    def __enter__(self) -> Path:
-        if is_there(self.path) and not (self.path.is_dir() and not any(self.path.iterdir())):
-            raise InputError(f"{shown_path(self.path)}: there is something already: name a new folder")
+    path = path.resolve()
+    if is_there(path) and not (path.is_dir() and not any(path.iterdir())):
+        raise InputError(f"{shown_path(path)}: there is something already: name a new folder")
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
+    try:
+        temporary.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(f"{shown_path(path)}: cannot be made: {error.strerror}") from error
+    try:
+        yield temporary
         try:
-            self.temporary.mkdir(parents=True)
+            os.replace(temporary, path)  # noqa: PTH105 - onto an empty folder too
         except OSError as error:
-            raise InputError(f"{shown_path(self.path)}: cannot be made: {error.strerror}") from error
-        return self.temporary
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                os.replace(self.temporary, self.path)  # noqa: PTH105 - onto an empty folder too
-        except OSError as error:
-            raise InputError(f"{shown_path(self.path)}: cannot be written: {error.strerror}") from error
-        finally:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+            raise InputError(f"{shown_path(path)}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 # One file
 
 
-def _safetensors(file: BinaryIO, arrays: Arrays, shapes: Mapping[str, Shape], dtype: str) -> None:
+def _safetensors(file: BinaryIO, arrays: Arrays, shapes: Shapes, dtype: str) -> None:
     """A header of JSON with every tensor's place, then the numbers (https://github.com/huggingface/safetensors)."""
     header, at, size = {}, 0, np.dtype(dtype).itemsize
     for name, shape in shapes.items():
@@ -119,18 +111,13 @@ def _safetensors(file: BinaryIO, arrays: Arrays, shapes: Mapping[str, Shape], dt
         file.write(_little(array).data)
 
 
-def _npz(file: BinaryIO, arrays: Arrays, shapes: Mapping[str, Shape], dtype: str) -> None:
-    del shapes, dtype
-    as_npz.write(file, arrays)
-
-
 def _little(array: Host) -> Host:
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
-ONE_FILE: Mapping[str, Callable[[BinaryIO, Arrays, Mapping[str, Shape], str], None]] = {
+ONE_FILE: Mapping[str, Callable[[BinaryIO, Arrays, Shapes, str], None]] = {
     "safetensors": _safetensors,
-    "npz": _npz,
+    "npz": lambda file, arrays, _shapes, _dtype: write_npz(file, arrays),
 }
 FILES: Mapping[str, str] = {".safetensors": "safetensors", ".npz": "npz"}
 
@@ -138,27 +125,26 @@ FILES: Mapping[str, str] = {".safetensors": "safetensors", ".npz": "npz"}
 # Folders
 
 
-def _single(name: str, form: str) -> Callable[[Path, Arrays, Mapping[str, Shape], str], None]:
-    def write(folder: Path, arrays: Arrays, shapes: Mapping[str, Shape], dtype: str) -> None:
+def _single(name: str, form: str) -> Callable[[Path, Arrays, Shapes, str], None]:
+    def write(folder: Path, arrays: Arrays, shapes: Shapes, dtype: str) -> None:
         with writing(folder / name) as file:
             ONE_FILE[form](file, arrays, shapes, dtype)
 
     return write
 
 
-def _raw(folder: Path, arrays: Arrays, shapes: Mapping[str, Shape], dtype: str) -> None:
+def _raw(folder: Path, arrays: Arrays, shapes: Shapes, dtype: str) -> None:
     for name, array in arrays:
         with writing(folder / f"{name}{KINDS[dtype][1]}") as file:
             file.write(_little(array).data)
     _write_shapes(folder, shapes)
 
 
-def _csv(folder: Path, arrays: Arrays, shapes: Mapping[str, Shape], dtype: str) -> None:
+def _csv(folder: Path, arrays: Arrays, shapes: Shapes, _dtype: str) -> None:
     """A line a row, each number with all digits of its value: it is the same in either precision that reads it.
 
     What has three axes or more has the rows of all matrices one below the other.
     """
-    del dtype
     for name, array in arrays:
         rows = array.reshape(-1, array.shape[-1])
         height = max(1, CELLS // max(1, rows.shape[1]))
@@ -168,13 +154,13 @@ def _csv(folder: Path, arrays: Arrays, shapes: Mapping[str, Shape], dtype: str) 
     _write_shapes(folder, shapes)
 
 
-def _write_shapes(folder: Path, shapes: Mapping[str, Shape]) -> None:
+def _write_shapes(folder: Path, shapes: Shapes) -> None:
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(shape)}" for name, shape in shapes.items())
     with writing(folder / SHAPES) as file:
         file.write(f"{{\n{lines}\n}}\n".encode())
 
 
-FORMS: Mapping[str, Callable[[Path, Arrays, Mapping[str, Shape], str], None]] = {
+FORMS: Mapping[str, Callable[[Path, Arrays, Shapes, str], None]] = {
     "safetensors": _single(WEIGHTS, "safetensors"),
     "npz": _single("model.npz", "npz"),
     "raw": _raw,

@@ -12,8 +12,8 @@ from tui_transformer.analysis.log_shares import log_shares
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.program import LABEL, Step
-from tui_transformer.engine.spoken import in_percent, spoken
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import SPACE, visible

@@ -10,8 +10,8 @@ import numpy as np
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.session.session import Session
 
 HEADS_OF = ".context"

@@ -24,9 +24,8 @@ from tui_transformer.session.view_state import Size, ViewState
 from tui_transformer.session.whole.scene import WholeScene, whole_scene
 from tui_transformer.session.words import WORDS, Drawn, Keys
 from tui_transformer.text.display import visible
-from tui_transformer.views.chart_data import Kind, chart, charts_for
+from tui_transformer.views.chart_data import GRADIENT_KINDS, GradientKind, Kind, chart, charts_for, gradient_chart
 from tui_transformer.views.charts import Chart
-from tui_transformer.views.gradient_charts import GRADIENT_KINDS, GradientKind, gradient_chart
 from tui_transformer.views.step_view import difference_of, small, thumbnail, view_of
 from tui_transformer.views.view import Scale
 

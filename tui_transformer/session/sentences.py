@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
 
-from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 from tui_transformer.model.framing import PLAIN, Batch, Framing, batch_of

@@ -22,7 +22,7 @@ from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.framing import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
-from tui_transformer.report.comparison import Comparison, compare_traces
+from tui_transformer.report.differences import Comparison, compare_traces
 from tui_transformer.session.sentences import Sentences
 from tui_transformer.session.view_state import GRADIENT, NOTHING, UNBROKEN, Measure, Overlay
 from tui_transformer.text.dispatch import load_vocabulary
@@ -137,7 +137,7 @@ class Session(Sentences):
         if metric is None:
             return Gradients(backward(trace, [self.loss_targets], visit).mean, gradients)
         value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
-        start = replace(start, said=metric.said(self.model.target_label))
+        start = replace(start, description=metric.said(self.model.target_label))
         backward_from(trace, start, visit)
         return Gradients(value, gradients, start)
 

@@ -9,9 +9,9 @@ import numpy as np
 from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, softmaxes
 from tui_transformer.engine.axis import Axis, Region
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

@@ -263,7 +263,7 @@ def _written_loss(session: Session, loss: float, keys: Keys) -> Lines:
 def _written_metric(gradients: Gradients, keys: Keys) -> Lines:
     """The metric that is differentiated instead of the loss, and its gradient by the logits."""
     start = gradients.start
-    text = Lines().add(f"{visible(start.said)} " if start else "", "quiet")
+    text = Lines().add(f"{visible(start.description)} " if start else "", "quiet")
     text.add(f"{gradients.loss:.6g}\n\n", "strong")
     text.add(f"its gradient by the logits: {start.formula}\n" if start else "")
     text.add("it takes the place of the loss: ∂loss is its gradient here\n")

@@ -32,13 +32,10 @@ _TOGETHER = 1 << 20
 
 @dataclass(frozen=True)
 class Built:
-    """A vocabulary made from a text.
+    """A vocabulary made from a text: the special words, then the entries from the most frequent on.
 
-    Attributes:
-        vocabulary: The special words, then the entries from the most frequent on.
-        counts: How often each entry came, in order of ID; None where entries are parts of each other (byte pairs).
-        tokens: The words or characters of the text.
-        distinct: How many different ones there were.
+    `counts` says how often each entry came; None where entries are parts of each other (byte pairs). The text had
+    `tokens` words or characters, of which so many were `distinct`.
     """
 
     vocabulary: Vocabulary
@@ -101,16 +98,9 @@ def words_of(
     together: int = _TOGETHER,
     room: int = MOST_IN_MEMORY,
 ) -> Built:
-    """As `build_words`, with counts. Memory is bounded.
+    """As `build_words`, with counts; memory is bounded.
 
-    Args:
-        lines: As of `build_words`, with the rest.
-        size: Of the vocabulary.
-        min_frequency: Of a word.
-        specials: The special words.
-        rule: What a word is.
-        together: Characters that are split into words at a time.
-        room: Words that are counted in memory; more go to a file.
+    So many characters are split into words `together`; there is `room` for so many words in memory, more go to a file.
     """
     words_at_most = _room(size, min_frequency, len(specials.names))
     special: Counter[str] = Counter()
@@ -121,8 +111,7 @@ def words_of(
             too_long += sum(words.pop(word) for word in [*words] if len(word) > MAX_ENTRY_LENGTH)
             counts.add(words)
         counted = counts.most_common(words_at_most, min_frequency)
-    _check_any(counted.distinct, "words")
-    _check_frequent(len(counted.words), min_frequency, "word")
+    _check_counts(counted.distinct, len(counted.words), min_frequency, "word")
     return _built("words", specials, special, replace(counted, tokens=counted.tokens + too_long), rule)
 
 
@@ -146,10 +135,9 @@ def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials:
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(without_surrogates(line))
-    _check_any(len(counts), "characters")
     frequent = ((character, count) for character, count in counts.most_common() if count >= min_frequency)
     counted = Counted(tuple(islice(frequent, room)), counts.total(), len(counts))
-    _check_frequent(len(counted.words), min_frequency, "character")
+    _check_counts(counted.distinct, len(counted.words), min_frequency, "character")
     return _built("characters", specials, {}, counted)
 
 
@@ -174,7 +162,7 @@ def byte_pairs_of(lines: Iterable[str], size: int, min_frequency: int, specials:
             yield without_surrogates(line)
 
     vocabulary = learn(read(), size, min_frequency, specials)
-    _check_any(characters, "characters")
+    _check_counts(characters, characters, min_frequency, "character")
     return Built(vocabulary, None, characters, vocabulary.size)
 
 
@@ -187,13 +175,10 @@ def _room(size: int, min_frequency: int, fixed: int) -> int:
     return size - fixed
 
 
-def _check_any(count: int, what: str) -> None:
-    if not count:
-        raise InputError(f"the text has no {what}: there is nothing to build a vocabulary from")
-
-
-def _check_frequent(count: int, min_frequency: int, what: str) -> None:
-    if not count:
+def _check_counts(distinct: int, frequent: int, min_frequency: int, what: str) -> None:
+    if not distinct:
+        raise InputError(f"the text has no {what}s: there is nothing to build a vocabulary from")
+    if not frequent:
         raise InputError(f"no {what} of the text comes {min_frequency:,} times: use a smaller minimum")
 
 
@@ -219,13 +204,9 @@ class Counted:
 
 @dataclass
 class WordCounts:
-    """Counts words; words must hold no tab or line break.
+    """Counts words without tabs and line breaks, in a `with`, at whose end the temporary files are gone.
 
-    To be used in a `with`, at whose end the temporary files are gone.
-
-    Attributes:
-        most: Distinct words that are kept in memory.
-        runs: Sorted tables of words and counts that are in files.
+    At most so many distinct words are in memory; `runs` are sorted tables of words and counts in files.
     """
 
     most: int = MOST_IN_MEMORY
@@ -338,8 +319,7 @@ def _parts(line: str) -> Iterator[str]:
 def interruptible(work: Callable[[Callable[[object], bool]], None]) -> None:
     """Do work on another thread: the library hears no signals, this thread does.
 
-    Args:
-        work: Given a function that says whether more of its input is wanted.
+    `work` is given a function that says whether more of its input is wanted.
     """
     ended, failed = threading.Event(), list[Exception]()
 

@@ -69,30 +69,15 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
         from tui_transformer.text.gguf_vocabulary import load_gguf_vocabulary
 
         return load_gguf_vocabulary(read_gguf(path))
-    return _READERS.get(path.suffix, _listed)(path)
-
-
-def _from_json(path: Path) -> Vocabulary:
-    """A `tokenizer.json`, or a `vocab.json` that has its `merges.txt` beside it."""
-    merges = path.with_name("merges.txt")
-    if path.name == "vocab.json" and merges.exists():
-        return byte_pairs(path, merges)
-    return load_tokenizer_file(path)
-
-
-def _listed(path: Path) -> Vocabulary:
-    """A list of words, characters or word pieces, with the tokens that files beside a `vocab.txt` of pieces add."""
+    if path.suffix in (".spm", ".model"):
+        return load_sentence_pieces(path)
+    if path.suffix == ".json":
+        merges = path.with_name("merges.txt")
+        has_merges = path.name == "vocab.json" and merges.exists()
+        return byte_pairs(path, merges) if has_merges else load_tokenizer_file(path)
     words = parse_vocabulary(read_text(path), path.name, path)
     more = any(path.with_name(name).exists() for name in (ADDED, SPECIAL_MAP))
     return word_pieces(path, words) if more and words.kind == "wordpiece" and path.name == "vocab.txt" else words
-
-
-_READERS: Mapping[str, Callable[[Path], Vocabulary]] = {
-    ".json": _from_json,
-    ".spm": load_sentence_pieces,
-    ".model": load_sentence_pieces,
-}
-"""By the ending of the file's name; all others are lists."""
 
 
 def _names_a_file(where: str) -> bool:

@@ -9,9 +9,11 @@ gets a dotted circle.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache, lru_cache
 from itertools import accumulate, takewhile
 from typing import Literal
 
@@ -53,15 +55,11 @@ def _shown(code: int) -> str:
     if code in _STYLE_SELECTORS:
         return ""
     character = chr(code)
-    return escape(code) if _is_unseen(character) else character
+    is_unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES or code in _BLANK or code in _SELECTORS
+    return escape(code) if is_unseen else character
 
 
 _SHOWN = _Shown()
-
-
-def _is_unseen(character: str) -> bool:
-    code = ord(character)
-    return unicodedata.category(character) in _UNSEEN_CATEGORIES or code in _BLANK or code in _SELECTORS
 
 
 def escape(code: int) -> str:
@@ -102,14 +100,11 @@ def _cells_shown(shown: str) -> int:
 
 
 def fit(text: str, cells: int, align: Literal["left", "right"] = "left") -> str:
-    """Cut (with an ellipsis) or pad `visible(text)` to exactly so many terminal cells.
-
-    Args:
-        text: Any text; it is made visible first.
-        cells: The width wanted; nothing is given for 0 or less.
-        align: The side at which a shorter text stands.
-    """
-    shown = _cut(visible(text), max(cells, 0))
+    """Cut (with an ellipsis) or pad `visible(text)` to exactly so many terminal cells; 0 or less give nothing."""
+    shown, room = visible(text), max(cells, 0)
+    if _cells_shown(shown) > room:
+        ends = accumulate(map(_width, shown))
+        shown = shown[: sum(1 for _ in takewhile(lambda end: end < room, ends))] + ELLIPSIS if room else ""
     padding = " " * (cells - _cells_shown(shown))
     return padding + shown if align == "right" else shown + padding
 
@@ -153,3 +148,85 @@ def _start(shown: str, room: int) -> str:
 def _fitting(shown: str, room: int) -> int:
     """How many characters take no more cells than there are."""
     return sum(1 for _ in takewhile(lambda end: end <= room, accumulate(map(_width, shown))))
+
+
+Style = Literal["words", "characters", "word pieces", "bytes", "marked spaces"]
+"""How a vocabulary writes its pieces.
+
+Whole words; single characters; `##ing` inside a word (WordPiece); a character for every byte, `Ġ` for a space
+(byte-level BPE of GPT-2); `▁` for a space and `<0x0A>` for a byte (SentencePiece).
+"""
+
+_BYTE_NAME = re.compile("<0x([0-9A-F]{2})>")
+_CONTROLS = {"\n": "line break", "\r": "carriage return", "\t": "tab", "\N{NO-BREAK SPACE}": "no-break space"}
+
+
+def piece_text(piece: str, style: Style) -> str:
+    """The meaning of a piece: `##ing` is "ing, inside a word", `Ġthe` is "the, after a space".
+
+    Bytes that are no ASCII text are named: `ðŁĺĬ` is "😊, bytes F0 9F 98 8A", `ĺĬ` is "bytes 98 8A".
+    """
+    if style == "characters":
+        return "a space" if piece == " " else _CONTROLS.get(piece, piece)
+    if style == "word pieces" and piece.startswith("##") and len(piece) > 2:
+        return f"{piece[2:]}, inside a word"
+    if style == "bytes" and (data := _bytes_of(piece)) is not None:
+        return _bytes_text(data)
+    if style == "marked spaces":
+        match = _BYTE_NAME.fullmatch(piece)
+        return _bytes_text(bytes([int(match[1], 16)])) if match else _after_spaces(piece.replace("▁", " "))
+    return piece
+
+
+def piece_label(piece: str, style: Style) -> str:
+    """A piece as it stands beside a row, with `␣` for each space that it begins with: `Ġthe` and `▁the` are `␣the`.
+
+    Bytes that are no whole characters stay as they are written.
+    """
+    if style == "bytes" and (data := _bytes_of(piece)) is not None:
+        with suppress(UnicodeDecodeError):
+            piece = data.decode()
+    elif style == "marked spaces":
+        piece = piece.replace("▁", " ")
+    rest = piece.lstrip(" ")
+    return SPACE * (len(piece) - len(rest)) + (token_label(rest) if rest else "")
+
+
+def _bytes_of(piece: str) -> bytes | None:
+    codes = byte_codes()
+    return bytes(map(codes.__getitem__, piece)) if all(character in codes for character in piece) else None
+
+
+def _bytes_text(data: bytes) -> str:
+    """The text of bytes, with the bytes where they are not plain ASCII."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return _bytes_named(data)
+    shown = _after_spaces(text)
+    return shown if text.isascii() and text.isprintable() else f"{shown}, {_bytes_named(data.lstrip(b' ') or data)}"
+
+
+def _bytes_named(data: bytes) -> str:
+    return f"byte{'s' * (len(data) > 1)} {data.hex(' ').upper()}"
+
+
+def _after_spaces(text: str) -> str:
+    rest = text.lstrip(" ")
+    spaces = len(text) - len(rest)
+    counted = "a space" if spaces == 1 else f"{spaces} spaces"
+    rest = _CONTROLS.get(rest, rest)
+    if not spaces:
+        return rest
+    return f"{rest}, after {counted}" if rest else counted
+
+
+@cache
+def byte_codes() -> Mapping[str, int]:
+    """The byte that each character of byte-level BPE stands for (Radford et al. 2019, `bytes_to_unicode`).
+
+    Printable bytes of Latin-1 are their own characters; the others follow each other from U+0100.
+    """
+    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in own]
+    return {chr(byte): byte for byte in own} | {chr(256 + i): byte for i, byte in enumerate(others)}

@@ -1,8 +1,9 @@
-"""Tokens: the encoding of a text or of two sentences, the text that IDs stand for, and what every tokenizer can."""
+"""Tokens: encodings of a text or of two sentences, the text of IDs, what every tokenizer can, and several compared."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
@@ -30,11 +31,9 @@ class Token:
 
 @dataclass(frozen=True)
 class Encoding:
-    """A text and its tokens.
+    """A text and its tokens, of which `cut` more were left out to keep to a limit.
 
-    Attributes:
-        cut: How many tokens were left out to keep to a limit.
-        segments: Of each token of a pair of sentences, which it is of; None where all are of one.
+    `segments` says of each token of a pair of sentences which it is of; None where all are of one.
     """
 
     text: str
@@ -190,18 +189,13 @@ def written(vocabulary: Vocabulary, ids: Sequence[int]) -> Iterator[int]:
 
 
 BETWEEN = " "
-"""Separators of two sentences where they are written as one text."""
+"""Between two sentences that are written as one text."""
 
 
 def encode_pair(tokenizer: Tokenizer, first: str, second: str, max_tokens: int, *, cut: bool = False) -> Encoding:
     """The tokens of two sentences, with the segment of each; the text is both with a space between.
 
-    Args:
-        tokenizer: What knows the tokens around and between them.
-        first: The first sentence.
-        second: The second one.
-        max_tokens: The most tokens allowed.
-        cut: Leave out the last words of the second sentence rather than refuse too many.
+    With `cut`, the last words of the second sentence are left out where there are more than `max_tokens`.
 
     Raises:
         InputError: The tokenizer has no pairs, or there are too many tokens.
@@ -227,3 +221,64 @@ def encode_pair(tokenizer: Tokenizer, first: str, second: str, max_tokens: int, 
         tokens.append(Token(piece.id, text, start, end, unknown, not unknown and piece.id in words.special_ids))
         at = max(at, end)
     return within(Encoding(whole, tuple(tokens), segments=tuple(piece.segment for piece in pieces)), max_tokens)
+
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One way to cut the text: how many tokens, and how many of them the vocabulary does not have.
+
+    `parts` are the tokens of each row, with one sign for a space: before the text, of each of its words, after it.
+    """
+
+    name: str
+    tokens: int
+    unknown: int
+    parts: tuple[tuple[Token, ...], ...]
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The rows that all cuts share: nothing, the words of the text (what white space is around), nothing."""
+
+    rows: tuple[str, ...]
+    cuts: tuple[Cut, ...]
+
+
+def cut_by(text: str, tokenizers: Sequence[Tokenizer]) -> Cuts:
+    """Cut a text by each tokenizer; a token belongs to the word that its last character is in.
+
+    Raises:
+        InputError: The text is too long.
+    """
+    words = list(_WORD.finditer(text))
+    starts = [word.start() for word in words]
+    cuts = (_cut(each.vocabulary, each.encode(text), starts) for each in tokenizers)
+    return Cuts(("", *(word[0] for word in words), ""), tuple(cuts))
+
+
+def _cut(words: Vocabulary, encoding: Encoding, starts: Sequence[int]) -> Cut:
+    parts: list[list[Token]] = [[] for _ in range(len(starts) + 2)]
+    for token in encoding.tokens:
+        shown = token if token.unknown else replace(token, text=words.label(token.text))
+        parts[_row(token, starts, len(encoding.text))].append(shown)
+    unknown = sum(token.unknown for token in encoding.tokens)
+    return Cut(words.name, len(encoding.tokens), unknown, tuple(map(tuple, parts)))
+
+
+def _row(token: Token, starts: Sequence[int], length: int) -> int:
+    if token.start == token.end:
+        return 0 if token.end == 0 else len(starts) + 1 if token.end == length else bisect_right(starts, token.end)
+    return bisect_right(starts, token.end - 1)
+
+
+def joined(tokens: Sequence[Token]) -> str:
+    """Tokens beside each other, an unknown one with a question mark."""
+    return " ".join(map(shown, tokens))
+
+
+def shown(token: Token) -> str:
+    """A token as it is written between others, an unknown one with a question mark."""
+    return f"{visible(token.text)}?" if token.unknown else visible(token.text)

@@ -71,13 +71,9 @@ def read_lines(
     longest: int = LONGEST_LINE,
     chunk: int = CHUNK,
 ) -> Iterator[str]:
-    r"""The lines of files, with their ends as `\n`; no more than a few megabytes are in memory.
+    r"""The lines of UTF-8 text files or pipes, with their ends as `\n`; at most a few megabytes are in memory.
 
-    Args:
-        paths: UTF-8 text files; pipes too.
-        read: Told after each piece how many bytes it had.
-        longest: A longer line comes in parts.
-        chunk: Bytes that are read at a time.
+    `read` is told after each chunk how many bytes it had. A line that is longer than `longest` comes in parts.
 
     Raises:
         InputError: A file is missing, a folder, not readable, binary or not UTF-8.

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PreTokenizer:
-    """A pre-tokenizer, and what goes with its name.
+    """Regular expressions in their order, and what goes with the name of a pre-tokenizer.
 
-    Attributes:
-        patterns: Regular expressions, in their order.
-        whole: A part that is in the vocabulary is one token, whatever the merges say.
-        begins: A text begins with the token for beginnings, unless the file says otherwise.
-        marked: Spaces are ▁ and text is not turned into bytes, as in SentencePiece.
+    With `whole`, a part that is in the vocabulary is one token, whatever the merges say; with `begins`, a text begins
+    with the token for beginnings, unless the file says otherwise; with `marked`, spaces are ▁ as in SentencePiece.
     """
 
     patterns: tuple[str, ...]

@@ -30,7 +30,7 @@ LONGEST_PIECE = 512
 
 
 def has_vocabulary(file: GgufFile) -> bool:
-    """Whether a file says how text is split."""
+    """True if a file says how text is split."""
     return file.metadata.get(f"{KEY}model", "none") not in ("none", "no_vocab")
 
 
@@ -45,33 +45,20 @@ def load_gguf_vocabulary(file: GgufFile) -> PieceVocabulary:
         known = ", ".join(_MODELS)
         what = "has no vocabulary" if not kind else f"has a tokenizer {str(kind)[:40]!r}, which is not read"
         raise InputError(f"{shown_path(file.path)} {what}: {known} are, or give one with --vocab")
-    words = _words(file)
+    words = file.metadata.get(f"{KEY}tokens")
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise InputError(f"{shown_path(file.path)} has no list of tokens: copy it again")
     with refused(f"{shown_path(file.path)} has a vocabulary that cannot be read"):
         rust = _MODELS[kind](file, words)
         _add(rust, words, _types(file))
         add_frame(rust, _first(file, words), _last(file, words))
     vocabulary = vocabulary_of(rust, file.path, _id(file, "unknown_token_id", len(words)))
-    return replace(vocabulary, specials=_specials(file, words))
-
-
-_ROLES = {"end": "eos", "begin": "bos", "padding": "padding"}
-
-
-def _specials(file: GgufFile, words: Sequence[str]) -> Specials:
-    """The names of special pieces; of one that has two parts to play, only the first counts."""
     specials = Specials()
-    for role, key in _ROLES.items():
+    for role, key in (("end", "eos"), ("begin", "bos"), ("padding", "padding")):
         name = _named(file, words, f"{key}_token_id")
-        with contextlib.suppress(UsageError):
+        with contextlib.suppress(UsageError):  # of one that has two parts to play, only the first counts
             specials = replace(specials, **{role: name}) if name else specials
-    return specials
-
-
-def _words(file: GgufFile) -> Sequence[str]:
-    words = file.metadata.get(f"{KEY}tokens")
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        raise InputError(f"{shown_path(file.path)} has no list of tokens: copy it again")
-    return words
+    return replace(vocabulary, specials=specials)
 
 
 def _types(file: GgufFile) -> Sequence[int]:
@@ -201,18 +188,18 @@ def _marked(
 
 def _word_pieces(file: GgufFile, words: Sequence[str]) -> tokenizers.Tokenizer:
     """BERT's pieces; llama.cpp marks the beginnings of words, BERT what does not begin one."""
+
+    def piece(word: str, kind: int) -> str:
+        if kind != NORMAL or (word.startswith("[") and word.endswith("]")):
+            return word
+        return word[1:] if word.startswith(SPACE) else f"##{word}"
+
     types = _types(file) or [NORMAL] * len(words)
-    ids = {_bert_piece(word, kind): number for number, (word, kind) in enumerate(zip(words, types, strict=True))}
+    ids = {piece(word, kind): number for number, (word, kind) in enumerate(zip(words, types, strict=True))}
     unknown = _named(file, words, "unknown_token_id") or "[UNK]"
     small = bool(file.metadata.get(f"{KEY}normalizer.lowercase", True))
     accents = bool(file.metadata.get(f"{KEY}normalizer.strip_accents", small))
     return bert_pieces(ids, unknown, lower=small, accents=accents)
-
-
-def _bert_piece(word: str, kind: int) -> str:
-    if kind != NORMAL or (word.startswith("[") and word.endswith("]")):
-        return word
-    return word[1:] if word.startswith(SPACE) else f"##{word}"
 
 
 def _add(rust: tokenizers.Tokenizer, words: Sequence[str], types: Sequence[int]) -> None:

@@ -74,8 +74,7 @@ _over, _unwanted = threading.Event(), threading.Event()
 def end_guarded(*, for_good: bool = False) -> None:
     """End all processes: whoever waits for one is told at once that there is no answer.
 
-    Args:
-        for_good: No other one is begun either, as the program ends.
+    As the program ends `for_good`, no other one is begun either.
     """
     if for_good:
         _over.set()
@@ -84,7 +83,7 @@ def end_guarded(*, for_good: bool = False) -> None:
 
 
 def is_awaited() -> bool:
-    """Whether the main thread waits for an answer."""
+    """True if the main thread waits for an answer."""
     return _awaited is not None
 
 

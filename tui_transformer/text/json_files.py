@@ -50,13 +50,7 @@ class Special:
 
 @dataclass(frozen=True)
 class Added:
-    """Contents of `added_tokens.json` and `special_tokens_map.json`.
-
-    Attributes:
-        ids: The ID of each token that was added.
-        roles: The special tokens that have a part: `unk_token`, `cls_token` …
-        more: Further special tokens.
-    """
+    """Contents of `added_tokens.json` (IDs) and `special_tokens_map.json` (roles as `unk_token`, and more tokens)."""
 
     ids: Mapping[str, int]
     roles: Mapping[str, Special]

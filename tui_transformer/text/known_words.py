@@ -46,18 +46,12 @@ def sample_target(vocabulary: Vocabulary, model: str) -> str:
 
 
 FIRST, LONGEST = 5, 20
-"""How many of the words are named, and how many characters of each."""
+"""Number of words that are named, and of characters of each."""
 
 
 @dataclass(eq=False)
 class Unknown:
-    """The unknown words of any number of texts.
-
-    Attributes:
-        count: How many there are.
-        of: Among how many words.
-        words: The first different ones, no more than are named and one.
-    """
+    """The unknown words of any number of texts: how many, among how many, and the first different ones."""
 
     count: int = 0
     of: int = 0
@@ -72,7 +66,7 @@ class Unknown:
                 self.words[token.text] = None
         return encoding
 
-    def said(self, vocabulary: Vocabulary | None, what: str, model: str) -> str | None:
+    def describe(self, vocabulary: Vocabulary | None, what: str, model: str) -> str | None:
         """One line that counts and names them, of `what` that a model reads; None where all words are known."""
         if vocabulary is None or not self.count:
             return None

@@ -34,16 +34,11 @@ _SPACE = "▁"
 
 @dataclass(frozen=True, eq=False)
 class SentencePieceVocabulary(Vocabulary):
-    """The pieces in order of ID.
+    """The pieces in order of ID, with the file `model` that cuts texts.
 
-    Attributes:
-        model: The file that cuts texts.
-        target: The file that cuts what the decoder writes, where that is another.
-        target_words: Its pieces in order of ID, where they are others.
-        first: What stands before a text.
-        last: What stands after it.
-        added: Entries past the table, which need no rows.
-        language: Whether a text may begin with `>>code<<`, which is one token.
+    What the decoder writes is cut by `target`, where that is another file, into `target_words`, where they are others.
+    `first` and `last` stand around a text, which may begin with a `language`, `>>code<<`. The `added` entries past the
+    table need no rows.
     """
 
     model: Path
@@ -81,17 +76,15 @@ class SentencePieceVocabulary(Vocabulary):
 
     def files(self) -> Mapping[str, bytes]:
         """The model's files as they are."""
-        paths = [self.model, *([self.target] if self.target else []), *self._siblings()]
+        names = (TABLE, TARGET_TABLE, "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
+        siblings = (path for path in map(self.model.with_name, names) if path.exists())
+        paths = [self.model, *([self.target] if self.target else []), *siblings]
         try:
             return {path.name: path.read_bytes() for path in paths}
         except OSError as error:
             raise InputError(
                 f"{shown_path(self.model)} cannot be read again ({error.strerror}): copy it back"
             ) from error
-
-    def _siblings(self) -> list[Path]:
-        names = (TABLE, TARGET_TABLE, "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json")
-        return [path for path in map(self.model.with_name, names) if path.exists()]
 
 
 @dataclass(frozen=True)
@@ -119,7 +112,10 @@ class SentencePieceTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the pieces, special ones as they are written."""
         parts = [self.vocabulary.word(token_id) for token_id in ids]
-        data = b"".join(_written(part) for part in parts)
+        data = bytearray()
+        for part in parts:
+            match = _BYTE.fullmatch(part)
+            data += bytes([int(match[1], 16)]) if match else part.replace(_SPACE, " ").encode()
         return data.decode(errors="replace").removeprefix(" ")
 
     def _pieces(self, text: str, written: str) -> Iterator[Token]:
@@ -132,11 +128,9 @@ class SentencePieceTokenizer:
 
     def _cut(self, text: str, written: str, start: int, end: int) -> Iterator[Token]:
         """The pieces of a part of the text without special tokens."""
-        if not text[start:end].strip():
-            return
-        pieces = _cut_by(self.vocabulary.model, text[start:end])
-        for piece, (first, last) in pieces:
-            yield self._token(piece, written, start + first, start + last)
+        if text[start:end].strip():
+            for piece, (first, last) in _cut_by(self.vocabulary.model, text[start:end]):
+                yield self._token(piece, written, start + first, start + last)
 
     def _token(self, piece: str, written: str, start: int, end: int) -> Token:
         words = self.vocabulary
@@ -153,11 +147,6 @@ class SentencePieceTokenizer:
         names = sorted({words.words[i] for i in words.special_ids} - {""}, key=len, reverse=True)
         code = [rf"\A{_LANGUAGE.pattern}"] if words.language else []
         return re.compile("|".join([*code, *map(re.escape, names)]) or "(?!)")
-
-
-def _written(piece: str) -> bytes:
-    match = _BYTE.fullmatch(piece)
-    return bytes([int(match[1], 16)]) if match else piece.replace(_SPACE, " ").encode()
 
 
 @lru_cache(maxsize=8)

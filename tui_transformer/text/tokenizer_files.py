@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_transformer.errors import InputError
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import Style, piece_label, piece_text, visible
 from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, over, without_surrogates
 from tui_transformer.text.files import read_text, shown_path
 from tui_transformer.text.guarded import check_parts, guarded, parts_of
 from tui_transformer.text.json_files import ADDED, Added, Special, read_ids, sibling_options, sibling_tokens
-from tui_transformer.text.pieces import Style, piece_label, piece_text
 from tui_transformer.text.vocabulary import Vocabulary, by_id, has_capitals
 from tui_transformer.text.vocabulary_rules import Specials
 from tui_transformer.text.word_tokenizers import bert_pieces
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
 class PieceVocabulary(Vocabulary):
     """The pieces of a tokenizer in order of ID, as the tokenizer writes them; an ID without a piece has "".
 
-    Attributes:
-        rust: The tokenizer itself.
-        unknown: The ID that stands for what the pieces cannot write, where there is one.
-        style: How the pieces are written.
+    `unknown` is the ID that stands for what the pieces cannot write, where there is one.
     """
 
     usual_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -205,9 +201,6 @@ def refused(what: str) -> Iterator[None]:
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise InputError(f"{what} ({reason}): copy the file again, or give another with --vocab") from error
 
-
-if TYPE_CHECKING:
-    import tokenizers
 
 FRAMES: Mapping[str, tuple[str, ...]] = {
     "GPT2Tokenizer": (),

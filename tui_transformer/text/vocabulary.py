@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from tui_transformer.errors import InputError
-from tui_transformer.text.display import SPACE, visible
+from tui_transformer.text.display import SPACE, Style, piece_label, piece_text, visible
 from tui_transformer.text.files import read_text
-from tui_transformer.text.pieces import Style, piece_label, piece_text
 from tui_transformer.text.vocabulary_rules import (
     MARK,
     PADDING,
@@ -61,17 +60,13 @@ class Vocabulary:
     """The words of a model in order of ID.
 
     Attributes:
-        name: What to call it: the built-in name, or the file's name.
+        name: The built-in name, or the file's name.
         words: The word of each ID.
-        repeated: How many entries of the file came again and were ignored.
-        kind: Whole words, characters, word pieces, or the pieces of a tokenizer's own file
-            (`tokenizer_files.PieceVocabulary`).
+        repeated: Number of entries of the file that came again and were ignored.
+        kind: Whole words, characters, word pieces, or pieces of a tokenizer's file (`tokenizer_files.PieceVocabulary`).
         path: The file it came from, where there is one.
-        specials: What padding, unknown, beginning and end are called.
+        specials: Names of padding, unknown, beginning and end; they often have `usual_names` besides.
         rule: What a word is, where the entries are whole words.
-
-    Class attributes:
-        usual_names: What special words are called besides, by their part: "padding", "begin" or "end".
     """
 
     usual_names: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -86,7 +81,7 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return len(self.words)
 
     @cached_property
@@ -226,7 +221,7 @@ def by_id(ids: Mapping[str, int], where: str) -> tuple[str, ...]:
 
 
 def has_capitals(words: Vocabulary) -> bool:
-    """Whether a vocabulary of word pieces tells capitals from small letters."""
+    """True if a vocabulary of word pieces tells capitals from small letters."""
     return any(_CAPITAL.search(word) for word in words.words if not word.startswith("["))
 
 

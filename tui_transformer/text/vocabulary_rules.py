@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text.display import cells, escape
@@ -68,20 +68,13 @@ def _run(joining: str) -> str:
     return rf"[^\W_]+(?:[{joining}]+[^\W_]*)*" if joining else r"[^\W_]+"
 
 
-def _joined(joining: str) -> str:
-    run = _run(joining)
-    return f"{run}(?:['’]{run})*"
-
-
-def _between_spaces(joining: str) -> str:
-    del joining
-    return r"\S+"
-
-
-Pattern = Callable[[str], str]
+SPLITS: Mapping[str, Callable[[str], str]] = {
+    "words": lambda joining: f"{_run(joining)}(?:['’]{_run(joining)})*",
+    "runs": _run,
+    "spaces": lambda _: r"\S+",
+}
 """The regular expression of a word, given the marks and joiners that occur in a text."""
 
-SPLITS: Mapping[str, Pattern] = {"words": _joined, "runs": _run, "spaces": _between_spaces}
 CASES: Mapping[str, Callable[[str], str]] = {"lower": normal_form, "kept": _composed}
 
 
@@ -151,26 +144,25 @@ def read_header(line: str) -> Header:
         InputError: It names a kind or an option that is not known, or a special word that cannot be.
     """
     kind, *options = line.removeprefix(MARK).split() or [""]
-    kinds = get_args(Listed)
-    if kind not in kinds:
-        raise InputError(f"its first line says {kind[:40]!r}: write {MARK} and {' or '.join(kinds)}")
+    if kind not in ("words", "characters"):
+        raise InputError(f"its first line says {kind[:40]!r}: write {MARK} and words or characters")
     given = dict(option.partition("=")[::2] for option in options)
     named = dict(SPECIALS.to_options())
     known = {*named, *(field.name for field in dataclasses.fields(RULE))} if kind == "words" else {*named}
     if odd := sorted(set(given) - known):
         raise InputError(f"its first line says {odd[0][:40]!r}: only {', '.join(sorted(known))} can be named")
-    listed: Listed = "characters" if kind == "characters" else "words"
     specials = Specials(**{name: given.get(name, usual) for name, usual in named.items()})
-    return Header(listed, specials, WordRule(**{name: given[name] for name in given if name not in named}))
+    rule = WordRule(**{name: given[name] for name in given if name not in named})
+    return Header("characters" if kind == "characters" else "words", specials, rule)
 
 
 def escaped(entry: str) -> str:
     r"""An entry as a line holds it: a line break is `\x0a`, a space `\x20`, a backslash `\x5c`."""
-    return "".join(character if _is_plain(character) else escape(ord(character)) for character in entry)
 
+    def is_plain(character: str) -> bool:
+        return character.isprintable() and not character.isspace() and character != "\\"
 
-def _is_plain(character: str) -> bool:
-    return character.isprintable() and not character.isspace() and character != "\\"
+    return "".join(character if is_plain(character) else escape(ord(character)) for character in entry)
 
 
 def unescaped(line: str) -> str:
@@ -179,13 +171,13 @@ def unescaped(line: str) -> str:
     Raises:
         InputError: A backslash begins no escape.
     """
+
+    def character(match: re.Match[str]) -> str:
+        code = int(match[1] or match[2] or match[3], 16)
+        if code > _LARGEST:
+            raise InputError(f"{match[0]} is no character: they go up to \\U{_LARGEST:08x}")
+        return chr(code)
+
     if "\\" in _ESCAPE.sub("", line):
         raise InputError(f"the entry {line[:40]!r} has a backslash that begins no escape: write \\x5c for a backslash")
-    return _ESCAPE.sub(lambda match: _character(match), line)
-
-
-def _character(match: re.Match[str]) -> str:
-    code = int(match[1] or match[2] or match[3], 16)
-    if code > _LARGEST:
-        raise InputError(f"{match[0]} is no character: they go up to \\U{_LARGEST:08x}")
-    return chr(code)
+    return _ESCAPE.sub(character, line)

@@ -23,6 +23,9 @@ from tui_transformer.text.encoding import (
 from tui_transformer.text.vocabulary import Vocabulary, has_capitals
 from tui_transformer.text.vocabulary_rules import RULE, UNKNOWN, WordRule
 
+if TYPE_CHECKING:
+    import tokenizers
+
 _JOINERS = frozenset("\u200c\u200d")
 _OPENING = frozenset({"Ps", "Pi"})
 
@@ -59,12 +62,11 @@ class WordTokenizer:
         for match in word_pattern(self.vocabulary.special_words, text, rule).finditer(text):
             known = match.lastgroup == "special" or rule.form(match[0]) in ids
             if not known and rule.split == "words" and _APOSTROPHES.search(match[0]):
-                yield from (run for run in runs.finditer(text, *match.span()) if self._counts(run))
+                for run in runs.finditer(text, *match.span()):
+                    if run.lastgroup != "other" or rule.form(run[0]) in ids:
+                        yield run
             elif known or match.lastgroup != "other":
                 yield match
-
-    def _counts(self, match: re.Match[str]) -> bool:
-        return match.lastgroup != "other" or self.vocabulary.rule.form(match[0]) in self.vocabulary.ids
 
     def _token(self, match: re.Match[str]) -> Token:
         written = match[0]
@@ -159,9 +161,6 @@ class CharacterTokenizer:
         return re.compile("|".join([*map(re.escape, special), "."]), re.DOTALL)
 
 
-if TYPE_CHECKING:
-    import tokenizers
-
 _WORD = re.compile(r"[^\W_]\S*")
 
 
@@ -180,7 +179,9 @@ class WordPieceTokenizer:
         """Split a text into word pieces; see `Tokenizer.encode`. A cut text keeps its [SEP]."""
         check_length(text)
         if max_tokens is not None and not cut:
-            _refuse_many_words(text, max_tokens)
+            words = sum(1 for _ in _WORD.finditer(text))
+            if words > max_tokens:  # refused before the work, as each word is one piece or more
+                raise too_many(words, max_tokens, "at least ")
         pieces = self._rust.encode(without_surrogates(text))
         frame = self._frame(len(text))
         left = over(len(pieces) + len(frame), max_tokens, len(pieces), cut=cut)
@@ -204,7 +205,13 @@ class WordPieceTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join the pieces to words and the words with spaces, none before punctuation."""
-        return join_words(_merge(map(self.vocabulary.word, ids)))
+        words: list[str] = []
+        for piece in map(self.vocabulary.word, ids):
+            if words and piece.startswith("##") and len(piece) > 2:
+                words[-1] += piece[2:]
+            else:
+                words.append(piece)
+        return join_words(words)
 
     def _token(self, text: str, token_id: int, start: int, end: int) -> Token:
         written = text[start:end]
@@ -236,20 +243,3 @@ def bert_pieces(ids: dict[str, int], unknown: str, *, lower: bool, accents: bool
     rust.normalizer = normalizers.BertNormalizer(lowercase=lower, strip_accents=accents)
     rust.pre_tokenizer, rust.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
     return rust
-
-
-def _refuse_many_words(text: str, limit: int) -> None:
-    """Refuse before the work what has more words than tokens are allowed, as each word is one piece or more."""
-    words = sum(1 for _ in _WORD.finditer(text))
-    if words > limit:
-        raise too_many(words, limit, "at least ")
-
-
-def _merge(pieces: Iterable[str]) -> list[str]:
-    words: list[str] = []
-    for piece in pieces:
-        if words and piece.startswith("##") and len(piece) > 2:
-            words[-1] += piece[2:]
-        else:
-            words.append(piece)
-    return words

@@ -1,29 +1,33 @@
-"""Charts of steps: rows as bars, histograms, positional-encoding waves, entropy of heads, norms along the stream."""
+"""Charts of steps: rows as bars, histograms, waves of positions, entropy of heads, norms along the stream, gradients.
+
+`_CHARTS` is the table of them: how each kind is made, and which steps it suits.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from tui_transformer.analysis.attentions import is_attention
 from tui_transformer.analysis.entropy import HeadEntropy, head_entropy
-from tui_transformer.analysis.expert_load import ExpertLoad, expert_load, expert_step, expert_steps
+from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
+from tui_transformer.analysis.gradient_norms import Norms, group_of, layer_norms, stream_norms, weight_norms
 from tui_transformer.analysis.histogram import histogram
-from tui_transformer.analysis.residual_norm import StreamNorms, residual_norms, streams
+from tui_transformer.analysis.residual_norm import residual_norms, streams
 from tui_transformer.analysis.sample import CELLS, row_sample
 from tui_transformer.analysis.similar import TABLE, Term, similar
 from tui_transformer.analysis.statistics import Statistics, statistics
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.spoken import in_percent, spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, around
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
 from tui_transformer.views.position_charts import (
     all_dimensions,
     encoding_waves,
@@ -33,15 +37,15 @@ from tui_transformer.views.position_charts import (
     wave_dimensions,
 )
 from tui_transformer.views.step_view import Place, placed
-from tui_transformer.views.view import Axis, Values, View
+from tui_transformer.views.view import Axis, Values, View, around
 
 Kind = Literal[
-    "row",
     "waves",
     "sines",
     "cosines",
     "all waves",
     "positions by distance",
+    "row",
     "entropy",
     "relative entropy",
     "expert load",
@@ -82,29 +86,26 @@ def chart(
     word: Callable[[int], str] = str,
     among: Host | None = None,
 ) -> Chart:
-    """A chart of a view; the kinds that suit it are `charts_for`.
+    """A chart of a view of a trace (of sentence `item` of the batch), with the cursor at a place in it.
 
-    Args:
-        kind: A kind of chart.
-        trace: What the view is of.
-        view: One step (of one head) as a matrix.
-        place: The cursor's cell in the view.
-        item: Which sentence of the batch, the same as in the view.
-        word: The word of a token ID.
-        among: For every word whether it may be named as near to another; by default any may.
+    The kinds that suit a view are `charts_for`. `word` gives the word of a token ID; `among` says for every word
+    whether it may be named as near to another, by default any may.
 
     Raises:
         InputError: The chart does not suit the step.
     """
     if kind not in charts_for(trace.program, view.name):
         raise InputError(f"{view.name} has no chart of {kind}")
-    return _MAKERS[kind](Request(trace, view, place, item, word, among))
+    return _CHARTS[kind][0](Request(trace, view, place, item, word, among))
 
 
 def charts_for(program: Program, name: str) -> tuple[Kind, ...]:
     """The kinds of chart that suit a step, weight or input, in the order in which they are offered."""
     step = program.by_name.get(program.aliases.get(name, name))
-    return tuple(kind for kind, suits in _SUITS.items() if suits(program, step))
+    return tuple(kind for kind, (_, suits) in _CHARTS.items() if suits(program, step))
+
+
+# Values
 
 
 def row_bars(view: View, row: int, column: int) -> BarChart:
@@ -117,8 +118,9 @@ def row_bars(view: View, row: int, column: int) -> BarChart:
     part = around(marked, axis.size, MOST_BARS)
     cells = view.window(part, range(1)) if upright else view.window(range(row, row + 1), part)
     values = np.where(np.isfinite(cells), cells, np.nan).ravel()
+    extent = "" if len(part) == axis.size else f", {part.start:,} to {part.stop - 1:,} of {axis.size:,}"
     return BarChart(
-        title=_title(_subject(view), "" if upright else _named(view.rows, row), _extent(axis, part)),
+        title=_title(_subject(view), "" if upright else _named(view.rows, row), f"by {axis.name}{extent}"),
         labels=tuple(axis.label(index) for index in part),
         values=tuple(values.tolist()),
         marked=marked - part.start,
@@ -141,67 +143,66 @@ def histogram_of(values: Values, title: str, remark: str = "") -> Histogram:
     return Histogram(title, tuple(edges.tolist()), tuple(counts.tolist()), note)
 
 
+def _statistics_line(of: Statistics) -> str:
+    masked = f"{of.masked:,} masked" if of.masked else ""
+    if not of.count:
+        return _title("no values", masked)
+    return _title(
+        f"{of.count:,} values",
+        f"mean {spoken(of.mean, 4)}",
+        f"deviation {spoken(of.deviation, 4)}",
+        f"from {spoken(of.low, 4)} to {spoken(of.high, 4)}",
+        f"norm {spoken(of.norm, 4)}",
+        f"{in_percent(of.zeros)} zeros" if of.zeros else "",
+        masked,
+    )
+
+
+# Positions and words
+
+
+def _waves(dimensions: Callable[[Sinusoid, int], tuple[int, ...]]) -> Callable[[Request], Chart]:
+    """A chart of the dimensions that are chosen for the cursor's column, with the cell marked."""
+
+    def waves(request: Request) -> Chart:
+        row, column = request.place.row, request.place.column
+        sinusoid = cast(Sinusoid, request.step.op)
+        value = float(request.view.window(range(row, row + 1), range(column, column + 1))[0, 0])
+        mark = Series(f"{_named(request.view.rows, row)}: {spoken(value, 4)}", (float(row),), (value,))
+        return encoding_waves(sinusoid, request.view.rows.size, dimensions(sinusoid, column), mark, row)
+
+    return waves
+
+
+def _distances(request: Request) -> Chart:
+    op, view = request.step.op, request.view
+    return sinusoid_by_distance(op, view.rows.size) if isinstance(op, Sinusoid) else products_by_distance(view)
+
+
+def _nearest_words(request: Request) -> BarChart:
+    """The words whose rows of the embedding point most nearly where that of a word does, by their cosine."""
+    row = request.place.row
+    token = int(request.trace.window(request.step.inputs[0], (range(row, row + 1),), request.item)[0])
+    nearest = similar(request.trace, [Term(token, 1)], NEAREST, among=request.among)
+    return BarChart(
+        title=f"Nearest words of {request.word(token)} · cosine of their rows of the embedding",
+        labels=tuple(request.word(other) for other, _ in nearest),
+        values=tuple(cosine for _, cosine in nearest),
+    )
+
+
+# Heads and experts
+
+
 def entropy_bars(
     trace: Trace, name: str, *, relative: bool = False, head: int | None = None, item: int = 0
 ) -> BarChart:
     """The mean row entropy of every head of an attention step, in bits or relative to the most that is possible."""
     measured = head_entropy(trace, name, item)
     values = measured.relative if relative else measured.bits
-    what = "Relative entropy of every head, 0 to 1" if relative else _bits_title(measured)
+    most = f"{spoken(math.log2(max(measured.most_keys, 1)), 4)} ({_count(measured.most_keys, 'key')})"
+    what = "Relative entropy of every head, 0 to 1" if relative else f"Entropy of every head in bits, at most {most}"
     return BarChart(_title(what, name, _queries_text(measured)), tuple(map(str, range(len(values)))), values, head)
-
-
-def expert_load_bars(trace: Trace, name: str, marked: int | None = None, item: int = 0) -> BarChart:
-    """How many tokens every expert of a layer got."""
-    step = expert_step(trace.program, name)
-    if step is None:
-        raise InputError(f"{name} is no step of a router")
-    return _load_bars([expert_load(trace, step, item)], f"Tokens of every expert · {step.name}", marked)
-
-
-def all_expert_load_bars(trace: Trace, marked: int | None = None, item: int = 0) -> BarChart:
-    """How many tokens the experts of each number got, all layers together."""
-    loads = [expert_load(trace, step, item) for step in expert_steps(trace.program)]
-    return _load_bars(loads, f"Tokens of every expert · all {_count(len(loads), 'layer')} together", marked)
-
-
-def _load_bars(loads: Sequence[ExpertLoad], title: str, marked: int | None) -> BarChart:
-    counts = [sum(of_expert) for of_expert in zip(*(load.tokens for load in loads), strict=True)]
-    even = sum(load.even for load in loads)
-    labels, values = tuple(map(str, range(len(counts)))), tuple(map(float, counts))
-    return BarChart(_title(title, f"even load {_number(even)}"), labels, values, marked)
-
-
-def residual_norm_line(trace: Trace, name: str = "", item: int = 0) -> LineChart:
-    """The mean norm after every step of the residual stream, one curve a stack; the step `name` is marked."""
-    curves = residual_norms(trace, item)
-    series = tuple(Series(curve.stack, *_numbered(curve.norms)) for curve in curves)
-    ends = ", ".join(f"{curve.steps[0]} to {curve.steps[-1]}" for curve in curves)
-    return LineChart(
-        title="Norm of the residual stream · mean over tokens",
-        x_label=f"step of the stream, {ends}",
-        y_label="‖x‖₂",
-        series=(*series, *_marked_norm(curves, trace.program.aliases.get(name, name))),
-    )
-
-
-def _numbered(norms: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return tuple(map(float, range(len(norms)))), norms
-
-
-def _marked_norm(curves: Sequence[StreamNorms], name: str) -> tuple[Series, ...]:
-    """The point of a step, where it is on a stream."""
-    return tuple(
-        Series(f"{place} {name}: {_number(norm)}", (float(place),), (norm,))
-        for curve in curves
-        for place, (step, norm) in enumerate(zip(curve.steps, curve.norms, strict=True))
-        if step == name
-    )
-
-
-def _bits_title(measured: HeadEntropy) -> str:
-    most = math.log2(max(measured.most_keys, 1))
-    return f"Entropy of every head in bits, at most {_number(most)} ({_count(measured.most_keys, 'key')})"
 
 
 def _queries_text(measured: HeadEntropy) -> str:
@@ -213,68 +214,98 @@ def _queries_text(measured: HeadEntropy) -> str:
     return f"mean over {which} queries{rule}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _waves_of(request: Request, choose: Callable[[Sinusoid], tuple[int, ...]]) -> Chart:
-    row, column = request.place.row, request.place.column
-    sinusoid = request.step.op
-    if not isinstance(sinusoid, Sinusoid):
-        raise TypeError(f"{request.view.name} is not sinusoidal")
-    value = float(request.view.window(range(row, row + 1), range(column, column + 1))[0, 0])
-    mark = Series(f"{_named(request.view.rows, row)}: {_number(value)}", (float(row),), (value,))
-    return encoding_waves(sinusoid, request.view.rows.size, choose(sinusoid), mark, row)
-
-
-def nearest_words(trace: Trace, token: int, word: Callable[[int], str], among: Host | None = None) -> BarChart:
-    """The words whose rows of the embedding point most nearly where that of a word does, by their cosine."""
-    nearest = similar(trace, [Term(token, 1)], NEAREST, among=among)
-    return BarChart(
-        title=f"Nearest words of {word(token)} · cosine of their rows of the embedding",
-        labels=tuple(word(other) for other, _ in nearest),
-        values=tuple(cosine for _, cosine in nearest),
-    )
-
-
-def _nearest(request: Request) -> Chart:
-    row = request.place.row
-    token = int(request.trace.window(request.step.inputs[0], (range(row, row + 1),), request.item)[0])
-    return nearest_words(request.trace, token, request.word, request.among)
-
-
-def _waves(request: Request) -> Chart:
-    return _waves_of(request, lambda sinusoid: wave_dimensions(sinusoid, request.place.column))
-
-
-def _distances(request: Request) -> Chart:
-    op = request.step.op
-    if isinstance(op, Sinusoid):
-        return sinusoid_by_distance(op, request.view.rows.size)
-    return products_by_distance(request.view)
-
-
 def _entropy(request: Request, *, relative: bool) -> Chart:
     return entropy_bars(request.trace, request.view.name, relative=relative, head=request.place.head, item=request.item)
 
 
-_MAKERS: dict[Kind, Callable[[Request], Chart]] = {
-    "row": lambda request: row_bars(request.view, request.place.row, request.place.column),
-    "waves": _waves,
-    "sines": lambda request: _waves_of(request, lambda sinusoid: first_dimensions(sinusoid, cosines=False)),
-    "cosines": lambda request: _waves_of(request, lambda sinusoid: first_dimensions(sinusoid, cosines=True)),
-    "all waves": lambda request: _waves_of(request, all_dimensions),
-    "positions by distance": _distances,
-    "entropy": lambda request: _entropy(request, relative=False),
-    "relative entropy": lambda request: _entropy(request, relative=True),
-    "expert load": lambda request: expert_load_bars(
-        request.trace, request.view.name, request.place.column, request.item
+def _expert_load(request: Request, *, everywhere: bool) -> BarChart:
+    """Number of tokens that every expert of a layer got, or the experts of each number in all layers together."""
+    program = request.trace.program
+    own = expert_step(program, request.view.name)
+    steps = expert_steps(program) if everywhere or own is None else (own,)
+    loads = [expert_load(request.trace, step, request.item) for step in steps]
+    counts = [sum(of_expert) for of_expert in zip(*(load.tokens for load in loads), strict=True)]
+    which = f"all {_count(len(loads), 'layer')} together" if everywhere else steps[0].name
+    title = _title("Tokens of every expert", which, f"even load {spoken(sum(load.even for load in loads), 4)}")
+    return BarChart(title, tuple(map(str, range(len(counts)))), tuple(map(float, counts)), request.place.column)
+
+
+# The residual stream and gradients
+
+
+def residual_norm_line(trace: Trace, name: str = "", item: int = 0) -> LineChart:
+    """The mean norm after every step of the residual stream, one curve a stack; the step `name` is marked."""
+    curves, name = residual_norms(trace, item), trace.program.aliases.get(name, name)
+    series = [Series(curve.stack, tuple(map(float, range(len(curve.norms)))), curve.norms) for curve in curves]
+    for curve in curves:
+        if name in curve.steps:
+            place = curve.steps.index(name)
+            norm = curve.norms[place]
+            series.append(Series(f"{place} {name}: {spoken(norm, 4)}", (float(place),), (norm,)))
+    return LineChart(
+        title="Norm of the residual stream · mean over tokens",
+        x_label=f"step of the stream, {', '.join(f'{curve.steps[0]} to {curve.steps[-1]}' for curve in curves)}",
+        y_label="‖x‖₂",
+        series=tuple(series),
+    )
+
+
+GradientKind = Literal["gradient norms by layer", "gradient norms by weight", "gradient norms along the stream"]
+
+
+def gradient_chart(kind: GradientKind, program: Program, gradients: Mapping[str, Host], name: str) -> BarChart:
+    """The norms of a kind as bars on a log scale; that which the step or weight `name` belongs to is marked."""
+    title, measure, marked = _GRADIENT_CHARTS[kind]
+    norms, own = measure(program, gradients), marked(program, name)
+    names = list(norms)
+    at = names.index(own) if own in names else None
+    part = around(at or 0, len(names), MOST_BARS)
+    more = "" if len(part) == len(names) else f", {part.start + 1} to {part.stop} of {len(names)}"
+    shown = names[part.start : part.stop]
+    return BarChart(
+        title=f"{title}{more} · log scale",
+        labels=tuple(map(_short_name, shown)),
+        values=tuple(norms[each] for each in shown),
+        marked=None if at is None else at - part.start,
+        logarithmic=True,
+    )
+
+
+def _short_name(name: str) -> str:
+    """The end of a name, as long as it tells the bars apart: `0.self_attention.query.weight` → `0 query.weight`."""
+    parts = name.split(".")
+    if len(parts) < 3:
+        return name
+    number = next((part for part in parts if part.isdigit()), "")
+    return f"{number} {'.'.join(parts[-2:])}".strip()
+
+
+def _weight_of(program: Program, name: str) -> str:
+    if name in program.weights:
+        return name
+    return next((source for source in program.step(name).inputs if source in program.weights), "")
+
+
+Maker = Callable[[Program, Mapping[str, Host]], Norms]
+_GRADIENT_CHARTS: dict[GradientKind, tuple[str, Maker, Callable[[Program, str], str]]] = {
+    "gradient norms by layer": (
+        "Norm of ∂loss/∂weights by layer",
+        layer_norms,
+        lambda program, name: group_of(name if name in program.weights else f"{program.step(name).name}.weight"),
     ),
-    "load of all layers": lambda request: all_expert_load_bars(request.trace, request.place.column, request.item),
-    "histogram": lambda request: value_histogram(request.view),
-    "nearest words": _nearest,
-    "residual norms": lambda request: residual_norm_line(request.trace, request.view.name, request.item),
+    "gradient norms by weight": ("Norm of ∂loss/∂weight", weight_norms, _weight_of),
+    "gradient norms along the stream": (
+        "Norm of ∂loss/∂x along the residual stream",
+        stream_norms,
+        lambda program, name: program.aliases.get(name, name),
+    ),
 }
+GRADIENT_KINDS: tuple[GradientKind, ...] = tuple(_GRADIENT_CHARTS)
+
+
+# Which steps a kind suits
+
+Suits = Callable[[Program, Step | None], bool]
 
 
 def _has_numbers(_program: Program, step: Step | None) -> bool:
@@ -296,29 +327,35 @@ def _is_attention(_program: Program, step: Step | None) -> bool:
     return is_attention(step)
 
 
-def _alike_everywhere(program: Program, name: str) -> bool:
-    """Whether a step is of a router, and all layers with experts have as many of them."""
-    return expert_step(program, name) is not None and len({step.shape[-1] for step in expert_steps(program)}) == 1
+def _is_router(program: Program, step: Step | None) -> bool:
+    return step is not None and expert_step(program, step.name) is not None
 
 
-def _is_on_stream(program: Program, step: Step | None) -> bool:
-    return step is not None and any(step.name in stream for stream in streams(program))
+def _is_router_of_many(program: Program, step: Step | None) -> bool:
+    """All layers with experts have as many of them."""
+    return _is_router(program, step) and len({each.shape[-1] for each in expert_steps(program)}) == 1
 
 
-_SUITS: dict[Kind, Callable[[Program, Step | None], bool]] = {
-    "waves": _is_sinusoid,
-    "sines": _is_sinusoid,
-    "cosines": _is_sinusoid,
-    "all waves": _is_sinusoid,
-    "positions by distance": lambda _program, step: step is not None and step.name.endswith("embedding.positions"),
-    "row": _has_numbers,
-    "entropy": _is_attention,
-    "relative entropy": _is_attention,
-    "expert load": lambda program, step: step is not None and expert_step(program, step.name) is not None,
-    "load of all layers": lambda program, step: step is not None and _alike_everywhere(program, step.name),
-    "histogram": _has_numbers,
-    "residual norms": _is_on_stream,
-    "nearest words": _is_embedding,
+_CHARTS: dict[Kind, tuple[Callable[[Request], Chart], Suits]] = {
+    "waves": (_waves(wave_dimensions), _is_sinusoid),
+    "sines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=False)), _is_sinusoid),
+    "cosines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=True)), _is_sinusoid),
+    "all waves": (_waves(lambda sinusoid, _: all_dimensions(sinusoid)), _is_sinusoid),
+    "positions by distance": (
+        _distances,
+        lambda _program, step: step is not None and step.name.endswith("embedding.positions"),
+    ),
+    "row": (lambda request: row_bars(request.view, request.place.row, request.place.column), _has_numbers),
+    "entropy": (lambda request: _entropy(request, relative=False), _is_attention),
+    "relative entropy": (lambda request: _entropy(request, relative=True), _is_attention),
+    "expert load": (lambda request: _expert_load(request, everywhere=False), _is_router),
+    "load of all layers": (lambda request: _expert_load(request, everywhere=True), _is_router_of_many),
+    "histogram": (lambda request: value_histogram(request.view), _has_numbers),
+    "residual norms": (
+        lambda request: residual_norm_line(request.trace, request.view.name, request.item),
+        lambda program, step: step is not None and any(step.name in stream for stream in streams(program)),
+    ),
+    "nearest words": (_nearest_words, _is_embedding),
 }
 
 
@@ -335,27 +372,5 @@ def _named(axis: Axis, index: int) -> str:
     return f"{axis.name} {placed(axis.label(index), index)}" if axis.name else ""
 
 
-def _extent(axis: Axis, part: range) -> str:
-    """Label of the bars: all of an axis, or which of how many."""
-    if len(part) == axis.size:
-        return f"by {axis.name}"
-    return f"by {axis.name}, {part.start:,} to {part.stop - 1:,} of {axis.size:,}"
-
-
-def _statistics_line(of: Statistics) -> str:
-    masked = f"{of.masked:,} masked" if of.masked else ""
-    if not of.count:
-        return _title("no values", masked)
-    return _title(
-        f"{of.count:,} values",
-        f"mean {_number(of.mean)}",
-        f"deviation {_number(of.deviation)}",
-        f"from {_number(of.low)} to {_number(of.high)}",
-        f"norm {_number(of.norm)}",
-        f"{in_percent(of.zeros)} zeros" if of.zeros else "",
-        masked,
-    )
-
-
-def _number(value: float) -> str:
-    return spoken(value, 4)
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -1,9 +1,11 @@
-"""Charts as data, without saying how they are drawn."""
+"""Charts as data, and where their axes are marked, without saying how they are drawn."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+from tui_transformer.engine.number_format import minus, spoken
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,72 @@ class Histogram:
 
 Chart = LineChart | BarChart | Histogram
 
+DIGITS = (1, 2, 5)
+LARGEST_PLAIN, SMALLEST_PLAIN = 1e6, 1e-4
+"""Numbers from the one on, and steps below the other, are written with a power of ten."""
 
-def around(index: int, size: int, most: int) -> range:
-    """At most so many of `size` indices, with `index` in the middle where there is room."""
-    start = max(0, min(index - most // 2, size - most))
-    return range(start, min(start + most, size))
+
+def marks(low: float, high: float, most: int, *, whole: bool = False) -> dict[float, str]:
+    """The `ticks` of an axis, and how each is written."""
+    places = ticks(low, high, most, whole=whole)
+    return dict(zip(places, tick_texts(places), strict=True))
+
+
+def ticks(low: float, high: float, most: int, *, whole: bool = False) -> tuple[float, ...]:
+    """Multiples of 1, 2 or 5 times a power of ten from low to high, 0 among them: as many as fit, at most `most`.
+
+    At least one is looked for; with `whole`, of whole numbers alone, as for counts.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)) or high < low:
+        return ()
+    if high == low or not (high - low) / max(most, 1) > 0:
+        return (low,) if not whole or low == round(low) else ()
+    power = math.floor(math.log10((high - low) / max(most, 1)))
+    for exponent in range(max(power, 0) if whole else power, power + 4 + (abs(power) if whole else 0)):
+        for digit in DIGITS:
+            multiples = _multiples(digit, exponent, low, high, most)
+            if multiples is not None:
+                return multiples or _first(digit, exponent, low, high, whole=whole)
+    return ()
+
+
+def _multiples(digit: int, exponent: int, low: float, high: float, most: int) -> tuple[float, ...] | None:
+    """Those between the ends; None where they are too many."""
+    step = float(f"{digit}e{exponent}")
+    if not step > 0 or not math.isfinite(high / step) or not math.isfinite(low / step):
+        return None
+    slack = 1e-9 * (high - low) / step
+    first, last = math.ceil(low / step - slack), math.floor(high / step + slack)
+    if last - first + 1 > max(most, 1):
+        return None
+    return tuple(float(f"{place * digit}e{exponent}") for place in range(first, last + 1))
+
+
+def _first(digit: int, exponent: int, low: float, high: float, *, whole: bool) -> tuple[float, ...]:
+    """One mark of a finer step, where none of this one lies between the ends."""
+    for smaller in range(exponent, max(exponent - 4, -1 if whole else exponent - 4), -1):
+        for each in reversed(DIGITS):
+            if (smaller, each) < (exponent, digit) or smaller < exponent:
+                multiples = _multiples(each, smaller, low, high, 1 << 20)
+                if multiples:
+                    return (multiples[len(multiples) // 2],)
+    return ()
+
+
+def tick_texts(places: tuple[float, ...]) -> tuple[str, ...]:
+    """Texts of marks: with the same number of decimals, or with a power of ten: `1.1e-5`."""
+    largest = max((abs(place) for place in places), default=0.0)
+    step = places[1] - places[0] if len(places) > 1 else largest
+    if largest >= LARGEST_PLAIN or 0 < step < SMALLEST_PLAIN:
+        finest = math.floor(math.log10(largest)) - math.floor(math.log10(step) + 1e-9) if step > 0 else 0
+        return tuple(_power(place, min(max(finest, 3), 16)) for place in places)
+    decimals = max(-math.floor(math.log10(step) + 1e-9), 0) if step > 0 else 0
+    if len(places) == 1:
+        return tuple(spoken(place, 6) for place in places)
+    return tuple(minus(f"{place:,.{decimals}f}") if place else "0" for place in places)
+
+
+def _power(place: float, decimals: int) -> str:
+    """With so many decimals of the mantissa that marks which are beside each other differ."""
+    mantissa, _, exponent = f"{place:.{decimals}e}".partition("e")
+    return f"{minus(mantissa).rstrip('0').rstrip('.')}e{int(exponent)}" if place else "0"

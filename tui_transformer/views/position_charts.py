@@ -8,12 +8,10 @@ import numpy as np
 
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.ops import Sinusoid
-from tui_transformer.views.charts import LineChart, Series, around
-from tui_transformer.views.view import Values, View
+from tui_transformer.views.charts import LineChart, Series
+from tui_transformer.views.view import Values, View, around
 
-FEWEST_POSITIONS = 50
-MOST_POSITIONS = 200
-POINTS_A_POSITION = 4
+FEWEST_POSITIONS, MOST_POSITIONS, POINTS_A_POSITION = 50, 200, 4
 SPACED_WAVES = 3
 FIRST_WAVES = 3
 """Sines, or cosines, that are drawn alone: those of the first columns, which turn fastest."""
@@ -27,32 +25,23 @@ def encoding_waves(
 ) -> LineChart:
     """The positional encoding of some dimensions over position, also between and after the sentence's positions.
 
-    Args:
-        sinusoid: The encoding.
-        length: Tokens of the sentence; positions go on to `FEWEST_POSITIONS`, and of more than `MOST_POSITIONS` only
-            so many are drawn.
-        dimensions: Columns of the encoding.
-        mark: A series that is drawn as well.
-        near: The position that has to be among those drawn.
+    Positions go on to `FEWEST_POSITIONS`, and of more than `MOST_POSITIONS` only so many `near` one are drawn; with the
+    `mark`.
     """
     part = around(near, max(length, FEWEST_POSITIONS) + 1, MOST_POSITIONS + 1)
     positions = np.linspace(part.start, part.stop - 1, POINTS_A_POSITION * (len(part) - 1) + 1)
     encoding = sinusoid.forward(numpy_backend("float64"), positions)
     x = tuple(positions.tolist())
-    waves = tuple(
-        Series(_wave_name(sinusoid, dimension), x, tuple(encoding[:, dimension].tolist())) for dimension in dimensions
-    )
+    waves = []
+    for dimension in dimensions:
+        cosine = dimension >= (sinusoid.width + 1) // 2 if sinusoid.halves else dimension % 2
+        waves.append(Series(f"{'cos' if cosine else 'sin'} {dimension}", x, tuple(encoding[:, dimension].tolist())))
     return LineChart(
         title=f"Positional encoding · {len(waves)} of {sinusoid.width} dimensions",
         x_label=f"position (the sentence: 0 to {length - 1})",
         y_label="value",
-        series=waves if mark is None else (*waves, mark),
+        series=tuple(waves) if mark is None else (*waves, mark),
     )
-
-
-def _wave_name(sinusoid: Sinusoid, dimension: int) -> str:
-    cosine = dimension >= (sinusoid.width + 1) // 2 if sinusoid.halves else dimension % 2
-    return f"{'cos' if cosine else 'sin'} {dimension}"
 
 
 def wave_dimensions(sinusoid: Sinusoid, column: int) -> tuple[int, ...]:
@@ -81,7 +70,7 @@ def all_dimensions(sinusoid: Sinusoid) -> tuple[int, ...]:
         return tuple(range(width))
     pairs = [half * i // (MOST_WAVES // 2) for i in range(MOST_WAVES // 2)]
     columns = {
-        column for pair in pairs for column in ((pair, pair + half) if sinusoid.halves else (2 * pair, 2 * pair + 1))
+        each for pair in pairs for each in ((pair, pair + half) if sinusoid.halves else (2 * pair, 2 * pair + 1))
     }
     return tuple(sorted(column for column in columns if column < width))
 

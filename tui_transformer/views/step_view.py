@@ -1,12 +1,13 @@
-"""Views of steps and weights: which axes become rows and columns, and the labels on them."""
+"""Views of steps and weights, of rolled-out layers and of circuits: rows, columns, and the labels on them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,12 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import token_label
-from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View
+from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, window_of
+
+if TYPE_CHECKING:
+    from tui_transformer.analysis.attentions import Attention
+    from tui_transformer.analysis.circuits import Circuit
+    from tui_transformer.analysis.composition import Path
 
 ONE = ArrayAxis("", 1)
 
@@ -41,11 +47,9 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The words beside rows and columns: of each token sequence, and of the vocabulary.
+    """The words beside rows and columns: of each token sequence, and of IDs of the vocabulary that the model writes.
 
-    Attributes:
-        word: Of an ID that the model writes.
-        source_word: Of one that its encoder reads, where that has other words.
+    What its encoder reads has a `source_word`, where these are others.
     """
 
     sequences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -53,7 +57,7 @@ class Labels:
     source_word: Callable[[int], str] = str
 
     def of(self, axis: ArrayAxis) -> Callable[[int], str]:
-        """How the indices of an axis are written; safe to show. A word that occurs again has its position."""
+        """The text of an axis's indices, safe to show. A word that occurs again has its position."""
         words = axis.words or self.sequences.get(axis.sequence)
         if words is not None and len(words) == axis.size:
             return _distinct(words).__getitem__
@@ -75,8 +79,10 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         InputError: No such step or weight, or no such head.
     """
     axes = trace.program.axes(name)
-    _check_head(name, axes, head)
-    rows, columns = _sides(axes)
+    heads = axes[0].size if len(axes) == 3 else 0
+    if not 0 <= head < max(heads, 1):
+        raise InputError(f"{name} has no head {head}: " + (f"use 0 to {heads - 1}" if heads > 1 else "use 0"))
+    rows, columns = (axes[0], ONE) if _is_column(axes) else (ONE, *axes)[-2:]
     step = trace.program.by_name.get(trace.program.aliases.get(name, name))
     is_names = step is not None and step.op.integer
     single = "ID" if is_names else "value"
@@ -85,18 +91,17 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
         values = trace.window(name, _region(axes, head, wanted_rows, wanted_columns), item)
         return values.reshape(len(wanted_rows), len(wanted_columns))
 
+    across = (lambda _: single) if columns is ONE else labels.of(columns)
     return View(
         name=name,
         title=name,
         rows=Axis(rows.name, rows.size, labels.of(rows), rows.sequence),
-        columns=Axis(
-            columns.name, columns.size, (lambda _: single) if columns is ONE else labels.of(columns), columns.sequence
-        ),
+        columns=Axis(columns.name, columns.size, across, columns.sequence),
         kind="diverging" if step is None or step.op.signed else "sequential",
         window=window,
         formula="" if step is None else step.op.formula,
-        head=head if len(axes) == 3 else None,
-        heads=axes[0].size if len(axes) == 3 else 0,
+        head=head if heads else None,
+        heads=heads,
         integer=is_names,
         edited=_edited(trace, name, axes, head),
     )
@@ -161,12 +166,6 @@ def _in_common(first: Axis, second: Axis) -> Axis:
     return replace(first, size=min(first.size, second.size), label=label)
 
 
-def _check_head(name: str, axes: Axes, head: int) -> None:
-    heads = axes[0].size if len(axes) == 3 else 1
-    if not 0 <= head < heads:
-        raise InputError(f"{name} has no head {head}: " + (f"use 0 to {heads - 1}" if heads > 1 else "use 0"))
-
-
 def index_of(axes: Axes, place: Place) -> Index:
     """The cell of an array that a place in its view shows."""
     if len(axes) == 1:
@@ -183,13 +182,7 @@ def place_of(axes: Axes, index: Index) -> Place:
 
 def _is_column(axes: Axes) -> bool:
     """A vector with one number a token stands upright; one along the model's width lies."""
-    return bool(axes[0].sequence)
-
-
-def _sides(axes: Axes) -> tuple[ArrayAxis, ArrayAxis]:
-    if len(axes) == 1:
-        return (axes[0], ONE) if _is_column(axes) else (ONE, axes[0])
-    return axes[-2], axes[-1]
+    return len(axes) == 1 and bool(axes[0].sequence)
 
 
 def _region(axes: Axes, head: int, rows: range, columns: range) -> Region:
@@ -237,34 +230,22 @@ def thumbnail(
 ) -> Host:
     """A view as at most rows × columns numbers, each the largest by size of all cells that it stands for.
 
-    Args:
-        view: A step, or one head of it; it is read some rows at a time.
-        rows: Rows of the thumbnail at most.
-        columns: Columns of it.
-        drawn: What is shown of rows of it.
-        before: Called before rows are read; may raise to end it.
-        at_a_time: Cells that are read together.
+    It is read some rows at a time, so many cells together; `drawn` makes of them what is shown, and `before` is called
+    before each, and may raise to end it.
     """
     height, width = view.shape
-    count = min(rows, height)
-    long = view.rows.size * view.columns.size > at_a_time
-    ends = [height * group // count for group in range(count + 1)]
-    groups = [_farthest(view, range(*span), drawn, before, at_a_time) for span in pairwise(ends)] if long else []
-    cells = np.concatenate(groups) if groups else drawn(view.window(range(height), range(width)))
-    return small(cells, rows, columns)
-
-
-def _farthest(
-    view: View, rows: range, drawn: Callable[[Host], Host], before: Callable[[], None], at_a_time: int
-) -> Host:
-    """One row for many: of each column the value farthest from 0."""
-    together = max(at_a_time // max(view.columns.size, 1), 1)
-    extremes_of_parts = []
-    for first in range(rows.start, rows.stop, together):
-        before()
-        part = range(first, min(first + together, rows.stop))
-        extremes_of_parts.append(pooled(drawn(view.window(part, range(view.columns.size))), 1, axis=0))
-    return pooled(np.concatenate(extremes_of_parts), 1, axis=0)
+    if height * width <= at_a_time:
+        return small(drawn(view.window(range(height), range(width))), rows, columns)
+    count, together = min(rows, height), max(at_a_time // max(width, 1), 1)
+    groups = []
+    for start, stop in pairwise(height * group // count for group in range(count + 1)):
+        parts = []  # one row for many: of each column the value farthest from 0
+        for first in range(start, stop, together):
+            before()
+            part = view.window(range(first, min(first + together, stop)), range(width))
+            parts.append(pooled(drawn(part), 1, axis=0))
+        groups.append(pooled(np.concatenate(parts), 1, axis=0))
+    return small(np.concatenate(groups), rows, columns)
 
 
 def small(cells: Host, rows: int, columns: int) -> Host:
@@ -283,3 +264,48 @@ def pooled(cells: Host, size: int, axis: int) -> Host:
     low = np.minimum.reduceat(finite, starts, axis=axis)
     hidden = np.logical_and.reduceat(~np.isfinite(cells), starts, axis=axis)
     return np.where(hidden, -np.inf, np.where(high >= -low, high, low)).astype(cells.dtype)
+
+
+def rollout_view(step: Attention, rolled: Host, labels: Labels) -> View:
+    """The rollout after the layer of an attention step, tokens × input tokens, with the words of its tokens."""
+    word, queries = labels.of(step.queries), step.queries
+    name, formula = f"rollout.{step.stack}.{step.layer}", "R_l = Ã_l R_(l−1), Ã = (mean of heads + I) ÷ 2"
+    rows, columns = (Axis(name, queries.size, word, queries.sequence) for name in ("token", "input"))
+    return View(name, name, rows, columns, "sequential", window_of(rolled), formula)
+
+
+HEAD_MATRICES: Mapping[str, tuple[str, Callable[[Circuit], Host]]] = {
+    "OV": ("W_V W_O: what a token that is attended to writes", lambda head: head.ov),
+    "QK": ("W_Q W_Kᵀ: which tokens attend to which", lambda head: head.qk),
+    "Q": ("W_Q", lambda head: head.query),
+    "K": ("W_K", lambda head: head.key),
+    "V": ("W_V", lambda head: head.value),
+    "O": ("W_O", lambda head: head.output),
+}
+"""The matrices of a head, with what they are."""
+
+
+def circuit_view(head: Circuit, which: str) -> View:
+    """A matrix of a head."""
+    formula, matrix = HEAD_MATRICES[which]
+    values = matrix(head)
+    rows, columns = Axis("row", values.shape[0], str), Axis("column", values.shape[1], str)
+    name = f"circuits.{head.attention.stack}.{_head_name(head)}.{which}"
+    return View(name, name, rows, columns, "diverging", window_of(values), formula)
+
+
+def composition_view(heads: Sequence[Circuit], paths: Sequence[Path], reads: str) -> View:
+    """The scores, earlier heads × later heads; NaN where the one does not come before the other."""
+    places = {id(head): place for place, head in enumerate(heads)}
+    values = np.full((len(heads), len(heads)), np.nan)
+    for path in paths:
+        values[places[id(path.source)], places[id(path.target)]] = path.score
+    label = [_head_name(head) for head in heads].__getitem__
+    name, formula = f"composition.{reads}", f"how much of what a head reads as {reads} an earlier one writes"
+    rows, columns = Axis("from", len(heads), label), Axis("to", len(heads), label)
+    return View(name, name, rows, columns, "sequential", window_of(values), formula)
+
+
+def _head_name(head: Circuit) -> str:
+    """`0.3`, of layer 0 the head 3; with the kind where it is no self-attention."""
+    return f"{head.attention.layer}.{head.head}" + ("" if head.attention.own else "×")

@@ -1,4 +1,4 @@
-"""A view: one step as a matrix to look at, without saying how it is drawn."""
+"""A view: one step as a matrix to look at, without saying how it is drawn; the colours of its values are `RAMPS`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,19 @@ import numpy.typing as npt
 
 Values = npt.NDArray[Any]
 ScaleKind = Literal["sequential", "diverging"]
+
+
+RAMPS: dict[ScaleKind, tuple[str, ...]] = {
+    "sequential": ("#f7f6ee", "#d9e6dc", "#a9cdc8", "#6da7c0", "#437fb2", "#2d5693", "#203668", "#141c40"),
+    "diverging": (
+        *("#153c78", "#2f6bb3", "#78aadd", "#c3dbf0"),
+        *("#f7f6f0", "#f8d9a8", "#e5a04e", "#b8640f", "#733a06"),
+    ),
+}
+"""The colours that stand for values on a light page, from the smallest to the largest, monotone in lightness.
+
+The signed ones go from blue to orange through a neutral middle (after PuOr of ColorBrewer).
+"""
 
 
 @dataclass(frozen=True)
@@ -49,14 +62,10 @@ class Tile:
     values: Values
 
     def covers(self, rows: range, columns: range) -> bool:
-        """Whether the tile holds every cell of rows × columns."""
+        """True if the tile holds every cell of rows × columns."""
         height, width = self.values.shape
-        return (
-            self.row <= rows.start
-            and rows.stop <= self.row + height
-            and self.column <= columns.start
-            and columns.stop <= self.column + width
-        )
+        in_rows = self.row <= rows.start and rows.stop <= self.row + height
+        return in_rows and self.column <= columns.start and columns.stop <= self.column + width
 
 
 @dataclass(frozen=True)
@@ -101,3 +110,9 @@ def _cut(wanted: range, size: int) -> range:
     """The part of a range that is there; of one that lies outside an empty one at the end."""
     start = min(max(wanted.start, 0), size)
     return range(start, max(min(wanted.stop, size), start))
+
+
+def around(index: int, size: int, most: int) -> range:
+    """At most so many of `size` indices, with `index` in the middle where there is room."""
+    start = max(0, min(index - most // 2, size - most))
+    return range(start, min(start + most, size))

@@ -46,11 +46,9 @@ _EMBEDDING_SIGNS: dict[str, Sign] = {"positions": "+", "segments": "+", "output"
 
 @dataclass(frozen=True)
 class Box:
-    """Steps that are drawn as one small picture.
+    """Steps, in order of computation, that are drawn as one small picture.
 
-    Attributes:
-        steps: In order of computation.
-        sign: What stands before the box: added to the box before, equal to those before, made from it, or nothing.
+    The sign before a box says that it is added to the one before, equal to those before, made from it, or nothing.
     """
 
     steps: tuple[str, ...]
@@ -65,12 +63,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Band:
-    """Boxes in a row.
-
-    Attributes:
-        name: `embedding`, `decoder.embedding`, a sublayer such as `encoder.0.self_attention`, or `output`.
-        boxes: In the order of the data.
-    """
+    """Boxes in a row, in the order of the data: `embedding`, a sublayer `encoder.0.self_attention`, or `output`."""
 
     name: str
     boxes: tuple[Box, ...]
@@ -98,7 +91,13 @@ def bands(program: Program, stop: str) -> tuple[Band, ...]:
     A stop in a layer chooses that layer; what comes before shows the first layer of each stack, what comes after the
     last. The other stack of an encoder-decoder shows its layer of the same number, as far as it has one.
     """
-    return _bands(program, _layers_for(program, stop))
+    layers, step = layers_of(program), program.by_name.get(program.aliases.get(stop, stop))
+    if step is not None and _in_layer(step):
+        number = int(step.layer.rpartition(".")[2])
+    else:
+        number = 0 if step is None or is_before_layers(step) else len(layers)
+    stacks = [list(members) for _, members in groupby(layers, lambda layer: layer.partition(".")[0])]
+    return _bands(program, tuple(members[min(number, len(members) - 1)] for members in stacks))
 
 
 @by_program
@@ -111,19 +110,8 @@ def _bands(program: Program, shown: tuple[str, ...]) -> tuple[Band, ...]:
     return tuple(Band(name, tuple(_boxes(name, steps))) for name, steps in by_band.items())
 
 
-def _layers_for(program: Program, stop: str) -> tuple[str, ...]:
-    """A layer of each stack."""
-    layers, step = layers_of(program), program.by_name.get(program.aliases.get(stop, stop))
-    stacks = {stack: list(members) for stack, members in groupby(layers, lambda layer: layer.partition(".")[0])}
-    if step is not None and _in_layer(step):
-        number = int(step.layer.rpartition(".")[2])
-    else:
-        number = 0 if step is None or is_before_layers(step) else len(layers)
-    return tuple(members[min(number, len(members) - 1)] for members in stacks.values())
-
-
 def is_before_layers(step: Step) -> bool:
-    """Whether a step outside the layers belongs to what enters the first of its stack, or all of them."""
+    """True if a step outside the layers belongs to what enters the first of its stack, or all of them."""
     last = step.name.rpartition(".")[2]
     return "embedding" in step.name or last == "tokens" or last.startswith("distances")
 
@@ -135,24 +123,22 @@ def _in_layer(step: Step) -> bool:
 def _band_name(step: Step, *, both: bool) -> str:
     """Steps of a sublayer are a band; so is what comes before the layers, and the final norm with the answer.
 
-    The norm after an encoder is a band of its own where a decoder reads what it gives.
+    What is inside an expert belongs to the feed-forward layer. The norm after an encoder is a band of its own where a
+    decoder reads what it gives.
     """
     if _in_layer(step):
-        return _sublayer(step) if step.name.count(".") > 2 else step.layer
+        return ".".join(step.name.split(".")[:3]) if step.name.count(".") > 2 else step.layer
     stack = step.name.partition(".")[0]
     if is_before_layers(step):
         return f"{stack}.embedding" if stack == "decoder" else "embedding"
     return "encoder.norm" if stack == "encoder" and both else "output"
 
 
-def _sublayer(step: Step) -> str:
-    """The sublayer; that of the whole feed-forward layer for what is inside an expert."""
-    return ".".join(step.name.split(".")[:3])
-
-
 def _boxes(name: str, steps: Sequence[Step]) -> Iterator[Box]:
     members: dict[str, list[str]] = {}
-    apart = _ends_apart(steps)
+    lasts = [step.name.rpartition(".")[2] for step in steps if step.name.count(".") == 3]
+    # something is done to the output of a sublayer before it is added
+    apart = set(ENDS) <= set(lasts) and lasts.index(ENDS[1]) != lasts.index(ENDS[0]) + 1
     for step in steps:
         last = step.name.rpartition(".")[2]
         box = last if apart and last in ENDS else _box(name, step)
@@ -160,34 +146,23 @@ def _boxes(name: str, steps: Sequence[Step]) -> Iterator[Box]:
             box = "biased"
         members.setdefault(box, []).append(step.name)
     for place, (box, names) in enumerate(members.items()):
-        yield Box(tuple(names), _sign(name, box, first=place == 0))
-
-
-def _ends_apart(steps: Sequence[Step]) -> bool:
-    """Whether something is done to the output of a sublayer before it is added."""
-    lasts = [step.name.rpartition(".")[2] for step in steps if step.name.count(".") == 3]
-    return set(ENDS) <= set(lasts) and lasts.index(ENDS[1]) != lasts.index(ENDS[0]) + 1
+        sign: Sign = "" if place == 0 or box in SAME_INPUT else "▸"
+        if sign and name.endswith("embedding"):
+            sign = _EMBEDDING_SIGNS.get(box.rpartition(".")[2], sign)
+        yield Box(tuple(names), sign)
 
 
 def _box(band: str, step: Step) -> str:
-    last = step.name.rpartition(".")[2]
     if step.name in ANSWER:
         return "answer"
     if SHARED_EXPERT in step.name:
         return SHARED_EXPERT
     if isinstance(step.op, OfExpert | WeightedExperts):
         return "experts"
-    return step.name if _outside_layers(band) else _BOX.get(last, last)
-
-
-def _outside_layers(band: str) -> bool:
-    return band.endswith("embedding") or band in ("output", "encoder.norm")
-
-
-def _sign(band: str, box: str, *, first: bool) -> Sign:
-    if first or box in SAME_INPUT:
-        return ""
-    return _EMBEDDING_SIGNS.get(box.rpartition(".")[2], "▸") if band.endswith("embedding") else "▸"
+    if band.endswith("embedding") or band in ("output", "encoder.norm"):
+        return step.name
+    last = step.name.rpartition(".")[2]
+    return _BOX.get(last, last)
 
 
 def box_of(among: Iterable[Band], stop: str) -> tuple[int, int] | None:
@@ -203,11 +178,7 @@ def box_of(among: Iterable[Band], stop: str) -> tuple[int, int] | None:
 class Sketch:
     """A small picture of one step: some of its rows, all of its columns.
 
-    Attributes:
-        values: Rows × at most so many columns; a column is the entry of largest magnitude of its neighbours.
-        rows: The rows that are shown.
-        together: How many columns of the step stand in one of the picture, at most.
-        kind: Whether the values have signs.
+    A column of `values` is the entry of largest magnitude of its neighbours, at most `together` columns of the step.
     """
 
     values: Values

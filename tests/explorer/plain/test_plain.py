@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tui_transformer.engine.changes import Set
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.plain.help import WITHOUT_A_SCREEN, help_of
 from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read

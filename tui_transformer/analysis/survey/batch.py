@@ -21,7 +21,7 @@ from tui_transformer.analysis.survey.measures.measure import Measure, QueryMeasu
 from tui_transformer.analysis.survey.reading import Place, Reading, Text
 from tui_transformer.analysis.survey.sums import Counts, Source, Sums, first_words
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.keep import DEFAULT_BUDGET
+from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding

@@ -7,9 +7,9 @@ import numpy as np
 from tui_transformer.diagnosis.causes.cause import instead
 from tui_transformer.diagnosis.evaluation import Change, Segment
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.ops import Add
 from tui_transformer.engine.program import Step
-from tui_transformer.engine.spoken import in_percent
 
 FEWEST = 12
 """Cells below which zeros may be there by chance."""

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import RESULT, Gradients, by_cells
 from tui_transformer.engine.ops.elementwise import Function
-from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)

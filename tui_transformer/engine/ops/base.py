@@ -71,15 +71,7 @@ class Op(ABC):
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
-        """The terms of one cell of the gradient of input `toward`; None where the op does not write them out.
-
-        Args:
-            index: The cell of the input.
-            toward: Which input.
-            gradient: The gradient of the result.
-            output: The result.
-            inputs: What the op reads.
-        """
+        """The terms of one cell of the gradient of input `toward`; None where the op does not write them out."""
         return None
 
     def gradient_formula(self, toward: int) -> str:
@@ -95,7 +87,7 @@ class Op(ABC):
         return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
 
     def idle(self, chosen: Array) -> bool:
-        """Whether no row is computed, given the last input; the op then reads no value of its other inputs."""
+        """True if no row is computed, given the last input; the op then reads no value of its other inputs."""
         del chosen
         return False
 
@@ -138,10 +130,7 @@ Work = Callable[..., None]
 def by_rows(backend: Backend, work: Work, *arrays: Array) -> None:
     """Do work on all rows of these arrays: at once on a GPU and where they are one block, else block by block.
 
-    Args:
-        backend: Where the arrays are.
-        work: What to do with some of the rows: … × columns.
-        arrays: All of one shape, … × columns; those that are written to are contiguous.
+    The arrays are all of one shape, … × columns; those that are written to are contiguous.
     """
     if backend.device != "cpu" or arrays[0].size <= backend.block:
         work(*arrays)

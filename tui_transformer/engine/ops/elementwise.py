@@ -10,8 +10,8 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, passed_on
-from tui_transformer.engine.spoken import spoken
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Floats, Index, Item, Source, Sum, Value, Working, product
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, passed_on, single
-from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)

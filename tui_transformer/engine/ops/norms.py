@@ -13,8 +13,8 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Region, Shape, whole
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Floats, Index, Item, Source, Sum, Value, Working, added
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import Gradients, Op, by_rows, flat, single
-from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @dataclass(frozen=True)

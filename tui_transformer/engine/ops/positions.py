@@ -10,8 +10,8 @@ from typing import Any
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Item, Source, Value, Working
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
-from tui_transformer.engine.spoken import bracketed, spoken
 
 BASE = 10000.0
 

@@ -13,9 +13,9 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.attention import Scores
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
-from tui_transformer.engine.spoken import bracketed, spoken
 
 
 @functools.lru_cache(maxsize=64)

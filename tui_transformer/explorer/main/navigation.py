@@ -12,7 +12,7 @@ from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.opening import TOOLS
-from tui_transformer.report.comparison import TOLERANCE
+from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.pane_fit import room_for_whole
 from tui_transformer.session.position import Position, destination, head_at, names, next_stop, query_head

@@ -11,9 +11,9 @@ import numpy as np
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Grain
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.plain.help import help_of, only_on_the_screen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.session.answer_summary import answer, answers, guesses
 from tui_transformer.session.edit_summary import active

@@ -18,12 +18,11 @@ from rich.color_triplet import ColorTriplet
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
-from tui_transformer.report.chart_svg import render
+from tui_transformer.report.svg import chart_svg
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.files import shown_path
-from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
+from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, tick_texts, ticks
 from tui_transformer.views.numbers import short_number
-from tui_transformer.views.ticks import tick_texts, ticks
 
 SERIES_GLYPHS = "*+ox#@%&"
 """Markers of the curves where there is no colour."""
@@ -98,7 +97,7 @@ def _heading(chart: Chart) -> list[str]:
     return [chart.title, chart.note] if isinstance(chart, Histogram) else [chart.title]
 
 
-CHART_SUFFIXES: Mapping[str, Callable[[Chart], str]] = {".svg": render, ".txt": chart_text}
+CHART_SUFFIXES: Mapping[str, Callable[[Chart], str]] = {".svg": chart_svg, ".txt": chart_text}
 
 
 def export_chart(chart: Chart, path: Path) -> None:

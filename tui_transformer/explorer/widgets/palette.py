@@ -18,8 +18,7 @@ from rich.color_triplet import ColorTriplet
 from rich.style import Style
 from textual.app import App
 
-from tui_transformer.views.ramps import RAMPS
-from tui_transformer.views.view import Scale, ScaleKind, Values
+from tui_transformer.views.view import RAMPS, Scale, ScaleKind, Values
 
 Depth = Literal["truecolor", "256", "standard", "none"]
 Levels = npt.NDArray[np.intp]

@@ -8,13 +8,12 @@ from math import isfinite
 
 import numpy as np
 
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program, by_program
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.trace import Trace
 from tui_transformer.text.display import fit_label
-from tui_transformer.views.inside.cell import around
 from tui_transformer.views.numbers import share_bar
-from tui_transformer.views.view import View
+from tui_transformer.views.view import View, around
 from tui_transformer.views.whole import is_before_layers, layers_of
 
 Source = Callable[..., View]

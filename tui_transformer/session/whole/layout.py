@@ -14,7 +14,7 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.whole.layer_norms import ladder_columns
 from tui_transformer.session.whole.names import band_title, shape, symbol
 from tui_transformer.text.display import cells
-from tui_transformer.views.inside.cell import around
+from tui_transformer.views.view import around
 from tui_transformer.views.whole import ANSWER, Band, Box, bands, heads_of
 
 TOKENS_WIDTH, ANSWER_WIDTH, VOCABULARY_WIDTH = 15, 36, 19

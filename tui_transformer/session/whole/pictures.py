@@ -11,8 +11,8 @@ import numpy as np
 from tui_transformer.analysis.answer import likely_at
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.session.answer_summary import percent
@@ -32,9 +32,8 @@ from tui_transformer.session.whole.layout import (
 )
 from tui_transformer.session.whole.names import shape, symbol
 from tui_transformer.text.display import first_fitting
-from tui_transformer.views.inside.cell import around
 from tui_transformer.views.step_view import Labels, gradient_of, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import Scale, Values, View
+from tui_transformer.views.view import Scale, Values, View, around
 from tui_transformer.views.whole import ANSWER, Box, sketch
 
 LEAST_WORDS = 16

@@ -12,13 +12,37 @@ from typing import cast
 from tui_transformer.engine import ops
 from tui_transformer.engine.explanation import Explanation, Index
 from tui_transformer.engine.trace import Trace
-from tui_transformer.views.inside import attention, curves, lookups, norms, places, products, sums
-from tui_transformer.views.inside.cell import Cell
-from tui_transformer.views.inside.general import general
+from tui_transformer.views.inside import attention, rows
+from tui_transformer.views.inside.cell import Cell, general
 from tui_transformer.views.inside.parts import Inside, Note, Part
 from tui_transformer.views.step_view import Labels
 
 Draw = Callable[[Cell], Iterator[Part]]
+
+
+def inside_of(trace: Trace, name: str, index: Index, labels: Labels, explanation: Explanation | None = None) -> Inside:
+    """The inside of a cell of a step, or of a weight, which has none but its value; the index has no batch axis.
+
+    `explanation` has the terms, where it is not the step itself that is explained but its gradient.
+
+    Raises:
+        InputError: The cell is outside the step.
+    """
+    working = trace.explain_cell(name, index) if explanation is None else explanation
+    name, program = trace.program.aliases.get(name, name), trace.program
+    step = program.by_name.get(name)
+    own = program.axes(name)
+    if step is None or explanation is not None:
+        return drawn(Cell(ops.Parameter(), index, working, (), (), own, labels), general)
+    sources = tuple(trace.source(each) for each in step.inputs)
+    return drawn(Cell(step.op, index, working, sources, tuple(map(program.axes, step.inputs)), own, labels))
+
+
+def drawn(cell: Cell, draw: Draw | None = None) -> Inside:
+    """The inside of a cell, by default drawn as `INSIDES` says; of any other operation, all that it explains."""
+    working = cell.explanation
+    parts = tuple((draw or INSIDES.get(type(cell.op), general))(cell))
+    return Inside(working.name, cell.words, working.formula, parts, working.recomputed, working.stored, working.edited)
 
 
 def of_expert(cell: Cell) -> Iterator[Part]:
@@ -33,86 +57,37 @@ def of_expert(cell: Cell) -> Iterator[Part]:
     yield from INSIDES[type(inner.op)](inner)
 
 
-INSIDES: Mapping[type[ops.Op], Draw] = {
-    ops.Add: sums.added,
-    ops.ClampedGate: sums.gated,
-    ops.ClampedSwish: curves.activation,
-    ops.Context: attention.context,
-    ops.Disentangle: places.by_distance,
-    ops.DistanceBias: places.by_distance,
-    ops.DistanceScores: products.scores,
-    ops.Dropout: sums.dropped,
-    ops.Embed: lookups.embedded,
-    ops.ExpertWeights: attention.routed,
-    ops.Extend: lookups.copied,
-    ops.Gate: sums.gated,
-    ops.Gelu: curves.activation,
-    ops.GeluTanh: curves.activation,
-    ops.Given: lookups.given,
-    ops.LayerNorm: norms.centred,
-    ops.LayerNormByHead: norms.centred,
-    ops.Linear: products.with_weight,
-    ops.Mask: attention.masked,
-    ops.MergeHeads: lookups.merged,
-    ops.NormOfSum: norms.of_sum,
-    ops.OfExpert: of_expert,
-    ops.Parameter: lookups.copied,
-    ops.Pool: attention.pooled,
-    ops.Project: products.with_weight,
-    ops.QuickGelu: curves.activation,
-    ops.RelativeBias: places.by_distance,
-    ops.Relu: curves.activation,
-    ops.ReluSquared: curves.activation,
-    ops.RmsNorm: norms.by_size,
-    ops.RmsNormOfHeads: norms.by_size,
-    ops.Rotate: places.turned,
-    ops.Scale: attention.scaled,
-    ops.Scores: products.scores,
-    ops.SideBySide: lookups.copied,
-    ops.Sigmoid: curves.activation,
-    ops.Silu: curves.activation,
-    ops.Sinusoid: places.wave,
-    ops.SoftCap: curves.activation,
-    ops.Softmax: attention.shares,
-    ops.SoftmaxWithSink: attention.shares,
-    ops.Tanh: curves.activation,
-    ops.Unembed: products.words,
-    ops.UnitLength: norms.to_unit,
-    ops.WeightedExperts: attention.mixed,
-}
-"""The parts that each operation is drawn with."""
-
-
-def drawn(cell: Cell) -> Inside:
-    """The inside of a cell; of an operation that is not in the table, all that it explains."""
-    explanation = cell.explanation
-    parts = tuple(INSIDES.get(type(cell.op), general)(cell))
-    return _inside(explanation, cell.words, parts)
-
-
-def inside_of(trace: Trace, name: str, index: Index, labels: Labels, explanation: Explanation | None = None) -> Inside:
-    """The inside of a cell of a step.
-
-    Args:
-        trace: Its values.
-        name: The step, or a weight, which has no inside but its value.
-        index: The cell, without the batch axis.
-        labels: Words for the indices.
-        explanation: The terms, where it is not the step itself that is explained but its gradient.
-
-    Raises:
-        InputError: The cell is outside the step.
-    """
-    working = trace.explain_cell(name, index) if explanation is None else explanation
-    name, program = trace.program.aliases.get(name, name), trace.program
-    step = program.by_name.get(name)
-    own = program.axes(name)
-    if step is None or explanation is not None:
-        cell = Cell(ops.Parameter(), index, working, (), (), own, labels)
-        return _inside(working, cell.words, tuple(general(cell)))
-    sources = tuple(trace.source(each) for each in step.inputs)
-    return drawn(Cell(step.op, index, working, sources, tuple(map(program.axes, step.inputs)), own, labels))
-
-
-def _inside(working: Explanation, words: str, parts: tuple[Part, ...]) -> Inside:
-    return Inside(working.name, words, working.formula, parts, working.recomputed, working.stored, working.edited)
+_ACTIVATIONS: tuple[type[ops.Op], ...] = (
+    *(ops.Gelu, ops.GeluTanh, ops.QuickGelu, ops.Relu, ops.ReluSquared),
+    *(ops.Sigmoid, ops.Silu, ops.ClampedSwish, ops.SoftCap, ops.Tanh),
+)
+_DRAWN: tuple[tuple[Draw, tuple[type[ops.Op], ...]], ...] = (
+    (rows.added, (ops.Add,)),
+    (rows.gated, (ops.Gate, ops.ClampedGate)),
+    (rows.dropped, (ops.Dropout,)),
+    (rows.centred, (ops.LayerNorm, ops.LayerNormByHead)),
+    (rows.by_size, (ops.RmsNorm, ops.RmsNormOfHeads)),
+    (rows.to_unit, (ops.UnitLength,)),
+    (rows.of_sum, (ops.NormOfSum,)),
+    (rows.activation, _ACTIVATIONS),
+    (rows.embedded, (ops.Embed,)),
+    (rows.merged, (ops.MergeHeads,)),
+    (rows.copied, (ops.Extend, ops.Parameter, ops.Concat)),
+    (rows.given, (ops.Given,)),
+    (attention.scores, (ops.Scores, ops.DistanceScores)),
+    (attention.with_weight, (ops.Linear, ops.Project)),
+    (attention.words, (ops.Unembed,)),
+    (attention.scaled, (ops.Scale,)),
+    (attention.masked, (ops.Mask,)),
+    (attention.shares, (ops.Softmax, ops.SoftmaxWithSink)),
+    (attention.routed, (ops.ExpertWeights,)),
+    (attention.context, (ops.Context,)),
+    (attention.pooled, (ops.Pool,)),
+    (attention.mixed, (ops.WeightedExperts,)),
+    (attention.wave, (ops.Sinusoid,)),
+    (attention.turned, (ops.Rotate,)),
+    (attention.by_distance, (ops.Disentangle, ops.DistanceBias, ops.RelativeBias)),
+    (of_expert, (ops.OfExpert,)),
+)
+INSIDES: Mapping[type[ops.Op], Draw] = {kind: draw for draw, kinds in _DRAWN for kind in kinds}
+"""What each operation is drawn by."""

@@ -35,13 +35,7 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A row or a column that takes part in a product.
-
-    Attributes:
-        name: What it is: `Q, row of “where”`.
-        values: All of it.
-        sources: Where each value of the terms that are drawn was read.
-    """
+    """A row or a column that takes part in a product: all of it, and where the terms that are drawn were read."""
 
     name: str
     values: Floats
@@ -52,12 +46,7 @@ class Side:
 class Product:
     """A row times a column: the row lies at the left, the column stands above, their products run into the cell.
 
-    Attributes:
-        row: The row.
-        column: The column.
-        labels: What each term is called.
-        shown: The terms that are drawn, in order.
-        products: The product of every term.
+    Every term has a label and a product; those in `shown` are drawn, in order.
     """
 
     row: Side
@@ -84,13 +73,9 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Bar:
-    """A line of a table: what it is of, its numbers, the one that is drawn as a bar, where it was read.
+    """A line of a table: what it is of, a number for each column (NaN for none), and where it was read.
 
-    Attributes:
-        label: What it is of.
-        values: A number for each column of the table; NaN for none.
-        marked: Whether it is that of the cell.
-        source: The cell that it was read from.
+    The last number is drawn as a bar; `marked` is the line of the cell.
     """
 
     label: str
@@ -101,15 +86,7 @@ class Bar:
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """Numbers of several things below each other, the last number of each as a bar.
-
-    Attributes:
-        title: What is listed.
-        columns: Names of the numbers.
-        bars: Those that are drawn, in order.
-        others: How many are not.
-        rest: The sum of their last numbers.
-    """
+    """Numbers of several things below each other; `others` are not drawn, and `rest` is the sum of their last ones."""
 
     title: str
     columns: tuple[str, ...]
@@ -120,15 +97,7 @@ class Bars:
 
 @dataclass(frozen=True, eq=False)
 class NumberRow:
-    """A row of numbers around a column, which is marked.
-
-    Attributes:
-        name: Whose numbers they are.
-        first: The number of the first column.
-        values: The numbers.
-        marked: The place of the marked one among them; None for none.
-        source: Where the marked one was read.
-    """
+    """A row of numbers from column `first` on; one of them may be marked, with the cell that it was read from."""
 
     name: str
     first: int
@@ -139,13 +108,7 @@ class NumberRow:
 
 @dataclass(frozen=True, eq=False)
 class NumberRows:
-    """Rows of numbers above each other, in which the same columns lie under each other.
-
-    Attributes:
-        title: What they are.
-        rows: The rows; before all but the first stands a sign.
-        signs: What stands before each.
-    """
+    """Rows of numbers above each other, the same columns under each other; a sign stands before each."""
 
     title: str
     rows: tuple[NumberRow, ...]
@@ -154,18 +117,10 @@ class NumberRows:
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """Rows, each as strong as its share, added up into one.
+    """Rows, each as strong as its share, added up into one; from column `first` on, of which the cell's is `marked`.
 
-    Attributes:
-        title: What they are.
-        labels: What each row is called.
-        shares: How much each counts.
-        rows: The rows, as many columns of them as are drawn, before they are weighted.
-        total: Their weighted sum, with those that are not drawn.
-        first: The number of the first column.
-        marked: The place of the cell's column among them.
-        others: Rows that are not drawn.
-        sources: The share and the value of each row in the cell's column.
+    The total is their weighted sum, with the `others` that are not drawn. The sources are the share and the value of
+    each row in the cell's column.
     """
 
     title: str
@@ -192,35 +147,18 @@ class Weighted:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A function, and the point of it that the cell is.
-
-    Attributes:
-        name: The function.
-        x_name: What goes in.
-        x: Places.
-        y: Its values there.
-        point: Where the cell is.
-        steps: It is known at these places alone: points, not a line.
-    """
+    """A function of `x_name`, its values y at x, and the point of it that the cell is."""
 
     name: str
     x_name: str
     x: Floats
     y: Floats
     point: tuple[float, float]
-    steps: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """A pair of numbers as a point of the plane, before and after it is turned.
-
-    Attributes:
-        before: The pair.
-        after: The pair after it.
-        angle: In radians.
-        names: What the two numbers are called.
-    """
+    """A pair of named numbers as a point of the plane, before and after it is turned by an angle in radians."""
 
     before: tuple[float, float]
     after: tuple[float, float]
@@ -230,14 +168,7 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class Allowed:
-    """Which query may look at which key, around a cell.
-
-    Attributes:
-        rows: The queries.
-        columns: The keys.
-        seen: Whether a query may look at a key.
-        marked: The cell, by its place among those.
-    """
+    """Which query (row) may look at which key (column), around the cell, which is marked."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -250,16 +181,10 @@ Part = Note | Equation | Number | Product | Bars | NumberRows | Weighted | Curve
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """The inside of a cell.
+    """The inside of a cell of a step, which is given in words (`“where” → “?” in head 2`).
 
-    Attributes:
-        name: The step.
-        cell: The cell in words: `“where” → “?” in head 2`.
-        formula: How the step is computed.
-        parts: What is drawn, from the operands down to the equation that gives the cell.
-        recomputed: The value that the parts give, in float64.
-        stored: The value of the forward pass.
-        edited: The value was set, ablated or patched.
+    The parts go from the operands down to the equation that gives the cell: the value `recomputed` in float64, beside
+    that `stored` by the forward pass, which may be `edited`.
     """
 
     name: str

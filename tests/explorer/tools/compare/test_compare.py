@@ -10,7 +10,7 @@ from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.token_kinds import Hidden
 from tui_transformer.model import Model
-from tui_transformer.report.comparison import compare_traces
+from tui_transformer.report.differences import compare_traces
 from tui_transformer.session.overlay import apart, details
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import heads_of

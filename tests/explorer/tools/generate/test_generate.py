@@ -16,7 +16,7 @@ from reference import REFERENCES
 from tui_transformer import Model
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.edits import Ablate
-from tui_transformer.engine.keep import readable
+from tui_transformer.engine.parts import readable
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.tools.generate.screen import GenerateScreen
 from tui_transformer.explorer.widgets.line_list import LineList

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.engine.keep import keep_plan, readable
+from tui_transformer.engine.parts import keep_plan, readable
 from tui_transformer.explorer.tools.settings.screen import SettingsScreen
 from tui_transformer.sizes import parse_size
 

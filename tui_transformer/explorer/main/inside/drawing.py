@@ -20,7 +20,7 @@ from tui_transformer.explorer.widgets.character_graphics import Dots
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.text.display import cells, fit_label
-from tui_transformer.views.inside.cell import around, written
+from tui_transformer.views.inside.cell import written
 from tui_transformer.views.inside.parts import (
     Allowed,
     Bars,
@@ -36,6 +36,7 @@ from tui_transformer.views.inside.parts import (
 )
 from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.step_view import scale_for
+from tui_transformer.views.view import around
 
 LEVELS = 33
 NUMBER = 9

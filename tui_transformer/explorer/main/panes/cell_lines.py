@@ -17,11 +17,11 @@ from rich.text import Text
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.session.nearest_tokens import Near
 from tui_transformer.text.display import visible
-from tui_transformer.views.inside.general import short_name
+from tui_transformer.views.inside.cell import short_name
 from tui_transformer.views.step_view import Labels, placed
 
 COLUMN, WIDEST_TABLE = 8, 64

@@ -12,8 +12,8 @@ from rich.text import Text
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Parameter, Softmax
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.explorer.main.panes.cell_lines import near_words, number
 from tui_transformer.explorer.widgets.labels import Inks, spread
 from tui_transformer.guide.texts import StepText, step_text
@@ -25,7 +25,7 @@ from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.tour_stop import offer
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
-from tui_transformer.views.inside.general import short_name
+from tui_transformer.views.inside.cell import short_name
 
 SOFTMAX = Softmax().formula
 
@@ -70,7 +70,9 @@ def _loss(session: Session) -> str:
     if not session.went_back:
         return ""
     gradients = session.gradients
-    return f"{'loss' if gradients.start is None else visible(gradients.start.said)} {spoken(gradients.loss, 4)} · "
+    return (
+        f"{'loss' if gradients.start is None else visible(gradients.start.description)} {spoken(gradients.loss, 4)} · "
+    )
 
 
 def title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:

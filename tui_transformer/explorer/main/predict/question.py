@@ -10,8 +10,8 @@ import numpy as np
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
-from tui_transformer.engine.spoken import spoken
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import View
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, effect
-from tui_transformer.engine.spoken import spoken
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.session.answer_summary import Guess, guesses, metric_of, metric_said
 from tui_transformer.session.session import Session
 

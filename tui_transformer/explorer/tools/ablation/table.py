@@ -10,8 +10,8 @@ from functools import cached_property
 from rich.text import Text
 
 from tui_transformer.analysis.effects import Effect
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.spoken import minus, spoken
 from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.session.answer_summary import signed_percent
 from tui_transformer.session.session import Session

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.geometry import Size
 
 from tui_transformer.diagnosis.breaking import Break
-from tui_transformer.engine.spoken import in_percent, spoken
+from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.explorer.tools.breaks.effect import Beside, Effect, Row
 from tui_transformer.guide.texts import step_text
 from tui_transformer.session.answer_summary import LEAST, percent

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 
 from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
 from tui_transformer.analysis.composition import READS, Path, chance, compositions
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CIRCUITS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
@@ -22,8 +22,7 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
-from tui_transformer.views.circuit_view import HEAD_MATRICES, circuit_view, composition_view
-from tui_transformer.views.step_view import scale_for, tile_extremes
+from tui_transformer.views.step_view import HEAD_MATRICES, circuit_view, composition_view, scale_for, tile_extremes
 from tui_transformer.views.view import View
 
 COMPOSED = "composition "

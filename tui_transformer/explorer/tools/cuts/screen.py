@@ -16,10 +16,9 @@ from tui_transformer.explorer.shell.page import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.text.build import build_bpe, build_characters
-from tui_transformer.text.cuts import Cut, Cuts, cut_by, shown
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
-from tui_transformer.text.encoding import Token
+from tui_transformer.text.encoding import Cut, Cuts, Token, cut_by, shown
 from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
 
 WORDS = "english"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Shape
-from tui_transformer.engine.keep import readable
+from tui_transformer.engine.parts import readable
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.widgets.cache_map import CachePicture
 from tui_transformer.generation.cache import KEY, is_cross

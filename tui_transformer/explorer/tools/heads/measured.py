@@ -13,7 +13,7 @@ from tui_transformer.analysis.head_measures import LayerMeasures, layer_measures
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.progress import Report
 from tui_transformer.analysis.token_kinds import NOTHING, Hidden
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.text.vocabulary import Vocabulary
 

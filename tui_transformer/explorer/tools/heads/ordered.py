@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tui_transformer.analysis.head_pictures import largest, smaller
 from tui_transformer.analysis.heads import Measure
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.overview import part_shown
 from tui_transformer.explorer.tools.heads.measured import MeasuredHeads, written
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles

@@ -19,7 +19,7 @@ from tui_transformer.analysis.input_attribution import (
     integrated_gradients,
 )
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
 from tui_transformer.explorer.shell.dialog import Dialog

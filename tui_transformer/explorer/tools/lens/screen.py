@@ -183,7 +183,7 @@ class LensScreen(Overview):
     def _fit(self, path: Path, task: Task) -> tuple[Maps, str | None]:
         model, unknown = self.session.model, Unknown()
         maps = fit_lens(traced(model, texts_of(path), unknown.add), report=task.report)
-        return maps, unknown.said(model.vocabulary, shown_path(path), model.name)
+        return maps, unknown.describe(model.vocabulary, shown_path(path), model.name)
 
     def _take_fit(self, fit: tuple[Maps, str | None]) -> None:
         self.fitted, said = fit

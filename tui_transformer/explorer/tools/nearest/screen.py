@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.analysis.similar import Term, similar, table_name, terms_of
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
 from tui_transformer.explorer.shell.dialog import Dialog

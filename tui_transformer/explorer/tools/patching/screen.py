@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from tui_transformer.analysis.patching import Measured, Place, kinds_of
-from tui_transformer.engine.spoken import in_percent, minus, spoken
+from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import PATCHING
 from tui_transformer.explorer.shell.overview import Overview

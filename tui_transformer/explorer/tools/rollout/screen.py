@@ -18,8 +18,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend
-from tui_transformer.views.rollout_view import rollout_view
-from tui_transformer.views.step_view import placed
+from tui_transformer.views.step_view import placed, rollout_view
 from tui_transformer.views.view import Scale, View
 
 

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
 from tui_transformer.engine.gradient import LOGITS
+from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL
-from tui_transformer.engine.spoken import in_percent, minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE

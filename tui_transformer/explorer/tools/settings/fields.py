@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.engine.backend import DTYPES
-from tui_transformer.engine.keep import keep_plan, readable
+from tui_transformer.engine.parts import keep_plan, readable
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.choice import OFF_ON
 from tui_transformer.explorer.shell.form import TEXT, Field, Values

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, softmaxes
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.spoken import minus
+from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.page import Page

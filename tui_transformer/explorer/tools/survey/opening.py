@@ -9,7 +9,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.analysis.survey.table import Example
-from tui_transformer.engine.keep import layer_outputs
+from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.targets import KINDS
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 
 from tui_transformer.analysis.attribution import LOGITS, Attribution, Term, attribute
 from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.engine.spoken import in_percent, minus, spoken
+from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.explorer.shell.actions.tools import TERMS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.port import Port

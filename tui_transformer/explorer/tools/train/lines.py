@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.engine.spoken import in_percent
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.explorer.tools.runs.sample import Output
 from tui_transformer.explorer.tools.train.driver import Status
 from tui_transformer.explorer.widgets.labels import Inks, spread

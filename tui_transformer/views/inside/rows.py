@@ -1,0 +1,211 @@
+"""What is done row by row: sums, norms, functions of one number, rows of tables, and values that are copied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+import numpy as np
+
+from tui_transformer.engine.explanation import Source
+from tui_transformer.engine.ops import Embed
+from tui_transformer.views.inside.cell import COLUMNS, Cell, bars_of, factor, short_name, written
+from tui_transformer.views.inside.parts import Bar, Bars, Curve, Equation, Note, NumberRow, NumberRows, Part
+from tui_transformer.views.view import around
+
+REACH, SAMPLES = 4.0, 161
+"""How far a curve goes on both sides of 0, where the point is not further away, and its points."""
+
+ROWS, TOKENS = 5, 12
+"""Rows of a table that are drawn around the one that is looked up, and tokens with their IDs."""
+
+
+# Two or more rows that become one, number by number
+
+
+def added(cell: Cell) -> Iterator[Part]:
+    """The rows above each other, and the row that they give."""
+    yield Note("Two rows are added number by number: what was there stays, and something is added to it.")
+    yield from _number_by_number(cell, "+")
+    yield cell.equation(" + ".join(factor(value.value) for value in cell.values))
+
+
+def gated(cell: Cell) -> Iterator[Part]:
+    """The gate, the hidden row, and their product."""
+    yield Note("One row opens or closes the other: number by number the two are multiplied.")
+    yield from _number_by_number(cell, "·")
+    yield cell.equation(f"{factor(cell.values[0].value)} · {factor(cell.values[-1].value)}")
+
+
+def dropped(cell: Cell) -> Iterator[Part]:
+    """Values, which of them are kept, and what is left."""
+    yield Note("While a model learns, some numbers are set to 0 at random; the others grow to make up for it.")
+    yield from _number_by_number(cell, "·")
+    yield cell.equation(" · ".join(factor(value.value) for value in cell.values))
+
+
+def _number_by_number(cell: Cell, sign: str) -> Iterator[Part]:
+    inputs = [
+        (short_name(source.name), source, source.operand(*cell.index))
+        for source in cell.sources
+        if len(source.shape) == len(cell.index)
+    ]
+    yield cell.rows_around("The rows around the cell", inputs, "result", ("", *[sign] * (len(inputs) - 1), "="))
+    yield from cell.numbers()
+
+
+# Norms
+
+
+def centred(cell: Cell) -> Iterator[Part]:
+    """Layer norm: mean taken off, divided by the spread, scaled and shifted."""
+    yield Note("The row is moved to mean 0 and stretched to spread 1; γ and β then set its scale and place.")
+    yield _before_and_after(cell)
+    yield bars_of(cell.sums[0], cell.column)
+    yield from cell.numbers()
+    yield from _scaled(cell, _from_mean(cell, "x"), cell.sums[0].total, "(x − μ) ÷ √(σ² + ε)")
+
+
+def by_size(cell: Cell) -> Iterator[Part]:
+    """RMS norm: divided by the root of the mean square, scaled."""
+    yield Note("The row is divided by its own size, the root of its mean square; γ then sets the scale.")
+    yield _before_and_after(cell)
+    yield bars_of(cell.sums[0], cell.column if len(cell.sums[0]) == cell.own[-1].size else None)
+    yield from cell.numbers()
+    yield from _scaled(cell, written(cell.value("x")), cell.sums[0].total, "x ÷ √(mean x² + ε)")
+
+
+def to_unit(cell: Cell) -> Iterator[Part]:
+    """Unit length: divided by the root of the sum of squares."""
+    yield Note("The vector is divided by its length: the product of two such vectors is their cosine.")
+    yield _before_and_after(cell)
+    yield bars_of(cell.sums[0], cell.column)
+    yield from cell.numbers()
+    yield cell.equation(f"{written(cell.value('x'))} ÷ √{written(cell.sums[0].total)}")
+
+
+def of_sum(cell: Cell) -> Iterator[Part]:
+    """The norm of a sum: the parts, then as a layer norm."""
+    yield Note("The parts are added first; the row that they give is moved to mean 0 and stretched to spread 1.")
+    yield from cell.numbers()
+    yield from _scaled(cell, _from_mean(cell, "sum"), cell.value("σ²"), "(sum − μ) ÷ √(σ² + ε)")
+
+
+def _from_mean(cell: Cell, symbol: str) -> str:
+    return f"({written(cell.value(symbol))} − {factor(cell.value('μ'))})"
+
+
+def _scaled(cell: Cell, distance: str, spread: float, normal: str) -> Iterator[Equation]:
+    """The number before γ and β, then the cell."""
+    yield Equation(f"{distance} ÷ √({written(spread)} + {written(cell.value('ε'))}) = {written(cell.value(normal))}")
+    text = f"{factor(cell.value(normal))} · {factor(cell.value('· γ'))}"
+    has_shift = any(value.symbol == "+ β" for value in cell.values)
+    yield cell.equation(f"{text} + {factor(cell.value('+ β'))}" if has_shift else text)
+
+
+def _before_and_after(cell: Cell) -> NumberRows:
+    operand = next((value.source for value in cell.values if value.symbol == "x"), None)
+    inputs = [("x", cell.sources[0], operand)]
+    return cell.rows_around("The row around the cell, before and after", inputs, "norm", ("", "→"))
+
+
+# Functions of one number
+
+
+def activation(cell: Cell) -> Iterator[Part]:
+    """The curve of the function with the point that the cell is, worked out by the operation itself."""
+    x = cell.sources[0].cell(*cell.index)
+    reach = max(REACH, 1.25 * abs(x)) if math.isfinite(x) else REACH
+    places = np.linspace(-reach, reach, SAMPLES)
+    source = Source("x", (1, SAMPLES), lambda region: places[None, region[1].start : region[1].stop])
+    heights = np.array([cell.op.explain((0, k), source).result for k in range(SAMPLES)])
+    yield Note("The same function for every number by itself: what goes in lies across, what comes out is the height.")
+    yield Curve(cell.op.formula, "x", places, heights, (x, cell.result))
+    yield from cell.numbers()
+    values = cell.values
+    if len(values) == 2 and values[0].symbol == "x":
+        yield cell.equation(f"{factor(x)} · {written(values[1].value)}")
+        return
+    named = [f"{value.symbol} = {written(value.value)}" for value in values] if len(values) > 1 else []
+    yield cell.equation(f"{cell.op.formula} for {', '.join(named) or f'x = {written(x)}'}")
+
+
+# Rows that are looked up, laid side by side, or copied
+
+
+def embedded(cell: Cell) -> Iterator[Part]:
+    """The rows of the table around the one of the ID."""
+    op = cast(Embed, cell.op)
+    ids, table = cell.sources
+    token, columns = int(ids.cell(cell.index[0])), cell.around(cell.own[-1].size)
+    unknown = token == op.silent
+    yield Note(
+        f"The {op.ids} {token} stands for words outside the vocabulary: its row is left out, the vector is 0."
+        if unknown
+        else f"The {op.ids} {token} is the number of a row of the table: the row is copied, nothing is computed."
+    )
+    rows = {
+        row: (cell.short(cell.axes[1][0], row), (range(row, row + 1), columns))
+        for row in around(token, table.shape[0], ROWS)
+    }
+    yield _rows_of("The table around that row", table, rows, token, (token, cell.column))
+    yield from cell.numbers()
+    number = table.cell(token, cell.column)
+    scale = f" · {written(op.scale)}" * (op.scale != 1.0) + " · 0" * unknown
+    yield cell.equation(f"E[{token}, {cell.column}]" + (f" = {factor(number)}{scale}" if scale else ""))
+
+
+def merged(cell: Cell) -> Iterator[Part]:
+    """Which head and column of it a column is."""
+    heads, _, width = cell.sources[0].shape
+    row, column = cell.index
+    head, offset = divmod(column, width)
+    columns = around(offset, width, COLUMNS)
+    yield Note(f"The rows of the {heads} heads are laid side by side, {width} columns each: nothing is computed.")
+    rows = {
+        each: (f"head {each}", (range(each, each + 1), range(row, row + 1), columns))
+        for each in around(head, heads, ROWS)
+    }
+    yield _rows_of("The heads' rows of this token", cell.sources[0], rows, head, (head, row, offset))
+    yield from cell.numbers()
+    yield Equation(f"column {column} = {head} · {width} + {offset}: {written(cell.result)}")
+
+
+def _rows_of(
+    title: str, source: Source, rows: Mapping[int, tuple[str, tuple[range, ...]]], own: int, index: tuple[int, ...]
+) -> NumberRows:
+    """Rows of an input by name and region; that in which the cell's number is has it marked."""
+    lines = []
+    for place, (name, region) in rows.items():
+        marked = index[-1] - region[-1].start if place == own else None
+        operand = source.operand(*index) if place == own else None
+        lines.append(NumberRow(name, region[-1].start, source.read(region).reshape(-1), marked, operand))
+    return NumberRows(title, tuple(lines), tuple("▸" if place == own else "" for place in rows))
+
+
+def copied(cell: Cell) -> Iterator[Part]:
+    """A row that is kept, or a matrix that is given."""
+    yield Note("The number is not computed here: it is the one that is named.")
+    operand = cell.values[0].source
+    if operand is not None:
+        source, index = next(each for each in cell.sources if each.name == operand.name), operand.index
+        columns = around(index[-1], source.shape[-1], COLUMNS)
+        numbers = source.read((*(range(i, i + 1) for i in index[:-1]), columns)).reshape(-1)
+        row = NumberRow("row", columns.start, numbers, index[-1] - columns.start, source.operand(*index))
+        yield NumberRows("The row around the cell", (row,), ("",))
+    yield from cell.numbers()
+    yield cell.equation(cell.values[0].symbol)
+
+
+def given(cell: Cell) -> Iterator[Part]:
+    """The tokens with their IDs."""
+    axis = cell.own[-1]
+    shown = around(cell.column, axis.size, TOKENS)
+    numbers = cell.row_of(cell.sources[0], shown)
+    bars = tuple(
+        Bar(cell.short(axis, k), (float(value),), k == cell.column) for k, value in zip(shown, numbers, strict=True)
+    )
+    yield Note("The tokenizer gives every token the number that the vocabulary has for it.")
+    yield Bars("The tokens", ("ID",), bars, axis.size - len(shown), math.nan)
+    yield Equation(f"{cell.named(axis, cell.column)} has the ID {written(cell.result)}")
