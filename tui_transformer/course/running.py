@@ -12,8 +12,10 @@ import json
 import math
 import os
 import secrets
+import shutil
 import signal
 import site
+import stat
 import subprocess
 import sys
 import tempfile
@@ -25,11 +27,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from tui_transformer.course.cgroup import Scope, scope
-from tui_transformer.course.processes import Family, adopting, every
-from tui_transformer.course.scratch import Scratch, scratch
+from tui_transformer.course.processes import Family, Scope, adopting, every, scope
 from tui_transformer.course.sources import Given
-from tui_transformer.course.text_files import write_inputs
+from tui_transformer.course.start import write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
@@ -116,7 +116,7 @@ def run_python(
         raise InputError(f"{file}: no such file") from error
     with scratch() as folder:
         (folder.path / "source.py").write_bytes(source)
-        np.savez(folder.path / "input.npz", **dict(_flat(inputs)))
+        np.savez(folder.path / "input.npz", **_flat(inputs))
         job = {"file": str(file.absolute()), "functions": list(functions), "answers": list(answers)}
         ran = _ran(folder, job, limits)
         if ran.failed.get(""):
@@ -138,13 +138,13 @@ def run_command(command: Sequence[str], inputs: Mapping[str, Given], limits: Lim
         return _ran(folder, {"command": [*command, str(place)]}, limits)
 
 
-def _flat(inputs: Mapping[str, Given]) -> Iterator[tuple[str, Any]]:
+def _flat(inputs: Mapping[str, Given]) -> dict[str, Any]:
     """Arrays for one file; weights by name below the name of the input."""
+    arrays: dict[str, Any] = {}
     for name, given in inputs.items():
-        if isinstance(given.value, dict):
-            yield from ((f"{name}/{below}", array) for below, array in given.value.items())
-        else:
-            yield name, np.asarray(given.value)
+        below = given.value if isinstance(given.value, dict) else None
+        arrays |= {name: np.asarray(given.value)} if below is None else {f"{name}/{k}": v for k, v in below.items()}
+    return arrays
 
 
 def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
@@ -158,8 +158,17 @@ def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
         why = why or _too_much(folder, (printed, errors), limits)
         said = None
         if not why:
-            try:
-                said = _result(folder)
+            try:  # why functions failed, as the process wrote it
+                data = folder.read("result.json", LARGEST_RESULT)
+                said = (
+                    None
+                    if data is None
+                    else {
+                        name: {key: text for key, text in each.items() if isinstance(text, str)}
+                        for name, each in json_object(data, "result.json").items()
+                        if isinstance(each, dict) and isinstance(each.get("says"), str)
+                    }
+                )
             except InputError as error:
                 why = f"leaves no result that can be read: {error}"
         if said is None and not why and not (code == 0 and "command" in job):
@@ -174,7 +183,10 @@ def _watched(
 ) -> tuple[str, int]:
     """Run a job and look at it as long as it runs: why it had to be ended, and the exit code."""
     mark = secrets.token_hex(16)
-    environment = _environment(folder, mark)
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    home = {name: str(folder.home) for name in ("HOME", "TMPDIR", "TEMP", "TMP")}
+    # NumPy may be among the packages of this user alone, which are looked for below HOME
+    environment = {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase(), MARK: mark}
     group = scope(limits.memory, MOST_TASKS, limits.seconds, environment)
     before = every()
     process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
@@ -217,14 +229,6 @@ def _end(process: subprocess.Popen[bytes], family: Family, group: Scope) -> None
     process.wait()
 
 
-def _environment(folder: Scratch, mark: str) -> dict[str, str]:
-    """A small environment: what programs are found by, and a home of its own."""
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    home = {name: str(folder.home) for name in ("HOME", "TMPDIR", "TEMP", "TMP")}
-    # NumPy may be among the packages of this user alone, which are looked for below HOME
-    return {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase(), MARK: mark}
-
-
 def _beyond(family: Family, limits: Limits) -> str:
     """What the processes of an answer take too much of."""
     living = family.living()
@@ -256,19 +260,6 @@ def _said(code: int) -> str:
     return f"was ended by signal {number} ({signal.strsignal(number) or 'unknown'}){more}"
 
 
-def _result(folder: Scratch) -> dict[str, dict[str, str]] | None:
-    """Why functions failed, as the process wrote it; None where it wrote nothing."""
-    data = folder.read("result.json", LARGEST_RESULT)
-    if data is None:
-        return None
-    raw = json_object(data, "result.json")
-    return {
-        name: {key: text for key, text in each.items() if isinstance(text, str)}
-        for name, each in raw.items()
-        if isinstance(each, dict) and isinstance(each.get("says"), str)
-    }
-
-
 def _with_arrays(ran: Ran, folder: Scratch, functions: Sequence[str], count: int, limits: Limits) -> Ran:
     """The arrays of functions, read from a copy that no process of the answer knows of."""
     arrays: dict[str, tuple[Host, ...]] = {}
@@ -296,3 +287,110 @@ def _with_arrays(ran: Ran, folder: Scratch, functions: Sequence[str], count: int
 def _text(stream: IO[bytes]) -> str:
     stream.seek(0, io.SEEK_SET)
     return stream.read(MOST_PRINTED).decode("utf-8", errors="replace")
+
+
+MOST_FILES = 10_000
+DEEPEST = 50
+"""Folders in folders."""
+
+_BY_FOLDER = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
+
+
+class Scratch:
+    """A folder that somebody's code may do anything to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.home = path / "home"
+        self.home.mkdir()
+        self._held = os.open(path, os.O_RDONLY) if _BY_FOLDER else None
+
+    def read(self, name: str, largest: int) -> bytes | None:
+        """A file in it; None where there is none.
+
+        Raises:
+            InputError: It is a link, a pipe, a device or a folder, or too large.
+        """
+        try:
+            path = Path(name) if self._held is not None else self.path / name
+            return read_regular(path, largest, self._held)
+        except FileNotFoundError:
+            return None
+
+    def beyond(self, most: int) -> str:
+        """What is too much in it: bytes, files or folders in folders; "" where nothing is."""
+        size = count = 0
+        folders = [(self.path, 0)]
+        for folder, depth in folders:  # which grows
+            with (
+                contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError),
+                os.scandir(folder) as all_,
+            ):
+                for each in all_:
+                    count += 1
+                    if count > MOST_FILES or depth > DEEPEST:
+                        return f"makes more than {MOST_FILES:,} files" if count > MOST_FILES else "makes deep folders"
+                    if each.is_dir(follow_symlinks=False):
+                        folders.append((Path(each.path), depth + 1))
+                    else:
+                        with contextlib.suppress(OSError):
+                            status = each.stat(follow_symlinks=False)
+                            size += int(getattr(status, "st_blocks", -(-status.st_size // 512))) * 512
+        return f"writes more than the {most >> 20} MiB that it may" if size > most else ""
+
+    def remove(self) -> None:
+        """Remove it and all that is in it."""
+        if self._held is None:
+            shutil.rmtree(self.path, ignore_errors=True)
+            return
+        with contextlib.suppress(OSError):
+            _empty(self._held)
+        with contextlib.suppress(OSError):
+            if self.path.is_symlink():  # put there by the answer, which moved the folder
+                self.path.unlink()
+                Path(f"/proc/self/fd/{self._held}").readlink().rmdir()
+            else:
+                self.path.rmdir()
+        os.close(self._held)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Scratch]:
+    """A new folder, which is removed at the end.
+
+    Raises:
+        InputError: None can be made.
+    """
+    try:
+        made = Scratch(Path(tempfile.mkdtemp(prefix="tui-transformer-")))
+    except OSError as error:
+        raise InputError(f"{tempfile.gettempdir()}: cannot be written: {error.strerror}") from error
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
+def _empty(folder: int) -> None:
+    """Remove all that is in a folder. What lies deeper is put to the top first: no path becomes long, however deep."""
+    while names := os.listdir(folder):
+        for name in names:
+            if not _is_folder(name, folder):
+                os.unlink(name, dir_fd=folder)
+                continue
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            try:
+                for below in os.listdir(inner):  # noqa: PTH208 - of a descriptor
+                    _is_folder(below, inner)
+                    os.rename(below, secrets.token_hex(16), src_dir_fd=inner, dst_dir_fd=folder)
+            finally:
+                os.close(inner)
+            os.rmdir(name, dir_fd=folder)
+
+
+def _is_folder(name: str, within: int) -> bool:
+    """True if that is a folder, which then may be changed."""
+    folder = stat.S_ISDIR(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode)
+    if folder:
+        os.chmod(name, 0o700, dir_fd=within)
+    return folder

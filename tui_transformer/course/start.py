@@ -1,16 +1,18 @@
-"""The beginning of an exercise: a Python file with the task and the signature, or a folder of text files."""
+"""The beginning of an exercise: a Python file with the task, or text files; and answers that a program prints."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from tui_transformer.course.exercise import Exercise
-from tui_transformer.course.sources import Facts, Given
-from tui_transformer.course.text_files import write_inputs
+from tui_transformer.course.sources import Answer, Facts, Given, Value
+from tui_transformer.diagnosis.dumps.dump import Tensor, Values
+from tui_transformer.diagnosis.dumps.log import Line, log_of
+from tui_transformer.diagnosis.naming.phrases import spelled
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
@@ -27,7 +29,13 @@ def start(exercise: Exercise, file: Path) -> None:
         InputError: There is such a file, which is left as it is, or it cannot be written.
     """
     _check_new(file)
-    write_whole(file, _python(Facts(exercise)).encode())
+    text = describe(Facts(exercise)).replace("\\", "\\\\").replace('"""', "'''")
+    source = (
+        f'"""{text}\nCheck it:  tui-transformer exercise check {exercise.name}\n'
+        f'A hint:    tui-transformer exercise hint {exercise.name}\n"""\n\nimport numpy as np\n\n\n'
+        f"def {exercise.function}({', '.join(exercise.inputs)}):\n    raise NotImplementedError\n"
+    )
+    write_whole(file, source.encode())
 
 
 def start_files(exercise: Exercise, folder: Path) -> None:
@@ -38,7 +46,7 @@ def start_files(exercise: Exercise, folder: Path) -> None:
     """
     _check_new(folder)
     facts = Facts(exercise)
-    task = f"{said(facts)}\n{IN_ANY_LANGUAGE.format(name=exercise.name)}"
+    task = f"{describe(facts)}\n{IN_ANY_LANGUAGE.format(name=exercise.name)}"
     try:
         folder.mkdir(parents=True)
     except OSError as error:
@@ -62,44 +70,24 @@ def _check_new(path: Path) -> None:
         raise InputError(f"{shown_path(path)}: is there already, and is not written over: name another with --out")
 
 
-def _python(facts: Facts) -> str:
-    exercise = facts.exercise
-    text = said(facts).replace("\\", "\\\\").replace('"""', "'''")
-    return (
-        f'"""{text}\nCheck it:  tui-transformer exercise check {exercise.name}\n'
-        f'A hint:    tui-transformer exercise hint {exercise.name}\n"""\n\nimport numpy as np\n\n\n'
-        f"def {exercise.function}({', '.join(exercise.inputs)}):\n    raise NotImplementedError\n"
-    )
-
-
-def said(facts: Facts) -> str:
+def describe(facts: Facts) -> str:
     """The title, the task, the inputs and the answers with their shapes."""
     exercise = facts.exercise
-    paragraphs = [" ".join(each.split()) for each in exercise.task.split("\n\n")]
-    rows = [(name, *_described(given)) for name, given in facts.inputs.items()]
-    answers = [(name, *_described(Given(answer.value, answer.axes))) for name, answer in facts.answers.items()]
-    width = max(len(name) for name, *_ in [*rows, *answers])
-    lines = [
-        exercise.title,
-        *(line for each in paragraphs for line in ("", *textwrap.wrap(each, WIDTH))),
-        *("", f"Given, of the model {exercise.model} for the text {exercise.text!r}:", *_table(rows, width)),
-        *_weights(facts),
-        *("", f"{exercise.function} returns:", *_table(answers, width)),
-    ]
-    return "\n".join(lines) + "\n"
+    answers = {name: Given(answer.value, answer.axes) for name, answer in facts.answers.items()}
+    width = max(map(len, (*facts.inputs, *answers)))
 
+    def table(rows: Mapping[str, Given]) -> Iterator[str]:
+        for name, (kind, axes) in ((name, _described(given)) for name, given in rows.items()):
+            yield f"    {name:{width}}  {kind}{f'  ({axes})' if axes else ''}"
 
-def _table(rows: list[tuple[str, str, str]], width: int) -> Iterator[str]:
-    for name, kind, axes in rows:
-        yield f"    {name:{width}}  {kind}{f'  ({axes})' if axes else ''}"
-
-
-def _weights(facts: Facts) -> Iterator[str]:
-    """The arrays of every dict of weights, a line each."""
+    lines = [exercise.title]
+    for paragraph in exercise.task.split("\n\n"):
+        lines += ("", *textwrap.wrap(" ".join(paragraph.split()), WIDTH))
+    lines += ("", f"Given, of the model {exercise.model} for the text {exercise.text!r}:", *table(facts.inputs))
     for name, given in facts.inputs.items():
-        if isinstance(given.value, dict):
-            yield ""
-            yield from (f"    {name}[{below!r}]  {_shape(array)}" for below, array in given.value.items())
+        if isinstance(given.value, dict):  # weights, an array a line
+            lines += ("", *(f"    {name}[{below!r}]  {_shape(array)}" for below, array in given.value.items()))
+    return "\n".join([*lines, "", f"{exercise.function} returns:", *table(answers)]) + "\n"
 
 
 def _described(given: Given) -> tuple[str, str]:
@@ -119,3 +107,62 @@ def _described(given: Given) -> tuple[str, str]:
 
 def _shape(array: Host) -> str:
     return " × ".join(map(str, array.shape))
+
+
+def write_inputs(folder: Path, inputs: Mapping[str, Given]) -> None:
+    """A file an input: `NAME.txt`; weights in a folder of its name.
+
+    Raises:
+        InputError: One cannot be written.
+    """
+    for name, given in inputs.items():
+        if isinstance(given.value, dict):
+            (folder / name).mkdir(exist_ok=True)
+            for below, array in given.value.items():
+                write_whole(folder / name / f"{below}.txt", text_of(array).encode())
+        else:
+            write_whole(folder / f"{name}.txt", text_of(given.value).encode())
+
+
+def text_of(value: Value | Host) -> str:
+    """A number or a text alone; words a line each; an array with its shape in the first line, then a row a line."""
+    if isinstance(value, str):
+        return value + "\n"
+    if isinstance(value, list):
+        return "".join(f"{word}\n" for word in value)
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array.item()!r}\n"
+    rows = array.reshape(-1, array.shape[-1]).tolist()
+    lines = [" ".join(map(str, array.shape)), *(" ".join(map(repr, row)) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def printed_answers(text: str, answers: Mapping[str, Answer]) -> dict[str, Values]:
+    """The answers in what a program printed: numbers alone where there is one, else each under a line with its name.
+
+    Raises:
+        InputError: One is not there.
+    """
+    tensors = log_of(Path("the output"), map(Line, text.splitlines())).tensors
+    if len(answers) == 1 and len(tensors) == 1:
+        return {name: _shaped(tensor, answers[name]) for name, tensor in zip(answers, tensors.values(), strict=True)}
+    named = {spelled(name): tensor for name, tensor in tensors.items()}
+    missing = [name for name in answers if spelled(name) not in named]
+    if missing:
+        raise InputError(
+            f"prints no {', '.join(missing)}: print a line with the name, and the numbers below it "
+            f"(it prints {', '.join(list(tensors)[:4])})"
+        )
+    return {name: _shaped(named[spelled(name)], answer) for name, answer in answers.items()}
+
+
+def _shaped(tensor: Tensor, answer: Answer) -> Values:
+    """Rows that were printed without blank lines between matrices, in the shape of the answer."""
+    values = tensor.values
+    shape = answer.value.shape
+    if len(shape) < 2 and values.array.ndim == 2 and 1 in values.array.shape and values.array.size > 1:
+        return values._replace(array=values.array.reshape(-1))  # a row or a column is a list
+    flat = len(shape) < 2 or values.array.shape[-1:] == shape[-1:]
+    same = flat and values.array.size == answer.value.size
+    return values._replace(array=values.array.reshape(shape)) if same else values

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.rounding import ROUNDED
-from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
-from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict
-from tui_transformer.diagnosis.dumps.dump import Dump, role_of
-from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
-from tui_transformer.diagnosis.factors import sizes_of
-from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local, segment_of
+from tui_transformer.diagnosis.causes import CAUSES, Cause
+from tui_transformer.diagnosis.causes.cause import Change, Segment, kind
+from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
+from tui_transformer.diagnosis.diagnosis import (
+    Compared,
+    Diagnosis,
+    First,
+    Verdict,
+    describe,
+    describe_inputs,
+    hint,
+    sizes_of,
+)
+from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
-from tui_transformer.diagnosis.naming.name import spelled
-from tui_transformer.diagnosis.right import Input, Right, right_values
-from tui_transformer.diagnosis.sentences import hint, inputs_said, said
+from tui_transformer.diagnosis.naming.phrases import spelled
+from tui_transformer.diagnosis.reference_values import (
+    Difference,
+    Input,
+    Reference,
+    compare,
+    largest,
+    reference_values,
+    stands_for_infinity,
+    tolerance_of,
+)
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
@@ -65,25 +84,37 @@ def diagnose(
     Raises:
         InputError: No array is a step, or the model cannot read the input.
     """
-    right = right_values(model, input_of(dump, model, given))
+    reference = reference_values(model, input_of(dump, model, given))
     report("names")
-    matched = match(dump, names_for(model, right.program, names, own), right)
+    matched = match(dump, names_for(model, reference.program, names, own), reference)
     if not matched.entries:
-        raise NothingMatchedError(_nothing(dump, matched, right.program), matched.plan)
-    compared, first = judge(matched.entries, right, tolerance, report)
+        raise NothingMatchedError(_nothing(dump, matched, reference.program), matched.plan)
+    compared, first = judge(matched.entries, reference, tolerance, report)
     if first is None:
-        first = next((_misfit(each) for each in matched.misfits if spelled(each[1]).endswith(spelled(each[0]))), None)
+        for step, name, reason in matched.misfits:
+            if spelled(name).endswith(spelled(step)):
+                says = f"{step} has another shape: {name} is {reason}: was it computed for the same tokens and sizes?"
+                first = First(step, name, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
+                break
     there = {entry.step for entry in matched.entries}
-    missing = tuple(step.name for step in right.program.steps if step.name not in there and not step.op.integer)
+    missing = tuple(step.name for step in reference.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
     partial = frozenset(entry.step for entry in matched.entries if entry.known is not None)
     return Diagnosis(
-        compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs, partial, matched.plan
+        compared,
+        matched.unmatched,
+        missing,
+        _assumed(dump, matched),
+        first,
+        reference.exact,
+        theirs,
+        partial,
+        matched.plan,
     )
 
 
 def judge(
-    entries: Sequence[Entry], right: Right, tolerance: float | None = None, report: Report = lambda _: None
+    entries: Sequence[Entry], reference: Reference, tolerance: float | None = None, report: Report = lambda _: None
 ) -> tuple[tuple[Compared, ...], First | None]:
     """Every entry beside the right values, and the first that is wrong.
 
@@ -91,28 +122,40 @@ def judge(
 
     Args:
         entries: In the order of the program, each under a name of its own.
-        right: The right values.
+        reference: The right values.
         tolerance: As of `diagnose`.
         report: Told what is done next; may raise to end it.
     """
-    compared, first = _judged(entries, right, tolerance, report)
+    compared, first = _judged(entries, reference, tolerance, report)
     precision = ROUNDED.get(first.cause or "") if first else None
     if precision is None:
         return compared, first
     granted = [replace(entry, precision=precision) for entry in entries]
-    compared_so, behind = _judged(granted, right, tolerance, report)
+    compared_so, behind = _judged(granted, reference, tolerance, report)
     if behind is None or behind.cause is None or behind.cause in ROUNDED:
         return compared, first
     return compared_so, replace(behind, says=f"{behind.says} (Its numbers are rounded to {precision.name}.)")
 
 
 def _judged(
-    entries: Sequence[Entry], right: Right, tolerance: float | None, report: Report
+    entries: Sequence[Entry], reference: Reference, tolerance: float | None, report: Report
 ) -> tuple[tuple[Compared, ...], First | None]:
-    differences = {entry.theirs: _difference(entry, right, tolerance) for entry in entries}
-    first, verdicts = _isolated(entries, differences, right, report)
+    differences = {}
+    for entry in entries:
+        ours = reference.value(entry.step)
+        if tolerance is None:
+            limit = tolerance_of(entry.precision, entry.array, reference.granted(entry.step, entry.precision))
+        else:
+            sizes = np.maximum(np.abs(entry.array), np.abs(ours))
+            limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
+        counted = counted_cells(reference.counted(entry.step), entry.known)
+        shares = reference.shares(entry.step)
+        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
+    first, verdicts = _isolated(entries, differences, reference, report)
     compared = tuple(
-        Compared(entry.step, entry.theirs, differences[entry.theirs], right.noise(entry.step), verdicts[entry.theirs])
+        Compared(
+            entry.step, entry.theirs, differences[entry.theirs], reference.noise(entry.step), verdicts[entry.theirs]
+        )
         for entry in entries
     )
     return compared, first
@@ -137,35 +180,19 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
         segments = dump.whole_numbers("segments")
     mask = dump.whole_numbers("mask") if given is None or given.mask is None else given.mask
     labels = dump.whole_numbers("labels")
+    alone = not model.has_decoder and any(step.name.startswith("decoder.") for step in model.program(1).steps)
     return Input(
         ids if model.config.vocab_size else None,
         decoder,
         segments,
         None if mask is None else mask.astype(np.bool_),
         (dump.whole_numbers("targets") if labels is None else labels) if "loss" in dump.tensors else None,
-        int(labels is not None and _predicts_next(model)),
+        int(labels is not None and alone),  # the logits of a decoder alone are of the next token
     )
 
 
-def _predicts_next(model: Model) -> bool:
-    """A decoder alone: the logits of a position are of the next token."""
-    return any(step.name.startswith("decoder.") for step in model.program(1).steps) and not model.has_decoder
-
-
-def _difference(entry: Entry, right: Right, tolerance: float | None) -> Difference:
-    """An array beside the right one, under a name of its own."""
-    ours = right.value(entry.step)
-    if tolerance is None:
-        limit = tolerance_of(entry.precision, entry.array, right.granted(entry.step, entry.precision))
-    else:
-        sizes = np.maximum(np.abs(entry.array), np.abs(ours))
-        limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
-    counted = counted_cells(right.counted(entry.step), entry.known)
-    return compare(entry.array, ours, counted, limit, shares=right.shares(entry.step))
-
-
 def _isolated(
-    entries: Sequence[Entry], differences: Mapping[str, Difference], right: Right, report: Report
+    entries: Sequence[Entry], differences: Mapping[str, Difference], reference: Reference, report: Report
 ) -> tuple[First | None, dict[str, Verdict]]:
     """The first step that is wrong, and what can be said of every step."""
     verdicts: dict[str, Verdict] = {entry.theirs: "agrees" for entry in entries}
@@ -179,7 +206,7 @@ def _isolated(
         differs = differences[entry.theirs].beyond
         if not differs and earliest is not None:
             continue
-        where = local(entry, entries, right)
+        where = local(entry, entries, reference)
         wrong = where.wrong
         if earliest is None and wrong:
             earliest = where
@@ -190,9 +217,9 @@ def _isolated(
     if earliest is None:
         if all(entry.precision.unit > FLOAT32_UNIT for entry in differing):
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
-        earliest = local(differing[0], [differing[0]], right)  # its inputs in the dump are too coarse to tell
+        earliest = local(differing[0], [differing[0]], reference)  # its inputs in the dump are too coarse to tell
         verdicts[differing[0].theirs] = "first"
-    return _first(earliest, later[:MOST_LATER], entries, differences, right, report), verdicts
+    return _first(earliest, later[:MOST_LATER], entries, differences, reference, report), verdicts
 
 
 def _first(
@@ -200,21 +227,23 @@ def _first(
     later: Sequence[Local],
     entries: Sequence[Entry],
     differences: Mapping[str, Difference],
-    right: Right,
+    reference: Reference,
     report: Report,
 ) -> First:
     entry = where.entry
-    nearest = segment_of(entry, entries, right).sources
+    nearest = segment_of(entry, entries, reference).sources
     sources = [each for each in entries if each.step in nearest]
-    before = sources or [each for each in entries if entry.step in right.program.downstream([each.step]) - {each.step}]
+    before = sources or [
+        each for each in entries if entry.step in reference.program.downstream([each.step]) - {each.step}
+    ]
     agree = all(not differences[each.theirs].beyond for each in before)
     relative = max((differences[each.theirs].relative for each in before), default=None)
     cause = cause_of(where, later, report)
     difference = differences[entry.theirs]
     known = bool(sources) or len(where.segment.steps) <= 2
-    words = inputs_said(relative, known=known) if agree else "its inputs differ too, but do not explain it"
-    guess = "" if cause else hint(entry, right.value(entry.step), where.counted, sizes_of(right.program))
-    index = difference.index if right.batch > 1 else difference.index[1:]
+    words = describe_inputs(relative, known=known) if agree else "its inputs differ too, but do not explain it"
+    guess = "" if cause else hint(entry, reference.value(entry.step), where.counted, sizes_of(reference.program))
+    index = difference.index if reference.batch > 1 else difference.index[1:]
     return First(
         entry.step,
         entry.theirs,
@@ -222,17 +251,11 @@ def _first(
         difference.values,
         difference.largest,
         difference.relative,
-        right.noise(entry.step),
+        reference.noise(entry.step),
         agree and known,
         None if cause is None else cause.name,
-        said(entry.step, difference, words, cause, guess),
+        describe(entry.step, difference, words, cause, guess),
     )
-
-
-def _misfit(misfit: tuple[str, str, str]) -> First:
-    step, theirs, reason = misfit
-    says = f"{step} has another shape: {theirs} is {reason}: was it computed for the same tokens and sizes?"
-    return First(step, theirs, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
 
 
 def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
@@ -275,3 +298,107 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
 def _some(names: Sequence[str], most: int = SHOWN) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+SPREAD = 8.0
+"""Roundings are granted so many times what two random ones made."""
+
+LEAST = 4.0
+ALIKE = 2.0
+"""Mistakes that leave up to so many times as much as the best are alike: the first of them is named."""
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A step computed from the inputs that the dump has.
+
+    Attributes:
+        entry: The step in the dump.
+        segment: What lies between.
+        tolerance: How far the two may be apart, one number a cell.
+        counted: Cells that are compared.
+    """
+
+    entry: Entry
+    segment: Segment
+    tolerance: Host
+    counted: Host | None
+
+    @property
+    def wrong(self) -> bool:
+        """The right steps make something else of the same inputs."""
+        return self.difference(None).beyond
+
+    def difference(self, change: Change | None) -> Difference:
+        """Difference of the dump from the output of a changed program on the dump's inputs.
+
+        Where a mistake makes larger numbers, their roundings are larger too.
+        """
+        ours = self.segment.value(change)
+        if ours.shape != self.entry.array.shape:
+            return Difference(largest=np.inf, rms=np.inf, beyond=True)
+        tolerance = self.tolerance * max(1.0, largest(np.abs(ours)) / (self._size or np.inf))
+        return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
+
+    @cached_property
+    def _size(self) -> float:
+        return largest(np.abs(self.segment.value()))
+
+
+def local(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Local:
+    """A step beside what the right program makes of the nearest steps before it that the dump holds whole."""
+    segment = segment_of(entry, entries, reference)
+    unit = max(FLOAT32_UNIT, entry.precision.unit)
+    noise = max(SPREAD * segment.noise(unit), LEAST * unit * largest(np.abs(segment.value())))
+    counted = counted_cells(reference.counted(entry.step), entry.known)
+    return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
+
+
+def segment_of(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Segment:
+    """What lies between a step and the nearest steps before it that the dump holds whole."""
+    given = {}
+    for each in entries:
+        if each.step != entry.step and each.known is None:
+            hidden = stands_for_infinity(each.array, reference.value(each.step))
+            given[each.step] = (np.where(hidden, -np.inf, each.array) if hidden.any() else each.array, each.precision)
+    return Segment(reference.exact, entry.step, given)
+
+
+def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda _: None) -> Cause | None:
+    """The mistake with which a step matches; None where none of those that are known does.
+
+    Several may leave the same numbers there; then the one is named that explains most of the later wrong steps too.
+    """
+    fitting = _fitting(where, report)
+    if not fitting:
+        theirs = where.entry.array
+        dropout = dropped(where.segment, theirs, where.counted)
+        return dropout or rounded(where.segment, theirs, where.entry.precision, where.counted)
+    if len(fitting) == 1:
+        return fitting[0]
+    names = {cause.name for cause in fitting}
+    also = Counter(cause for each in later for cause in {fit.name for fit in _fitting(each, report)} & names)
+    return max(fitting, key=lambda cause: also[cause.name])
+
+
+def _fitting(where: Local, report: Report) -> list[Cause]:
+    """The mistakes with which a step matches about as well as with the best of them, one a name, in their order."""
+    fitting: list[tuple[float, Cause]] = []
+    for causes in CAUSES:
+        for cause in causes(where.segment):
+            report(cause.name)
+            with contextlib.suppress(ValueError, IndexError, FloatingPointError):  # it cannot be made there
+                difference = where.difference(cause.change)
+                if not difference.beyond:
+                    fitting.append((difference.rms, cause))
+    best = min((rms for rms, _ in fitting), default=0.0)
+    alike = [cause for rms, cause in fitting if rms <= ALIKE * best]
+    # of one name that which changes the fewest kinds of steps and weights: it explains the same better
+    reach = {i: len({kind(name) for name in (*c.change.steps, *c.change.weights)}) for i, c in enumerate(alike)}
+    by_name: dict[str, int] = {}
+    for i, cause in enumerate(alike):
+        if reach[i] < reach[by_name.setdefault(cause.name, i)]:
+            by_name[cause.name] = i
+    return [alike[i] for i in by_name.values()]

@@ -11,17 +11,24 @@ from itertools import product
 
 import numpy as np
 
-from tui_transformer.diagnosis.axes import Layout, fits_nothing, layouts
 from tui_transformer.diagnosis.causes.cause import last
-from tui_transformer.diagnosis.comparison import compare, tolerance_of
-from tui_transformer.diagnosis.dumps.dump import Dump, Tensor
+from tui_transformer.diagnosis.dumps.dump import Dump, Precision, Tensor, part_of
 from tui_transformer.diagnosis.dumps.headings import Heading
-from tui_transformer.diagnosis.dumps.precision import Precision
-from tui_transformer.diagnosis.entry import Entry, Planned, counted_cells, entry_of, joined, part_of
-from tui_transformer.diagnosis.given import given_of, weight_of
+from tui_transformer.diagnosis.entries import (
+    Entry,
+    Layout,
+    Planned,
+    counted_cells,
+    entry_of,
+    fits_nothing,
+    given_of,
+    joined,
+    layouts,
+    weight_of,
+)
 from tui_transformer.diagnosis.naming import Names, Target
-from tui_transformer.diagnosis.naming.name import stacks
-from tui_transformer.diagnosis.right import Right
+from tui_transformer.diagnosis.naming.phrases import stacks
+from tui_transformer.diagnosis.reference_values import Reference, compare, tolerance_of
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias
 from tui_transformer.engine.program import Program
@@ -63,7 +70,7 @@ class Resolved:
     tensor: Tensor
     entries: tuple[Entry, ...] = ()
     step: str = ""
-    how: str = ""
+    description: str = ""
     reason: str = ""
     misfits: tuple[tuple[str, str, str], ...] = ()
     agrees: bool = False
@@ -71,7 +78,7 @@ class Resolved:
     @property
     def planned(self) -> Planned:
         """As it is said."""
-        how = [self.how] if self.how else []
+        how = [self.description] if self.description else []
         how += [words.removeprefix(f"{self.tensor.name}: ") for each in self.entries for words in each.assumed]
         step = ", ".join(each.step for each in self.entries) or self.step
         return Planned(self.tensor.name, self.tensor.shape, step, "; ".join(how), self.reason)
@@ -81,12 +88,12 @@ Taken = set[tuple[str, int | None]]
 """Steps that arrays before are, and the heads of them."""
 
 
-def match(dump: Dump, names: Names, right: Right) -> Matched:
+def match(dump: Dump, names: Names, reference: Reference) -> Matched:
     """Every array of a dump that is a step; layers and heads counted from 0, or from 1 where they show that."""
-    layers, heads = _sizes(right.program)
-    said = [names.numbers(tensor.name, tensor.heading) for tensor in dump.tensors.values()]
+    layers, heads = _sizes(reference.program)
+    said = [_numbers(tensor, names) for tensor in dump.tensors.values()]
     firsts = product(_firsts({layer for layer, _ in said}, layers), _firsts({head for _, head in said}, heads))
-    ways = [Matching(dump, names.counted_from(*first), right).matched() for first in firsts]
+    ways = [Matching(dump, names.counted_from(*first), reference).matched() for first in firsts]
     return max(ways, key=lambda each: each.agreeing)
 
 
@@ -103,13 +110,21 @@ def _firsts(numbers: set[int | None], count: int) -> tuple[int, ...]:
     return (1,) if max(there) >= count else (0, 1)
 
 
+def _numbers(tensor: Tensor, names: Names) -> tuple[int | None, int | None]:
+    """The layer and the head that an array says by its heading or its name, as they are counted there."""
+    heading = tensor.heading
+    if heading is None or (heading.path and names.find(heading.path)):
+        return names.numbers(tensor.name)
+    return int(heading.layer) if heading.layer else None, int(heading.head) if heading.head else None
+
+
 @dataclass(frozen=True, eq=False)
 class Matching:
     """The arrays of a dump beside the steps of a program."""
 
     dump: Dump
     names: Names
-    right: Right
+    reference: Reference
     taken: Taken = field(default_factory=set)
     usual: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often the axes of a kind of step were so."""
@@ -117,13 +132,13 @@ class Matching:
     @cached_property
     def sizes(self) -> tuple[int, int]:
         """How many layers and heads there are."""
-        return _sizes(self.right.program)
+        return _sizes(self.reference.program)
 
     @cached_property
     def most(self) -> int:
         """Numbers of an array that may be anything of the model."""
-        program = self.right.program
-        steps = (math.prod(shape_of(step.axes)) * self.right.batch for step in program.steps)
+        program = self.reference.program
+        steps = (math.prod(shape_of(step.axes)) * self.reference.batch for step in program.steps)
         return MOST_TIMES * max(*steps, *(math.prod(program.shape(name)) for name in program.weights), 1)
 
     def matched(self) -> Matched:
@@ -131,7 +146,7 @@ class Matching:
         resolved = [each for group in self._groups() for each in self._resolved(group)]
         entries = sorted(
             joined(entry for each in resolved for entry in each.entries),
-            key=lambda entry: self.right.program.places[entry.step],
+            key=lambda entry: self.reference.program.places[entry.step],
         )
         place = {name: i for i, name in enumerate(self.dump.tensors)}
         resolved.sort(key=lambda each: place.get(each.tensor.name, len(place)))
@@ -156,7 +171,7 @@ class Matching:
         parts = tensor.shape[0] if tensor.shape else 0
         many = len(tensor.shape) > 2 and parts > 1 and not any(map(self.names.find, tensor.readings))
         if many and self._a_layer_each(tensor):
-            yield from (part_of(tensor, i) for i in range(parts))
+            yield from (part_of(tensor, i, f"{tensor.name}[{i}]") for i in range(parts))
         else:
             yield tensor
 
@@ -205,8 +220,8 @@ class Matching:
     def _one(self, tensor: Tensor, readings: Sequence[str], taken: Taken) -> Resolved:
         """What an array is that goes by these names; one that can be nothing of the model is not read."""
         is_read = math.prod(tensor.shape) <= self.most
-        if is_read and (given := given_of(tensor, self.right)):
-            return Resolved(tensor, step=given.step, how=given.how, reason=given.reason)
+        if is_read and (given := given_of(tensor, self.reference)):
+            return Resolved(tensor, step=given.step, description=given.description, reason=given.reason)
         candidates: list[Candidate] = []
         misfits = []
         readings = [tensor.name] if tensor.name in self.names.own else readings
@@ -221,7 +236,7 @@ class Matching:
             for target in targets:
                 fitting = list(self._candidates(tensor, target, i))
                 candidates += fitting
-                axes = self.right.program.by_name[target.steps[0]].axes
+                axes = self.reference.program.by_name[target.steps[0]].axes
                 misfits += [] if fitting else [(target.steps[0], tensor.name, fits_nothing(tensor.shape, axes))]
         if tensor.shapeless and not candidates:
             return self._by_count(tensor, misfits, taken)
@@ -238,21 +253,18 @@ class Matching:
         best = self._best(candidates, taken)
         if math.prod(tensor.shape) <= self.most and (best is None or not best.agrees):
             steps = [step for reading in readings for each in self.names.find(reading) for step in each.steps]
-            if weight := weight_of(tensor, steps, self.right):
-                return Resolved(tensor, step=weight, how="a weight of the model", agrees=True)
+            if weight := weight_of(tensor, steps, self.reference):
+                return Resolved(tensor, step=weight, description="a weight of the model", agrees=True)
         if best is None:
             reason = self._out_of_range(tensor) or (misfits[0][2] if misfits else "no step of this name")
             return Resolved(tensor, reason=reason, misfits=tuple(misfits[:1]))
         if best.key in taken and not best.agrees and tensor.heading is not None and tensor.heading.number > 1:
             return Resolved(tensor, reason=f"ambiguous: {best.step} has come before")
-        return self._made([best], tensor, taken)
+        return self._build([best], tensor, taken)
 
-    def _made(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
+    def _build(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
         taken.update(each.key for each in chosen)
-        entries = [
-            entry_of(tensor, each.target, each.step, each.layout, tensor.values.precision, self.right)
-            for each in chosen
-        ]
+        entries = [entry_of(tensor, each.target, each.step, each.layout, self.reference) for each in chosen]
         return Resolved(tensor, tuple(entries), agrees=all(each.agrees for each in chosen))
 
     def _fused(self, tensor: Tensor, targets: Sequence[Target], taken: Taken) -> Resolved:
@@ -263,9 +275,9 @@ class Matching:
             if best is not None:
                 chosen.append(best)
                 continue
-            axes = self.right.program.by_name[target.steps[0]].axes
+            axes = self.reference.program.by_name[target.steps[0]].axes
             misfits.append((target.steps[0], tensor.name, fits_nothing(tensor.shape, axes)))
-        made = self._made(chosen, tensor, taken)
+        made = self._build(chosen, tensor, taken)
         return replace(made, reason=misfits[0][2], misfits=tuple(misfits)) if misfits else made
 
     def _best(self, candidates: Sequence[Candidate], taken: Taken) -> Candidate | None:
@@ -280,40 +292,40 @@ class Matching:
 
     def _unusual(self, each: Candidate) -> tuple[bool, int, float]:
         """How far a way is from what the name says, from how others are read, and from the right values."""
-        ours = self.right.value(each.step)
+        ours = self.reference.value(each.step)
         both = np.isfinite(ours) & np.isfinite(each.layout.array)
         far = float(np.abs(np.where(both, each.layout.array, 0.0) - np.where(both, ours, 0.0)).sum())
         return each.step != each.target.steps[0], -self.usual[self._kind(each)], far
 
     def _kind(self, each: Candidate) -> tuple[str, str]:
-        axes = self.right.program.by_name[each.step].axes
+        axes = self.reference.program.by_name[each.step].axes
         return " × ".join(axis.name for axis in axes), each.layout.assumed
 
     def _candidates(self, tensor: Tensor, target: Target, reading: int) -> Iterator[Candidate]:
         """The steps and axes that an array can be; none after the first whose values are there."""
-        sizes = [math.prod(shape_of(self.right.program.by_name[step].axes)) for step in target.steps]
-        if math.prod(tensor.shape) > MOST_TIMES * self.right.batch * max(sizes):
+        sizes = [math.prod(shape_of(self.reference.program.by_name[step].axes)) for step in target.steps]
+        if math.prod(tensor.shape) > MOST_TIMES * self.reference.batch * max(sizes):
             return  # and it is not read: a small file may hold very many
         values = tensor.values
         for step in target.steps:
-            axes = self.right.program.by_name[step].axes
-            fitting = tuple(layouts(values, axes, self.right.batch, target, fastest_first=tensor.fastest_first))
-            for layout in (*fitting, *_moved(step, fitting, self.right)):
-                agrees = _agrees(step, layout, values.precision, self.right)
+            axes = self.reference.program.by_name[step].axes
+            fitting = tuple(layouts(values, axes, self.reference.batch, target, fastest_first=tensor.fastest_first))
+            for layout in (*fitting, *_moved(step, fitting, self.reference)):
+                agrees = _agrees(step, layout, values.precision, self.reference)
                 yield Candidate(target, step, layout, agrees, reading)
                 if agrees:
                     return
 
     def _by_count(self, tensor: Tensor, misfits: Sequence[tuple[str, str, str]], taken: Taken) -> Resolved:
         """A file without a shape: the one step that has so many numbers."""
-        sizes = {step.name: step.axes for step in self.right.program.steps if not step.op.integer}
-        cells, batch = tensor.shape[0], self.right.batch
+        sizes = {step.name: step.axes for step in self.reference.program.steps if not step.op.integer}
+        cells, batch = tensor.shape[0], self.reference.batch
         fitting = [name for name, axes in sizes.items() if math.prod(shape_of(axes)) * batch == cells]
         if len(fitting) == 1 and not misfits:
             target = Target((fitting[0],), note=f"no other step has {cells:,} numbers")
             best = self._best(list(self._candidates(tensor, target, 0)), taken)
             if best is not None:
-                return self._made([best], tensor, taken)
+                return self._build([best], tensor, taken)
         step = misfits[0][0] if misfits else next(iter(fitting), "")
         shape = list(shape_of(sizes[step])) if step else [7, 16]
         reason = f"{len(fitting)} steps have" if fitting else "no step has"
@@ -327,7 +339,7 @@ class Matching:
     def _out_of_range(self, tensor: Tensor) -> str:
         """A layer or a head that the model has not; "" where it has them."""
         layers, heads = self.sizes
-        layer, head = self.names.numbers(tensor.name, tensor.heading)
+        layer, head = _numbers(tensor, self.names)
         for kind, number, first, count in (
             ("layer", layer, self.names.first[0], layers),
             ("head", head, self.names.first[1], heads),
@@ -337,13 +349,13 @@ class Matching:
         return ""
 
 
-def _moved(step: str, fitting: Iterable[Layout], right: Right) -> Iterator[Layout]:
+def _moved(step: str, fitting: Iterable[Layout], reference: Reference) -> Iterator[Layout]:
     """Scores with distances counted as positions of the keys: rows are moved by constants, which softmax takes out."""
     sublayer = step.rpartition(".")[0]
-    biased = right.program.by_name.get(f"{sublayer}.biased")
+    biased = reference.program.by_name.get(f"{sublayer}.biased")
     if last(step) not in ("biased", "masked") or biased is None or not isinstance(biased.op, DistanceBias):
         return
-    ours = right.value(step)
+    ours = reference.value(step)
     for layout in fitting:
         both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array) < HUGE)
         by = np.where(both, layout.array - np.where(both, ours, 0.0), -np.inf).max(axis=-1, keepdims=True)
@@ -367,10 +379,10 @@ class Candidate:
         return self.step, self.target.head if self.layout.known is not None else None
 
 
-def _agrees(step: str, layout: Layout, precision: Precision, right: Right) -> bool:
-    tolerance = tolerance_of(precision, layout.array, right.granted(step, precision))
-    counted = counted_cells(right.counted(step), layout.known)
-    return not compare(layout.array, right.value(step), counted, tolerance, shares=False).beyond
+def _agrees(step: str, layout: Layout, precision: Precision, reference: Reference) -> bool:
+    tolerance = tolerance_of(precision, layout.array, reference.granted(step, precision))
+    counted = counted_cells(reference.counted(step), layout.known)
+    return not compare(layout.array, reference.value(step), counted, tolerance, shares=False).beyond
 
 
 __all__ = ["Entry", "Matched", "Planned", "counted_cells", "match"]

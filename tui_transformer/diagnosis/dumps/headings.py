@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tui_transformer.diagnosis.naming.name import words_of
 from tui_transformer.diagnosis.naming.phrases import (
+    AFTER_PART,
     BEGINNING,
+    OF_LAYER,
     RESULTS,
     STACKS,
-    ends_head,
-    ends_part,
     is_spoken,
     of_model,
     part_of_layer,
     phrase_of,
     saying,
+    words_of,
 )
 
 LONGEST = 120
@@ -167,9 +167,9 @@ class Scopes:
         phrase = phrase_of(text)
         if not number and of_model(phrase):
             self.layer = self.part = self.head = ""
-        if ends_head(phrase):
+        if not OF_LAYER.isdisjoint(phrase.split()):
             self.head = ""
-        if ends_part(phrase):
+        if not AFTER_PART.isdisjoint(phrase.split()) or part_of_layer(phrase):
             self.part = ""
         head, path = own_head or self.head, _without_ends(line)
         path = path if PATH.fullmatch(path) else ""
@@ -201,7 +201,7 @@ class Scopes:
 
 
 def says(line: str) -> bool:
-    """Whether a line may be more than the name of the one matrix below it: a quick look, for most lines are not."""
+    """True if a line may be more than the name of the one matrix below it: a quick look, for most lines are not."""
     line = line[:LONGEST_LINE]
     if not saying().isdisjoint(words_of(line)):
         return True
@@ -210,13 +210,13 @@ def says(line: str) -> bool:
 
 
 def is_sentence(line: str) -> bool:
-    """Whether a line says the number of a sentence, and nothing else."""
+    """True if a line says the number of a sentence, and nothing else."""
     return SENTENCE.fullmatch(line[:LONGEST].strip().strip(ENDS)) is not None
 
 
 @lru_cache(maxsize=16)
-def is_told(line: str) -> bool:
-    """Whether a line has words for a step, a layer or a head."""
+def is_named(line: str) -> bool:
+    """True if a line has words for a step, a layer or a head."""
     if not says(line[:LONGEST]):
         return False
     text, _, layer, head = _numbers_of(line[:LONGEST])

@@ -1,0 +1,386 @@
+"""Arrays of a dump as steps: which of their axes is which, and what those are that are no steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tui_transformer.diagnosis.causes.cause import last
+from tui_transformer.diagnosis.dumps.dump import Precision, Tensor, Values, role_of
+from tui_transformer.diagnosis.naming.phrases import SETTINGS, Target, phrase_of
+from tui_transformer.diagnosis.reference_values import Reference, stands_for_infinity
+from tui_transformer.engine.axis import Axes, Shape, shape_of
+from tui_transformer.engine.backend import Host
+
+LETTERS = {"batch": "batch", "head": "heads", "token": "tokens", "query": "queries", "key": "keys", "head width": "d_k"}
+GRADIENT = "gradient/"
+GIVENS = {
+    "ids": "input.ids",
+    "decoder ids": "decoder.input.ids",
+    "segments": "input.segments",
+    "mask": "input.visible",
+    "decoder mask": "decoder.input.visible",
+}
+"""What an array is of the input, and the input."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """An array of a dump in the shape of a step.
+
+    Attributes:
+        step: The step.
+        theirs: Its name in the dump.
+        array: Batch × the axes of the step.
+        known: True where a number is there; None where all are.
+        precision: Of the numbers.
+        assumed: What was taken for granted of its axes and its name.
+    """
+
+    step: str
+    theirs: str
+    array: Host
+    known: Host | None
+    precision: Precision
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What an array of a dump was taken for.
+
+    Attributes:
+        theirs: Its name.
+        shape: Its shape; None where it cannot be read.
+        step: The step, the input or the weight that it is; "" where it is none.
+        description: What was taken for granted of its name and its axes.
+        reason: Why its numbers are not compared; "" where they are.
+    """
+
+    theirs: str
+    shape: Shape | None
+    step: str = ""
+    description: str = ""
+    reason: str = ""
+
+    def to_json(self, sentence: str = "") -> dict[str, object]:
+        """As `diff --matched --format json` writes it."""
+        said: dict[str, object] = {"sentence": sentence} if sentence else {}
+        return said | {
+            "theirs": self.theirs,
+            "shape": None if self.shape is None else list(self.shape),
+            "step": self.step or None,
+            "assumed": self.description,
+            "reason": self.reason or None,
+        }
+
+
+def entry_of(tensor: Tensor, target: Target, step: str, layout: Layout, reference: Reference) -> Entry:
+    """An array as a step, with what was taken for granted."""
+    name = tensor.name
+    said = [f"{name}: {layout.assumed}"] if layout.assumed else []
+    said += [f"{name} is {step}, not {last(target.steps[0])}"] if step != target.steps[0] else []
+    said += [f"{name}: {target.note}"] if target.note else []
+    array = layout.array.astype(np.float64, copy=False)
+    hidden = stands_for_infinity(array, reference.value(step)) & np.isfinite(array)
+    counted = counted_cells(layout.known, reference.counted(step))
+    hidden = hidden if counted is None else hidden & counted
+    said += [f"{name}: {float(np.median(array[hidden])):.3g} stands for −∞"] if hidden.any() else []
+    return Entry(step, name, array, layout.known, tensor.values.precision, tuple(said))
+
+
+def counted_cells(*masks: Host | None) -> Host | None:
+    """Cells that count in all of these."""
+    given = [mask for mask in masks if mask is not None]
+    return np.logical_and.reduce(given) if given else None
+
+
+def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Entries that hold one head each, as one entry a step; of several whole ones, all."""
+    parts: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.known is None:
+            yield entry
+        else:
+            parts.setdefault(entry.step, []).append(entry)
+    for entry, *others in parts.values():
+        for other in others:
+            if entry.known is None or other.known is None or bool((entry.known & other.known).any()):
+                yield other
+                continue
+            array, known = np.where(other.known, other.array, entry.array), entry.known | other.known
+            entry = replace(entry, array=array, known=known, assumed=(*entry.assumed, *other.assumed))
+        yield replace(entry, known=None) if entry.known is not None and bool(entry.known.all()) else entry
+
+
+# Which axis of an array is which
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """An array of a dump in the shape of a step.
+
+    Attributes:
+        array: Batch × the axes of the step.
+        known: True where a number is there; None where all are.
+        assumed: What was taken for granted; "" where the array has the shape of the step.
+        natural: Its shape says so; others are taken only where the values are right.
+    """
+
+    array: Host
+    known: Host | None = None
+    assumed: str = ""
+    natural: bool = True
+
+
+def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_first: bool) -> list[Layout]:
+    """The ways in which an array can be that of a step, the plainest first; none where it does not fit."""
+    if target.columns is not None:
+        tokens = axes[1].size if len(axes) == 3 else axes[0].size
+        width = values.array.size // max(1, batch * tokens)
+        if batch * tokens * width != values.array.size or target.columns.max() >= width:
+            return []
+        picked = values.array.reshape(batch, tokens, width)[..., target.columns]
+        known = None if values.known is None else values.known.reshape(batch, tokens, width)[..., target.columns]
+        values = Values(picked, values.precision, known)
+    if target.head is not None and len(axes) == 3:
+        inner = _whole(values, axes[1:], batch, fastest_first=fastest_first)
+        return [_in_head(layout, axes[0].size, target.head) for layout in inner]
+    ways = list(_whole(values, axes, batch, fastest_first=fastest_first))
+    others: list[Layout] = []
+    if target.offset is not None:
+        words = "before the bias is added"
+        others = [replace(each, array=each.array + target.offset, assumed=words, natural=False) for each in ways]
+    elif target.scale != 1.0:
+        words = f"rows before they are multiplied by {target.scale:.4g}"
+        others = [replace(each, array=target.scale * each.array, assumed=words, natural=False) for each in ways]
+    elif target.paired:
+        others = [_unpaired(each) for each in ways]
+    return [*ways, *others]
+
+
+def _unpaired(layout: Layout) -> Layout:
+    """Columns 2i and 2i + 1 of every head as columns i and i + d_k/2."""
+    width = layout.array.shape[-1]
+    order = np.concatenate([np.arange(0, width, 2), np.arange(1, width, 2)])
+    known = None if layout.known is None else layout.known[..., order]
+    said = (layout.assumed, "columns i and i + d_k/2 lie side by side, as in GGUF files")
+    return Layout(layout.array[..., order], known, ", ".join(filter(None, said)), natural=False)
+
+
+def _in_head(layout: Layout, heads: int, head: int) -> Layout:
+    """One head of a step, the others unknown."""
+    batch, *rest = layout.array.shape
+    array = np.full((batch, heads, *rest), np.nan)
+    known = np.zeros(array.shape, dtype=np.bool_)
+    array[:, head] = layout.array
+    known[:, head] = True if layout.known is None else layout.known
+    return Layout(array, known, layout.assumed, layout.natural)
+
+
+def _whole(values: Values, axes: Axes, batch: int, *, fastest_first: bool) -> Iterator[Layout]:
+    """An array as all of a step; where it holds as many numbers as one row, as the last row."""
+    sizes: Shape = (batch, *(axis.size for axis in axes))
+    fitting = list(_fitting(_squeezed(values.array.shape), axes, sizes, fastest_first=fastest_first))
+    for order, how, assumed in fitting:
+        moved = _moved(values.array, sizes, order, how)
+        known = None if values.known is None else _moved(values.known, sizes, order, how)
+        yield Layout(moved, known, assumed, natural=how not in ("transposed", "columns"))
+    if not fitting and len(axes) == 2 and values.array.size == batch * axes[-1].size and sizes[1] > 1:
+        array = np.full(sizes, np.nan)
+        known = np.zeros(sizes, dtype=np.bool_)
+        array[:, -1], known[:, -1] = values.array.reshape(batch, -1), True
+        yield Layout(array, known, "only the last token is in the dump")
+
+
+Order = tuple[int, ...]
+"""Batch (0) and axes (1, 2, 3) as they follow each other in an array."""
+
+
+def _squeezed(shape: Shape) -> Shape:
+    return tuple(size for size in shape if size != 1)
+
+
+def _orders(axes: Axes) -> Iterator[Order]:
+    """Orders that are found in the wild."""
+    yield tuple(range(len(axes) + 1))
+    if len(axes) == 3:
+        yield (0, 2, 1, 3)
+        if axes[0].name == "head" and axes[2].name == "head width":
+            yield (2, 0, 1, 3)
+    if len(axes) == 2:
+        yield (1, 0, 2)
+
+
+def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Iterator[tuple[Order, str, str]]:
+    """Orders of the axes that give the shape, how the numbers lie, and what that assumes."""
+    seen = set()
+    if len(shape) == 1 and math.prod(sizes) == shape[0] and len(_squeezed(sizes)) > 1:
+        yield from _of_row(axes, sizes)
+        return
+    for order in _orders(axes):
+        for merged in _merged(tuple(sizes[i] for i in order), axes):
+            plain = _squeezed(merged)
+            ways = ["as it is"] if shape == plain and not fastest_first else []
+            if shape == plain[::-1] and len(plain) > 1:
+                ways += ["reversed"] if fastest_first else ["reversed", "transposed"]
+            elif shape == plain and fastest_first:
+                ways.append("reversed")
+            for how in ways:
+                key = _of_many(order, sizes), how
+                if key not in seen:
+                    seen.add(key)
+                    yield order, how, _assumption(order, how, axes, sizes, fastest_first=fastest_first)
+
+
+def _of_many(order: Order, sizes: Shape) -> Order:
+    """An order without the axes of one cell, which may stand anywhere."""
+    return tuple(i for i in order if sizes[i] != 1)
+
+
+def _of_row(axes: Axes, sizes: Shape) -> Iterator[tuple[Order, str, str]]:
+    """Orders of the axes of an array whose numbers lie in one row: those of C, then columns below each other."""
+    seen = set()
+    for how in ("as it is", "columns"):
+        for order in _orders(axes):
+            turned = order if how == "as it is" else (*order[:-2], order[-1], order[-2])
+            if _of_many(turned, sizes) not in seen:
+                seen.add(_of_many(turned, sizes))
+                words = _named(_of_many(turned, sizes), axes)
+                yield turned, how, f"its numbers, which have no shape, are {words}"
+
+
+def _named(order: Order, axes: Axes) -> str:
+    names = ["sentences", *(LETTERS.get(axis.name, axis.name) for axis in axes)]
+    return " × ".join(names[i] for i in order)
+
+
+def _merged(ordered: Shape, axes: Axes) -> Iterator[Shape]:
+    """The sizes, and those with the heads side by side, or with the sentences below each other."""
+    yield ordered
+    if len(ordered) == 4:
+        yield (*ordered[:2], ordered[2] * ordered[3])
+        yield (ordered[0], ordered[1] * ordered[2], ordered[3])
+    if len(ordered) > 2:
+        yield (ordered[0] * ordered[1], *ordered[2:])
+    if len(axes) == 2 and axes[-1].name == "heads · width":
+        for heads in range(2, ordered[-1]):
+            if ordered[-1] % heads == 0:
+                yield (*ordered[:-1], heads, ordered[-1] // heads)
+
+
+def _moved(array: Host, sizes: Shape, order: Order, how: str) -> Host:
+    """The array in the order of the step."""
+    array = np.transpose(array) if how == "transposed" else array
+    ordered = tuple(sizes[i] for i in order)
+    moved: Host = np.ascontiguousarray(array).reshape(ordered).transpose(np.argsort(order))
+    return moved
+
+
+def _assumption(order: Order, how: str, axes: Axes, sizes: Shape, *, fastest_first: bool) -> str:
+    said = []
+    if _of_many(order, sizes) != _of_many(tuple(range(len(order))), sizes):
+        said.append(f"axes are {_named(tuple(i for i in order if sizes[i] != 1 or i), axes)}")
+    if how == "reversed" and not fastest_first:
+        said.append("the shape names the fastest axis first")
+    if how == "transposed":
+        said.append("the matrix is transposed")
+    return ", ".join(said)
+
+
+def fits_nothing(shape: Shape, axes: Axes) -> str:
+    """Two shapes that do not fit, as they are shown."""
+    theirs, ours = (" × ".join(map(str, sizes)) or "1" for sizes in (shape, tuple(axis.size for axis in axes)))
+    return f"{theirs} does not fit {ours}"
+
+
+# What a dump holds besides steps: what went into the model, its weights, and settings
+
+
+class Given(NamedTuple):
+    """An array that is no step: what it is, what was taken for granted, and why it is not compared."""
+
+    step: str = ""
+    description: str = ""
+    reason: str = ""
+
+
+def given_of(tensor: Tensor, reference: Reference) -> Given | None:
+    """What an array is besides a step; None where it is neither."""
+    if not tensor.numbers:
+        return Given(description="holds no numbers")
+    if tensor.name.startswith(GRADIENT):
+        return Given(reason="a gradient: only what the forward pass computes is compared")
+    role = role_of(tensor)
+    if not role:
+        alone = tensor.heading is not None and tensor.values.array.size == 1
+        is_setting = alone and tensor.heading is not None and phrase_of(tensor.heading.text) in SETTINGS
+        return Given(description="a setting") if is_setting else None
+    if role == "mask" and len(tensor.shape) > 1 and tensor.shape[-1] == tensor.shape[-2] > 1:
+        return _square_mask(tensor, reference)
+    if role in ("labels", "targets"):
+        return Given("loss" if "loss" in reference.program.by_name else "", description="what a loss is taken of")
+    return _input(tensor, role, reference)
+
+
+def _input(tensor: Tensor, role: str, reference: Reference) -> Given | None:
+    """An input, which is that of the right values, or says why it is not."""
+    theirs, name = tensor.values.array, GIVENS.get(role, "")
+    known, ours = tensor.values.known, reference.exact.givens.get(name)
+    if known is not None and ours is not None and known.size == ours.size:
+        theirs = np.where(known.reshape(ours.shape), theirs.reshape(ours.shape), ours)
+    if not (theirs.size and np.isfinite(theirs).all() and bool((np.floor(theirs) == theirs).all())):
+        return None if tensor.heading is not None else Given(reason="not the whole numbers that its name says")
+    if role == "positions":
+        counted = bool((theirs == np.arange(theirs.shape[-1])).all())
+        return (
+            Given(description="0, 1, 2, …") if counted else Given(reason="positions other than 0, 1, 2, … are not read")
+        )
+    if ours is None:
+        same = (role in ("mask", "decoder mask") and bool(theirs.all())) or not theirs.any()
+        return Given(description="has no effect") if same else Given(reason="the model reads no such input")
+    if theirs.size == ours.size:
+        equal = theirs.reshape(ours.shape) == ours
+        if equal.all():
+            return Given(name, description="the same")
+        if role == "mask" and not equal.any():
+            return Given(name, description="the same, 1 where a token is hidden")
+    return Given(reason="not what the model was given here")
+
+
+def _square_mask(tensor: Tensor, reference: Reference) -> Given:
+    """A mask of queries × keys, which hides what the right scores hide."""
+    theirs = np.squeeze(tensor.values.array)
+    for step in reference.program.steps:
+        if step.name.endswith(".masked") and len(step.axes) == 3 and shape_of(step.axes)[1:] == theirs.shape:
+            hidden = np.isneginf(reference.value(step.name)[0, 0])
+            if any((cells == hidden).all() for cells in (theirs != 0, theirs == 0)):
+                return Given("input.visible", description=f"hides what {step.name} hides")
+    return Given(reason="hides other cells than the model's mask")
+
+
+def weight_of(tensor: Tensor, steps: Iterable[str], reference: Reference) -> str:
+    """The weight of one of these steps that an array holds; "" where it holds none."""
+    theirs, program = np.squeeze(tensor.values.array), reference.program
+    names = (f"{step}.{part}" for step in dict.fromkeys(steps) for part in ("weight", "bias"))
+    for name in names if tensor.values.known is None else ():
+        if name in program.weights:
+            ours = np.squeeze(reference.exact.weights.get(name, program.shape(name)))
+            if any(_same(theirs, each, tensor) for each in (ours, ours.T)):
+                return name
+    return ""
+
+
+def _same(theirs: Host, ours: Host, tensor: Tensor) -> bool:
+    """True for a whole weight, or the columns of a head."""
+    close = 4.0 * tensor.values.precision.of(theirs) + 1e-7
+    if theirs.shape == ours.shape:
+        return bool((np.abs(theirs - ours) <= close).all())
+    if theirs.ndim != 2 or ours.ndim != 2 or theirs.shape[0] != ours.shape[0] or ours.shape[1] % theirs.shape[1]:
+        return False
+    parts = np.split(ours, ours.shape[1] // theirs.shape[1], axis=1)
+    return any(bool((np.abs(theirs - part) <= close).all()) for part in parts)
