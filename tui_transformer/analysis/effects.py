@@ -30,7 +30,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.engine.trace import Trace
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 
 LOGITS = "output.logits"
 

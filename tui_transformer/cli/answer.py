@@ -14,7 +14,7 @@ from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.generation.sampling import leading
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 
 COLUMNS = ("position", "of", "rank", "id", "word", "logit", "probability")
 LABEL_COLUMNS = ("position", "of", "rank", "id", "label", "logit", "probability")

@@ -1,17 +1,25 @@
-"""Rules of generation: tokens that a model's folder forces, forbids or makes less likely.
+"""Rules of generation: tokens that a model's folder forces, forbids or makes less likely, and where they are read.
 
-They act on the logits before temperature, in the order of the table at the end.
+They act on the logits before temperature, in the order of the table `RULES`. Defaults come from `generation_config.json`,
+else `config.json`, else the model's family. As in the library transformers, `generation_config.json` stands alone where
+it exists; only token IDs that it leaves out are those of `config.json`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import read_json
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.model import Model
+from tui_transformer.model.checks import shown
 
 Ids = tuple[int, ...]
 
@@ -179,3 +187,169 @@ RULES: Mapping[str, Rule] = {
     )
 }
 """In the order in which they act, which is that of the library transformers."""
+
+
+FILES = ("generation_config.json", "config.json")
+LARGEST = 1 << 20
+STOP, START = "eos_token_id", "decoder_start_token_id"
+
+NOT_DONE: Mapping[str, tuple[Any, ...]] = {
+    "num_beams": (1,),
+    "num_beam_groups": (1,),
+    "constraints": (),
+    "force_words_ids": (),
+    "forced_decoder_ids": ([],),
+    "sequence_bias": (),
+    "guidance_scale": (1,),
+    "penalty_alpha": (0,),
+    "encoder_repetition_penalty": (1,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "exponential_decay_length_penalty": (),
+    "min_p": (0,),
+    "top_h": (),
+    "typical_p": (1,),
+    "epsilon_cutoff": (0,),
+    "eta_cutoff": (0,),
+    "stop_strings": ([],),
+    "watermarking_config": (),
+    "dola_layers": (),
+}
+"""Settings that would change the text and are not done here → the values beside null that change nothing."""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """How a model is meant to write.
+
+    Attributes:
+        rules: What is forced and forbidden.
+        settings: Greedy, or temperature, top-k and top-p, where the file has `do_sample`.
+        note: One line on what the file says and is not done; "" where there is nothing.
+    """
+
+    rules: Rules
+    settings: Settings
+    note: str = ""
+
+
+def defaults_of(model: Model) -> Defaults:
+    """Defaults from the model's folder; of a built-in model, the end that its vocabulary has.
+
+    Raises:
+        InputError: A file is not JSON, or has a value that cannot be.
+    """
+    path, raw, other = (Path(), {}, {}) if model.folder is None else _files(model.folder)
+    if not path.name:
+        return Defaults(Rules(_end(model)), Settings(greedy=True))
+    tokens = {key: source.get(key) for key in (STOP, START) for source in (other, raw) if key in source}
+    stated = {key: value for key, value in raw.items() if key in _READ}
+    given = _usual(model) | stated | tokens
+    try:
+        rules = Rules(**{_READ[key][0]: _READ[key][1](key, value) for key, value in given.items() if value is not None})
+        settings = _settings(raw)
+    except UsageError as error:
+        raise InputError(f"{path}: {error}") from error
+    _check_forced(path, rules, model.target_size)
+    return Defaults(rules, settings, _note(path, raw))
+
+
+def _files(folder: Path) -> tuple[Path, Mapping[str, Any], Mapping[str, Any]]:
+    """The file that counts, what is in it, and what is in the other one."""
+    contents = {path: read_json(path, LARGEST) for name in FILES if (path := folder / name).exists()}
+    if not contents:  # a built-in model, or a GGUF file
+        return Path(), {}, {}
+    path, *others = contents
+    return path, contents[path], contents[others[0]] if others else {}
+
+
+def _end(model: Model) -> Ids:
+    end = None if model.target_vocabulary is None else model.target_vocabulary.end_id
+    return () if end is None else (end,)
+
+
+def _usual(model: Model) -> dict[str, Any]:
+    """Defaults of a family where no file says anything, as far as the vocabulary has such tokens."""
+    usual: dict[str, Any] = {STOP: list(_end(model)) or _STOPS.get(model.family.model_type)}
+    forced, pad = _FORCED.get(model.family.model_type), model.config.pad_id
+    if forced is not None and forced < model.target_size:
+        usual["forced_eos_token_id"] = forced
+    if model.family.model_type == "marian" and pad is not None:
+        usual["bad_words_ids"] = [[pad]]
+    return usual
+
+
+_STOPS = {"bart": 2, "marian": 0, "t5": 1, "gpt2": 50256, "gpt_neox": 2, "llama": 2, "mistral": 2}
+_FORCED = {"bart": 2, "marian": 0}
+
+
+def _settings(raw: Mapping[str, Any]) -> Settings:
+    """Greedy unless the file has `do_sample`."""
+    if not raw.get("do_sample"):
+        return Settings(greedy=True)
+    keys = ("temperature", "top_k", "top_p")
+    return Settings(**{key: raw[key] for key in keys if raw.get(key) is not None})
+
+
+def _check_forced(path: Path, rules: Rules, vocabulary: int) -> None:
+    start, first = rules.decoder_start_token_id, rules.forced_bos_token_id
+    forced = {
+        START: start,
+        "forced_bos_token_id": first,
+        "forced_eos_token_id": max(rules.forced_eos_token_id, default=0),
+    }
+    for key, token in forced.items():
+        if token is not None and token >= vocabulary:
+            raise InputError(f"{path}: {key} {token} is outside the vocabulary of {vocabulary:,}")
+
+
+def _note(path: Path, raw: Mapping[str, Any]) -> str:
+    ignored = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
+    said = ", ".join(f"{key} {shown(value)}" for key, value in ignored.items())
+    return f"{path.name} asks for {said}, which is not done here: the text can be another one" if ignored else ""
+
+
+# What is read
+
+
+def _token(key: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"{key} {shown(value)} is not a token ID, which is a whole number from 0")
+    return value
+
+
+def _tokens(key: str, value: object) -> Ids:
+    return tuple(_token(key, token) for token in (value if isinstance(value, list) else [value]))
+
+
+def _sequences(key: str, value: object) -> tuple[Ids, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, list) and word for word in value):
+        raise UsageError(f"{key} {shown(value)} is not a list of lists of token IDs")
+    return tuple(_tokens(key, word) for word in value)
+
+
+def _count(key: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"{key} {shown(value)} is not a whole number from 0")
+    return value
+
+
+def _factor(key: str, value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e6:
+        raise UsageError(f"{key} {shown(value)} is not a number above 0")
+    return float(value)
+
+
+Reads = Callable[[str, object], Any]
+
+_KINDS: Mapping[Reads, tuple[str, ...]] = {
+    _token: ("forced_bos_token_id", START),
+    _tokens: ("forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens"),
+    _sequences: ("bad_words_ids",),
+    _count: ("min_length", "min_new_tokens", "no_repeat_ngram_size"),
+    _factor: ("repetition_penalty",),
+}
+_READ: Mapping[str, tuple[str, Reads]] = {
+    STOP: ("stop_ids", _tokens),
+    **{key: (key, read) for read, keys in _KINDS.items() for key in keys},
+}
+"""Keys of the files → the rule that they set, and how their value is read."""

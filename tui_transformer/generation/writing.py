@@ -20,12 +20,9 @@ from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
-from tui_transformer.generation.defaults import defaults_of
-from tui_transformer.generation.one_token import OneToken
-from tui_transformer.generation.passes import last_logits
-from tui_transformer.generation.rooms import Rooms
-from tui_transformer.generation.rules import Ids, Moment, Rules, apply
+from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps, last_logits
+from tui_transformer.generation.one_token import OneToken, Rooms
+from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults_of
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.model import Model
 from tui_transformer.model.inputs import checked_mask, unpadded_ids

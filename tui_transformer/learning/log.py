@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import write_whole
-from tui_transformer.learning.epochs import Epoch, Epochs
 from tui_transformer.learning.loop import Measured, Record
 
 COLUMNS = (
@@ -155,3 +156,44 @@ def _step(line: str, path: Path) -> int:
         return int(json.loads(line)["step"] if path.suffix == ".jsonl" else line.partition(",")[0])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: is no log of a run: choose another --log") from error
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Means over the steps of an epoch, each of its examples before it was learned from.
+
+    Attributes:
+        number: Counted from 1.
+        loss: In nats.
+        accuracy: Share of the counted positions whose prediction was right.
+    """
+
+    number: int
+    loss: float
+    accuracy: float
+
+
+@dataclass
+class Epochs:
+    """The epoch that is under way."""
+
+    ended: int = 0
+    losses: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+
+    def add(self, epoch: float, loss: float, accuracy: float) -> Epoch | None:
+        """The epoch that a step ends, if it does.
+
+        Args:
+            epoch: How often all examples have been seen after the step.
+            loss: Of the step.
+            accuracy: Of the step.
+        """
+        self.losses.append(loss)
+        self.accuracies.append(accuracy)
+        if not math.isfinite(epoch) or math.floor(epoch) <= self.ended:
+            return None
+        self.ended, count = math.floor(epoch), len(self.losses)
+        finished = Epoch(self.ended, math.fsum(self.losses) / count, math.fsum(self.accuracies) / count)
+        self.losses, self.accuracies = [], []
+        return finished

@@ -11,7 +11,9 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.learning.checkpoint import (
     CHECKPOINTS,
+    Lock,
     drop_states,
+    held,
     newest_checkpoint,
     publish,
     remove_unfinished,
@@ -19,11 +21,9 @@ from tui_transformer.learning.checkpoint import (
     write_checkpoint,
 )
 from tui_transformer.learning.data import fingerprint, lines_of
-from tui_transformer.learning.lock import Lock, held
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record, Trainer
-from tui_transformer.learning.run_file import is_run, read_settings, with_changes, write_settings
-from tui_transformer.learning.settings import Settings
+from tui_transformer.learning.settings import Settings, is_run, read_settings, with_changes, write_settings
 from tui_transformer.learning.start import new_trainer
 from tui_transformer.text.files import shown_path
 

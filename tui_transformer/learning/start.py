@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Mask
-from tui_transformer.engine.weights import Weights
+from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.errors import UsageError
 from tui_transformer.learning.data import read_data, vocabulary_for
-from tui_transformer.learning.initial import initial_weights
 from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import task_of
@@ -98,3 +103,22 @@ def _new(settings: Settings, lines: Sequence[str]) -> Model:
     embedding = NewEmbedding(settings.embedding, vectors)
     weights = Weights(model.backend, embedding.over(initial_weights(settings.seed), settings.seed))
     return dataclasses.replace(model, weights=weights, embedding=embedding)
+
+
+def initial_weights(seed: int) -> Reader:
+    """Matrices normal with variance 2 ÷ (in + out) (Glorot & Bengio 2010), embeddings with 1 ÷ d, biases 0, γ 1, β 0.
+
+    Every weight has its own stream, from the seed and its name.
+    """
+
+    def read(name: str, shape: Shape) -> Host:
+        if len(shape) < 2:
+            return np.full(shape, 1.0 if name.endswith("norm.weight") else 0.0, dtype=np.float32)
+        stream = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        return stream.standard_normal(shape, dtype=np.float32) * np.float32(math.sqrt(_variance(name, shape)))
+
+    return read
+
+
+def _variance(name: str, shape: Shape) -> float:
+    return 1.0 / shape[-1] if "embedding." in name else 2.0 / sum(shape)

@@ -16,7 +16,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.answer import percent
 from tui_transformer.explorer.state.session import LOSS, PROBABILITIES, TEXT, Session
 from tui_transformer.explorer.tools.generate.wording import WINDOW, token_text
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.text.dispatch import target_tokenizer
