@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
-    from tui_transformer.analysis.circuits import Circuit, circuits, words_of
-    from tui_transformer.analysis.composition import compositions
+    from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
     from tui_transformer.analysis.effects import effect, effects
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader, own_keys
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Reader, attentions, own_keys
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, layer_measures
 from tui_transformer.analysis.heads import MEASURES
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model

@@ -15,8 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.here import here
 from tui_transformer.survey.processes import Worker, in_processes
-from tui_transformer.survey.running import Job, run
-from tui_transformer.survey.state import Digest, state_path
+from tui_transformer.survey.running import Digest, Job, run, state_path
 from tui_transformer.survey.work import Batch, Work
 
 ASKED = Asked(("first", "previous", "neurons"), top=2)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
+import numpy as np
+
+from tui_transformer.analysis.tokens import NOTHING, Hidden, Tokens, tokens_of
+from tui_transformer.engine.axis import Axis, Region
+from tui_transformer.engine.backend import Host, numpy_backend
+from tui_transformer.engine.ops import Mask, Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.text.vocabulary import Vocabulary
 
 SELF = "self_attention"
 
@@ -91,3 +97,117 @@ def _attention(step: Step) -> Attention:
     stack, layer, kind = step.sublayer.split(".")[:3]
     heads, queries, keys = step.axes
     return Attention(step.name, stack, kind, int(layer), heads.size, queries, keys)
+
+
+BLOCK = 1 << 22
+"""Weights that are read at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some queries of one attention step, without the keys that are hidden.
+
+    Attributes:
+        weights: Heads × queries × keys; hidden keys have 0, and the rest of the row sums to 1.
+        queries: The index of each query.
+        own: The key that is the query's own token; −1 in cross attention.
+        visible: Queries × keys, true where a query may look: not masked, no padding, not hidden.
+        tokens: The tokens of the keys.
+    """
+
+    weights: Host
+    queries: Host
+    own: Host
+    visible: Host
+    tokens: Tokens
+
+    @property
+    def seen(self) -> Host:
+        """How many keys each query may look at."""
+        count: Host = self.visible.sum(axis=1)
+        return count
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads the weights of attention steps.
+
+    Attributes:
+        vocabulary: Says which tokens are special; None where there is none.
+        hidden: Which tokens are left out.
+        item: Which sentence of the batch.
+    """
+
+    vocabulary: Vocabulary | None = None
+    hidden: Hidden = NOTHING
+    item: int = 0
+
+    def keys(self, trace: Trace, attention: Attention) -> Tokens:
+        """The tokens of the keys."""
+        return tokens_of(trace, self.vocabulary, attention.keys, self.item)
+
+    def counted(self, trace: Trace, attention: Attention) -> Host:
+        """True for the queries that count: real tokens that are not hidden."""
+        tokens = tokens_of(trace, self.vocabulary, attention.queries, self.item)
+        counted: Host = tokens.real & ~tokens.hidden(self.hidden)
+        return counted
+
+    def rows(
+        self, trace: Trace, attention: Attention, runs: Iterable[range], heads: range | None = None
+    ) -> Iterator[Rows]:
+        """The queries of the runs, of some heads or all.
+
+        Args:
+            trace: Whose weights; best prepared for windows of the step (`prepared`).
+            attention: The step.
+            runs: Neighbouring queries, in rising order.
+            heads: Which heads; by default all.
+        """
+        heads = range(attention.heads) if heads is None else heads
+        tokens = self.keys(trace, attention)
+        height = max(1, BLOCK // (len(heads) * attention.keys.size))
+        for run in runs:
+            for start in range(run.start, run.stop, height):
+                yield self._rows(trace, attention, tokens, heads, range(start, min(start + height, run.stop)))
+
+    def _rows(self, trace: Trace, attention: Attention, tokens: Tokens, heads: range, run: range) -> Rows:
+        weights = trace.window(attention.name, (heads, run, range(attention.keys.size)), self.item)
+        hidden = tokens.hidden(self.hidden)
+        queries = np.arange(run.start, run.stop)
+        visible = visible_keys(trace, attention, run, self.item) & tokens.real & ~hidden
+        return Rows(renormalized(weights, hidden), queries, own_keys(attention, queries), visible, tokens)
+
+
+def own_keys(attention: Attention, queries: Host) -> Host:
+    """The key of each query's own token; the last keys are the queries, where earlier ones come from a cache."""
+    if not attention.own:
+        return np.full(queries.shape, -1)
+    shifted: Host = queries + (attention.keys.size - attention.queries.size)
+    return shifted
+
+
+def visible_keys(trace: Trace, attention: Attention, run: range, item: int = 0) -> Host:
+    """Queries × keys, true where the mask lets a query look. The mask is the same in all heads."""
+    masked = trace.program.step(trace.program.step(attention.name).inputs[0])
+    shape = (len(run), attention.keys.size)
+    if not isinstance(masked.op, Mask):
+        return np.ones(shape, dtype=np.bool_)
+    parts = zip(masked.inputs[1:], _parts(run, shape[1]), strict=True)
+    places = [trace.window(name, part, item)[None] for name, part in parts]
+    scores = np.zeros((1, 1, *shape), dtype=np.float32)
+    visible: Host = np.isfinite(masked.op.forward(numpy_backend(), scores, *places)[0, 0])
+    return visible
+
+
+def _parts(run: range, keys: int) -> tuple[Region, Region, Region]:
+    return (run,), (range(keys),), (range(keys),)
+
+
+def renormalized(weights: Host, hidden: Host) -> Host:
+    """Weights (… × keys) without the hidden keys (true in `hidden`), every row summing to 1 or 0."""
+    if not hidden.any():
+        return weights
+    left = np.where(hidden, 0.0, weights).astype(weights.dtype)
+    total = left.sum(axis=-1, keepdims=True)
+    shares: Host = np.divide(left, total, out=np.zeros_like(left), where=total > 0.0)
+    return shares

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
-from tui_transformer.analysis.sample import CELLS, row_sample
+from tui_transformer.analysis.statistics import CELLS, row_sample
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.circuits import weight_of
-from tui_transformer.analysis.logit_lens import lens_of
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.logit_lens import Affine, lens_of
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed

@@ -9,13 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Reader, Rows
-from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.attentions import Attention, Reader, Rows
 from tui_transformer.analysis.head_pictures import SIDE, Pictures, largest
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.heads.entropy import ENTROPY
 from tui_transformer.analysis.progress import Report, prepared, silent
-from tui_transformer.analysis.sample import row_sample
+from tui_transformer.analysis.statistics import row_sample
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Rows
-from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.attentions import Attention, Rows
 from tui_transformer.engine.backend import Host
 
 SIDE = 32

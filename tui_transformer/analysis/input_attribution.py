@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.metrics import METRICS, Metric, Positions
-from tui_transformer.analysis.residual_norm import START
+from tui_transformer.analysis.norms import START
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import Gradients, Start, backward_from, gradients_from

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.gradient import NOT_COUNTED
@@ -296,3 +295,10 @@ def positions_in(length: int, positions: Positions) -> range:
         wrong = positions if isinstance(positions, int) else first if first < 0 else stop - 1
         raise InputError(f"there is no position {wrong}: use 0 to {length - 1}")
     return range(first, stop)
+
+
+def log_shares(logits: Host) -> Host:
+    """Logarithm of softmax along the last axis, in float64."""
+    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
+    shares: Host = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return shares

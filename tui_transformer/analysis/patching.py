@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
+from tui_transformer.analysis.effects import ROWS, in_passes
 from tui_transformer.analysis.metrics import Metric, Positions
-from tui_transformer.analysis.passes import ROWS, in_passes
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.keep import layer_outputs

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.effects import LOGITS
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.metrics import log_shares
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.trace import Trace

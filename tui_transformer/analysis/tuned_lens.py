@@ -21,10 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.affine import Affine
-from tui_transformer.analysis.logit_lens import Lens, lens_of
+from tui_transformer.analysis.logit_lens import Affine, Lens, lens_of
 from tui_transformer.analysis.progress import Report, silent
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError

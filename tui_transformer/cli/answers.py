@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.effects import LOGITS, Effect, answer_step, counted_positions
-from tui_transformer.analysis.log_shares import log_shares
+from tui_transformer.analysis.metrics import log_shares
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.session import Session

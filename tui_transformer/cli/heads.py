@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, in_layer
+from tui_transformer.analysis.attentions import Attention, Reader, attentions, chosen_group, in_layer
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, left_out
 from tui_transformer.analysis.heads import MEASURES
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.cli.commands.heads import Request
 from tui_transformer.cli.output import emit
 from tui_transformer.cli.session import open_session

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.head_lens import LOGITS, head_lens, writing_attentions
-from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
+from tui_transformer.analysis.logit_lens import Affine, Depth, Lens, lens_of, words_at
 from tui_transformer.cli.answers import where
 from tui_transformer.cli.commands.lens import Request
 from tui_transformer.cli.output import emit

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tui_transformer.analysis.circuits import Circuit
-from tui_transformer.analysis.composition import Path
+from tui_transformer.analysis.circuits import Circuit, Path
 from tui_transformer.engine.backend import Host
 from tui_transformer.views.view import Axis, ScaleKind, View, window_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from tui_transformer.analysis.gradient_norms import Norms, group_of, layer_norms, stream_norms, weight_norms
+from tui_transformer.analysis.norms import Norms, group_of, layer_norms, stream_norms, weight_norms
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.views.charts import BarChart

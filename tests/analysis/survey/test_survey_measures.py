@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.effects import effects
 from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.analysis.logit_lens import lens_of

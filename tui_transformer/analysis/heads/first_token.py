@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Rows
+from tui_transformer.analysis.attentions import Rows
 from tui_transformer.analysis.heads.measure import Measure, weight_to
 from tui_transformer.engine.backend import Host
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Rows
+from tui_transformer.analysis.attentions import Rows
 from tui_transformer.engine.backend import Host
 
 

@@ -7,19 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.analysis.attentions import Attention, Reader, attentions
 from tui_transformer.analysis.head_measures import counted_only
 from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.analysis.sample import row_sample
-from tui_transformer.analysis.survey.exact import Moments
-from tui_transformer.analysis.survey.examples import Examples
+from tui_transformer.analysis.statistics import row_sample
 from tui_transformer.analysis.survey.measures import MEASURES, USUAL
 from tui_transformer.analysis.survey.measures.ablation import ABLATION
 from tui_transformer.analysis.survey.measures.measure import Measure, QueryMeasure
 from tui_transformer.analysis.survey.reading import Place, Reading, Text
-from tui_transformer.analysis.survey.sums import Counts, Source, Sums, first_words
+from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Source, Sums, first_words
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.errors import InputError, UsageError

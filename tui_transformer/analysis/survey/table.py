@@ -7,14 +7,14 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
-from tui_transformer.analysis.survey.examples import NONE
-from tui_transformer.analysis.survey.interval import half_width
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
 from tui_transformer.analysis.survey.reading import HEAD, NEURON, WHOLE, Place
-from tui_transformer.analysis.survey.sums import Sums
+from tui_transformer.analysis.survey.sums import NONE, Sums
 
 
 @dataclass(frozen=True)
@@ -152,3 +152,40 @@ def _order(place: Place) -> tuple[str, int, int, int, str]:
 def _numbers(place: Place, number: int) -> tuple[int | None, int | None, int | None]:
     layer = None if place.layer == WHOLE else place.layer
     return layer, number if place.unit == HEAD else None, number if place.unit == NEURON else None
+
+
+LEVEL = 0.95
+MANY = 400
+"""Degrees of freedom from which the expansion around the normal distribution is exact to eight digits."""
+
+
+def half_width(deviation: float, count: int) -> float:
+    """Half of the interval; NaN for fewer than two numbers."""
+    return student(count - 1) * deviation / math.sqrt(count) if count > 1 else math.nan
+
+
+@cache
+def student(freedom: int) -> float:
+    """The t that |T| exceeds with probability 1 − `LEVEL`."""
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    if freedom >= MANY:  # Abramowitz & Stegun 1964, 26.7.5
+        return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    low, high = 0.0, 64.0
+    for _ in range(64):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < LEVEL else (low, middle)
+    return (low + high) / 2
+
+
+def _within(t: float, freedom: int) -> float:
+    """The probability that |T| is at most t (Abramowitz & Stegun 1964, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term = total = 0.0
+    if freedom > 1:
+        term = total = cosine if odd else 1.0
+    for k in range(2 + odd, freedom - 1, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 from textual.geometry import Size
 
-from tui_transformer.analysis.renormalized import renormalized
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.attentions import renormalized
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.main.overlay import other_view
 from tui_transformer.explorer.main.room import Arrangement, Told, arrange, shown_at

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.effects import answer_positions, answer_step
-from tui_transformer.analysis.log_shares import log_shares
+from tui_transformer.analysis.metrics import log_shares
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.spoken import in_percent
 from tui_transformer.explorer.state.session import Session

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import is_attention
-from tui_transformer.analysis.renormalized import renormalized
-from tui_transformer.analysis.token_kinds import Hidden, tokens_of
+from tui_transformer.analysis.attentions import is_attention, renormalized
+from tui_transformer.analysis.tokens import Hidden, tokens_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Value
 from tui_transformer.explorer.state.session import Session

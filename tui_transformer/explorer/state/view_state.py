@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tui_transformer.analysis.token_kinds import NOTHING, Hidden
+from tui_transformer.analysis.tokens import NOTHING, Hidden
 from tui_transformer.explorer.state.overlay import Shown
 
 

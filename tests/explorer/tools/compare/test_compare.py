@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.explorer.main.overlay import apart, details
 from tui_transformer.explorer.main.scene import heads_of
 from tui_transformer.explorer.state.position import Position

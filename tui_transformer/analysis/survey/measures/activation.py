@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.analysis.survey.measures.measure import Measure
 from tui_transformer.analysis.survey.reading import HEAD, NEURON, Place, Reading, Text
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.targets import KINDS
 

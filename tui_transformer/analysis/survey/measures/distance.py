@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Rows
+from tui_transformer.analysis.attentions import Rows
 from tui_transformer.analysis.survey.measures.measure import QueryMeasure
 from tui_transformer.engine.backend import Host
 

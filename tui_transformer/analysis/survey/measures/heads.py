@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui_transformer.analysis.attention_rows import Rows
+from tui_transformer.analysis.attentions import Rows
 from tui_transformer.analysis.heads import MEASURES, Measure
 from tui_transformer.analysis.survey.measures.measure import QueryMeasure
 from tui_transformer.engine.backend import Host

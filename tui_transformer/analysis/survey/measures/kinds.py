@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Rows
+from tui_transformer.analysis.attentions import Rows
 from tui_transformer.analysis.heads.measure import weight_to_all
 from tui_transformer.analysis.survey.measures.measure import QueryMeasure
-from tui_transformer.analysis.token_kinds import KINDS
+from tui_transformer.analysis.tokens import KINDS
 from tui_transformer.engine.backend import Host
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from tui_transformer.analysis.attention_rows import Rows
+from tui_transformer.analysis.attentions import Rows
 from tui_transformer.analysis.survey.reading import Reading, Text
 from tui_transformer.engine.backend import Host
 

@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
@@ -156,3 +155,15 @@ def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary
 
 _KNOWN: WeakKeyDictionary[Vocabulary, dict[tuple[Callable[[Vocabulary, int], bool], int], bool]] = WeakKeyDictionary()
 """Answers about the words of each vocabulary, since every attention step asks again."""
+
+
+VISIBLE = "input.visible"
+
+
+def real_tokens(trace: Trace, axis: Axis, item: int = 0) -> Host:
+    """True for every token along an axis that is not padding; all of them where there is nothing but padding."""
+    real: Host = np.ones(axis.size, dtype=np.bool_)
+    for name, array in trace.givens.items():
+        if name.endswith(VISIBLE) and trace.program.axes(name)[0].sequence == axis.sequence and array[item].any():
+            real = array[item]
+    return real

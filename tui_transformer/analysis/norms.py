@@ -11,14 +11,15 @@ read the stream and are not on it. A layer's `output` is another name of a step 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
-from tui_transformer.analysis.sample import CELLS
+from tui_transformer.analysis.statistics import CELLS
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
@@ -87,3 +88,42 @@ def _mean_norm(trace: Trace, name: str, item: int) -> float:
     parts = [range(row, min(row + height, tokens.size)) for row in range(0, tokens.size, height)]
     norms = [row_norms(trace.window(name, (part, range(model.size)), item)) for part in parts]
     return float(np.concatenate(norms)[real_tokens(trace, tokens, item)].mean())
+
+
+Norms = Mapping[str, float]
+Arrays = Mapping[str, Host]
+
+
+def norm(gradient: Host) -> float:
+    """√(Σ G²) over all cells, in float64."""
+    with np.errstate(over="ignore"):
+        return math.sqrt(float(np.square(gradient, dtype=np.float64).sum()))
+
+
+def weight_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of every weight's gradient, in the order in which the forward pass reads them."""
+    return {name: norm(gradients[name]) for name in _in_order(program) if name in gradients}
+
+
+def layer_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of every layer's gradient, all its weights together, from the embedding to the output."""
+    squares: dict[str, float] = {}
+    for name, size in weight_norms(program, gradients).items():
+        squares[group_of(name)] = squares.get(group_of(name), 0.0) + size**2
+    return {group: math.sqrt(total) for group, total in squares.items()}
+
+
+def stream_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of ∂loss/∂x at every step of the residual stream, in order."""
+    steps = (step for stream in streams(program) for step in stream)
+    return {name: norm(gradients[name]) for name in steps if name in gradients}
+
+
+def group_of(weight: str) -> str:
+    """The layer of a weight (`encoder.0`); outside the layers what its name begins with (`embedding`, `output`)."""
+    parts = weight.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 and (parts[1].isdigit() or parts[1] == "embedding") else parts[0]
+
+
+def _in_order(program: Program) -> Iterable[str]:
+    return dict.fromkeys(source for step in program.steps for source in step.inputs if source in program.weights)
