@@ -34,6 +34,10 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.learning.recipes import answers_first
 
 LOGITS = "output.logits"
+ROWS = 512
+"""Rows of a pass at most: from there on a product of matrices takes as long for each row, however many there are."""
+
+What = TypeVar("What")
 
 
 @dataclass(frozen=True)
@@ -218,12 +222,6 @@ def _of_sums(first: float, second: float, *, words: bool) -> Effect:
     return Effect(relative=float(np.sqrt(first / second)) if second else float(first > 0))
 
 
-ROWS = 512
-"""Rows of a pass at most: from there on a product of matrices takes as long for each row, however many there are."""
-
-What = TypeVar("What")
-
-
 def in_passes(
     trace: Trace, experiments: Iterable[tuple[What, Sequence[Change]]], item: int = 0, rows: int = ROWS
 ) -> Iterator[tuple[tuple[What, ...], Trace, range]]:
@@ -238,7 +236,8 @@ def in_passes(
         item: Which sentence of a batch is meant.
         rows: How many rows a pass has at most.
     """
-    most = _most(trace, rows)
+    longest = max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1)
+    most = max(1, rows // longest) if trace.batch == 1 else 1
     for names, alike in groupby(experiments, lambda each: frozenset(change.name for change in each[1])):
         size = most if names.isdisjoint(trace.program.weights) else 1
         while some := tuple(islice(alike, size)):
@@ -247,9 +246,3 @@ def in_passes(
                 yield whats, trace.edited_each(edits, budget=0), range(len(some))
             else:
                 yield whats, trace.edited(edits[0], budget=0), range(item, item + 1)
-
-
-def _most(trace: Trace, rows: int) -> int:
-    if trace.batch != 1:
-        return 1
-    return max(1, rows // max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1))

@@ -1,8 +1,8 @@
 """Rules of generation: tokens that a model's folder forces, forbids or makes less likely, and where they are read.
 
-They act on the logits before temperature, in the order of the table `RULES`. Defaults come from `generation_config.json`,
-else `config.json`, else the model's family. As in the library transformers, `generation_config.json` stands alone where
-it exists; only token IDs that it leaves out are those of `config.json`.
+They act on the logits before temperature, in the order of `RULES`. Defaults come from `generation_config.json`, else
+`config.json`, else the model's family. As in the library transformers, `generation_config.json` stands alone where it
+exists; only token IDs that it leaves out are those of `config.json`.
 """
 
 from __future__ import annotations

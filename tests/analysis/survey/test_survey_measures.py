@@ -11,10 +11,10 @@ from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.effects import effects
 from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.measures import Place, Reading, Text
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, readings, survey
 from tui_transformer.analysis.survey.measures import MEASURES, USUAL, chosen, unit_of
-from tui_transformer.analysis.survey.reading import Place, Reading, Text
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.engine.targets import every

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.survey.reading import Place
+from tui_transformer.analysis.measures import Place
 from tui_transformer.analysis.survey.sums import LARGEST, NONE, Counts, Examples, Moments, Source, Sums
 from tui_transformer.analysis.survey.table import half_width, student
 

@@ -7,17 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import Attention, Reader, attentions
-from tui_transformer.analysis.head_measures import counted_only
+from tui_transformer.analysis.attentions import Reader, attentions
+from tui_transformer.analysis.head_measures import query_numbers
 from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.measures import Place, Reading, Text
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.statistics import row_sample
-from tui_transformer.analysis.survey.measures import MEASURES, USUAL
-from tui_transformer.analysis.survey.measures.ablation import ABLATION
-from tui_transformer.analysis.survey.measures.measure import Measure, QueryMeasure
-from tui_transformer.analysis.survey.reading import Place, Reading, Text
+from tui_transformer.analysis.survey.measures import ABLATION, MEASURES, USUAL
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Source, Sums, first_words
-from tui_transformer.engine.backend import Host
 from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -114,14 +111,17 @@ def _check_metric(model: Model, asked: Asked, metric: tuple[str, tuple[int, ...]
 def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:
     """Everything that is measured in one text; attention weights are read once for all measures of queries."""
     chosen = [MEASURES[name] for name in names]
-    of_queries = [measure for measure in chosen if isinstance(measure, QueryMeasure)]
-    if of_queries:
-        reader = Reader(text.model.vocabulary)
-        for step in reversed(text.attentions):  # the last first: the others are there then
-            yield from _of_queries(text, step, reader, of_queries)
+    of_queries = [measure for measure in chosen if measure.columns]
+    reader, trace = Reader(text.model.vocabulary), text.trace
+    for step in reversed(text.attentions) if of_queries else ():  # the last first: the others are there then
+        trace.prepare(step.name)
+        queries = np.flatnonzero(reader.counted(trace, step))
+        blocks = reader.rows(trace, step, row_sample(queries.tolist(), 1, len(queries)))
+        for name, values in query_numbers(blocks, of_queries)[1].items():
+            yield Reading.of_tokens(Place(step.group, step.layer, name), values, queries)
     for measure in chosen:
-        if isinstance(measure, Measure):
-            yield from measure.read(text)
+        if measure.readings:
+            yield from measure.readings(text)
 
 
 def _encoded(model: Model, text: str, length: int) -> Encoding | None:
@@ -135,26 +135,6 @@ def _encoded(model: Model, text: str, length: int) -> Encoding | None:
 
 def _as_read(encoding: Encoding) -> str:
     return encoding.text[: max(token.end for token in encoding.tokens)] if encoding.cut else encoding.text
-
-
-def _of_queries(text: Text, step: Attention, reader: Reader, measures: Sequence[QueryMeasure]) -> Iterator[Reading]:
-    """The measures of the queries that count, of one attention step."""
-    trace = text.trace
-    trace.prepare(step.name)
-    queries = np.flatnonzero(reader.counted(trace, step))
-    seen: list[Host] = []
-    columns: dict[str, tuple[QueryMeasure, list[Host]]] = {}
-    for rows in reader.rows(trace, step, row_sample(queries.tolist(), 1, len(queries))):
-        seen.append(rows.seen)
-        for measure in measures:
-            for name, values in measure.columns(rows).items():
-                columns.setdefault(name, (measure, []))[1].append(values)
-    if not seen:
-        return
-    keys = np.concatenate(seen)
-    for name, (measure, parts) in columns.items():
-        values = counted_only(np.concatenate(parts, axis=1), keys, measure.fewest)
-        yield Reading.of_tokens(Place(step.group, step.layer, name), values, queries)
 
 
 def _together(counts: Counts, read: dict[int, list[Reading]], sources: dict[int, Source], top: int) -> Sums:

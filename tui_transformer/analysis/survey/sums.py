@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.survey.reading import Place
+from tui_transformer.analysis.measures import Place
 from tui_transformer.engine.backend import Host
 from tui_transformer.text.known_words import FIRST
 

@@ -12,8 +12,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from tui_transformer.analysis.measures import HEAD, NEURON, WHOLE, Place
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
-from tui_transformer.analysis.survey.reading import HEAD, NEURON, WHOLE, Place
 from tui_transformer.analysis.survey.sums import NONE, Sums
 
 
