@@ -13,9 +13,8 @@ from runs import small
 
 from tui_transformer.learning.checkpoint import ARRAYS, STATE, checkpoints, newest_checkpoint
 from tui_transformer.learning.log import COLUMNS, Log
-from tui_transformer.learning.recipes import answers_first
+from tui_transformer.learning.recipes import RUN, answers_first
 from tui_transformer.learning.run import Run
-from tui_transformer.learning.settings import RUN
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tui_transformer.analysis.tokens import NOTHING, Hidden, Tokens, tokens_of
-from tui_transformer.engine.axis import Axis, Region
+from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host, numpy_backend
 from tui_transformer.engine.ops import Mask, Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import Program, Step
@@ -38,6 +38,17 @@ class Attention:
     queries: Axis
     keys: Axis
 
+    @classmethod
+    def of(cls, step: Step) -> Attention:
+        """From its step of weights."""
+        stack, layer, kind = step.sublayer.split(".")[:3]
+        return cls(step.name, stack, kind, int(layer), step.axes[0].size, *step.axes[1:])
+
+    @property
+    def sublayer(self) -> str:
+        """`decoder.3.self_attention`."""
+        return self.name.rpartition(".")[0]
+
     @property
     def group(self) -> str:
         """Name that the layers of one stack share: `encoder self-attention`."""
@@ -56,7 +67,7 @@ def is_attention(step: Step | None) -> bool:
 
 def attentions(program: Program, group: str | None = None) -> tuple[Attention, ...]:
     """The attention steps in order of computation; with a group, only those of that stack and kind."""
-    steps = (_attention(step) for step in program.steps if is_attention(step))
+    steps = (Attention.of(step) for step in program.steps if is_attention(step))
     return tuple(each for each in steps if group in (None, each.group))
 
 
@@ -91,12 +102,6 @@ def in_layer(steps: Sequence[Attention], layer: int | None) -> tuple[Attention, 
     if not chosen:
         raise InputError(f"there is no layer {layer}: layers are 0 to {steps[-1].layer}")
     return chosen
-
-
-def _attention(step: Step) -> Attention:
-    stack, layer, kind = step.sublayer.split(".")[:3]
-    heads, queries, keys = step.axes
-    return Attention(step.name, stack, kind, int(layer), heads.size, queries, keys)
 
 
 BLOCK = 1 << 22
@@ -142,10 +147,6 @@ class Reader:
     hidden: Hidden = NOTHING
     item: int = 0
 
-    def keys(self, trace: Trace, attention: Attention) -> Tokens:
-        """The tokens of the keys."""
-        return tokens_of(trace, self.vocabulary, attention.keys, self.item)
-
     def counted(self, trace: Trace, attention: Attention) -> Host:
         """True for the queries that count: real tokens that are not hidden."""
         tokens = tokens_of(trace, self.vocabulary, attention.queries, self.item)
@@ -164,18 +165,16 @@ class Reader:
             heads: Which heads; by default all.
         """
         heads = range(attention.heads) if heads is None else heads
-        tokens = self.keys(trace, attention)
+        tokens = tokens_of(trace, self.vocabulary, attention.keys, self.item)
+        hidden = tokens.hidden(self.hidden)
         height = max(1, BLOCK // (len(heads) * attention.keys.size))
         for run in runs:
             for start in range(run.start, run.stop, height):
-                yield self._rows(trace, attention, tokens, heads, range(start, min(start + height, run.stop)))
-
-    def _rows(self, trace: Trace, attention: Attention, tokens: Tokens, heads: range, run: range) -> Rows:
-        weights = trace.window(attention.name, (heads, run, range(attention.keys.size)), self.item)
-        hidden = tokens.hidden(self.hidden)
-        queries = np.arange(run.start, run.stop)
-        visible = visible_keys(trace, attention, run, self.item) & tokens.real & ~hidden
-        return Rows(renormalized(weights, hidden), queries, own_keys(attention, queries), visible, tokens)
+                part = range(start, min(start + height, run.stop))
+                weights = trace.window(attention.name, (heads, part, range(attention.keys.size)), self.item)
+                queries = np.arange(part.start, part.stop)
+                visible = visible_keys(trace, attention, part, self.item) & tokens.real & ~hidden
+                yield Rows(renormalized(weights, hidden), queries, own_keys(attention, queries), visible, tokens)
 
 
 def own_keys(attention: Attention, queries: Host) -> Host:
@@ -192,15 +191,11 @@ def visible_keys(trace: Trace, attention: Attention, run: range, item: int = 0) 
     shape = (len(run), attention.keys.size)
     if not isinstance(masked.op, Mask):
         return np.ones(shape, dtype=np.bool_)
-    parts = zip(masked.inputs[1:], _parts(run, shape[1]), strict=True)
-    places = [trace.window(name, part, item)[None] for name, part in parts]
+    parts = zip(masked.inputs[1:], (run, range(shape[1]), range(shape[1])), strict=True)
+    places = [trace.window(name, (part,), item)[None] for name, part in parts]
     scores = np.zeros((1, 1, *shape), dtype=np.float32)
     visible: Host = np.isfinite(masked.op.forward(numpy_backend(), scores, *places)[0, 0])
     return visible
-
-
-def _parts(run: range, keys: int) -> tuple[Region, Region, Region]:
-    return (run,), (range(keys),), (range(keys),)
 
 
 def renormalized(weights: Host, hidden: Host) -> Host:
@@ -211,3 +206,22 @@ def renormalized(weights: Host, hidden: Host) -> Host:
     total = left.sum(axis=-1, keepdims=True)
     shares: Host = np.divide(left, total, out=np.zeros_like(left), where=total > 0.0)
     return shares
+
+
+Report = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Nobody wants to know how far the work is."""
+
+
+def prepared(trace: Trace, name: str, report: Report = silent) -> Trace:
+    """The trace, with everything there that windows of a step are made from.
+
+    Args:
+        trace: The trace.
+        name: The step.
+        report: Told of every step that runs; what it raises ends the work, and what is kept stays.
+    """
+    trace.prepare(name, before=lambda step: report(step.name))
+    return trace

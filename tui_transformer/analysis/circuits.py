@@ -55,14 +55,12 @@ class Circuit:
     @property
     def ov(self) -> Host:
         """W_V W_O, d × d."""
-        product: Host = self.value @ self.output
-        return product
+        return np.asarray(self.value @ self.output)
 
     @property
     def qk(self) -> Host:
         """W_Q W_Kᵀ, d × d."""
-        product: Host = self.query @ self.key.T
-        return product
+        return np.asarray(self.query @ self.key.T)
 
     @cached_property
     def ov_values(self) -> Host:
@@ -131,7 +129,7 @@ def words_of(trace: Trace) -> Words:
 def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
     heads = attention.heads
     query, key, value, output = (weight_of(trace, _matrix(trace, attention, part)) for part in PARTS)
-    shared = heads // trace.program.shape(f"{_place(attention)}.key")[0]
+    shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
     widths = query.shape[1] // heads, value.shape[1] * shared // heads
     for head in range(heads):
         own, of = head * widths[0], head // shared
@@ -145,13 +143,9 @@ def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
         )
 
 
-def _place(attention: Attention) -> str:
-    return attention.name.rpartition(".")[0]
-
-
 def _matrix(trace: Trace, attention: Attention, part: str) -> str:
     """The weight that a part of an attention multiplies with, be it that of another layer; "" where there is none."""
-    step = trace.program.by_name.get(f"{_place(attention)}.{part}")
+    step = trace.program.by_name.get(f"{attention.sublayer}.{part}")
     return step.inputs[1] if step is not None and isinstance(step.op, Linear | Project) else ""
 
 
@@ -163,9 +157,7 @@ def weight_of(trace: Trace, name: str) -> Host:
 def _singular(left: Host, right: Host) -> Host:
     """Singular values of a product of d × r and r × d, by its r × r core."""
     left_core, right_core = np.linalg.qr(left)[1], np.linalg.qr(right.T)[1]
-    core = left_core @ right_core.T
-    values: Host = np.linalg.svd(core, compute_uv=False)
-    return values
+    return np.asarray(np.linalg.svd(left_core @ right_core.T, compute_uv=False))
 
 
 Factors = tuple[Host, Host]
@@ -206,7 +198,10 @@ def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
     """
     if reads not in READS:
         raise UsageError(f"a head reads no {reads[:20]!r}: use {', '.join(READS)}")
-    cores = [_core(head) for head in heads]
+    cores = []
+    for head in heads:
+        core = np.linalg.qr(head.value)[1]
+        cores.append((core, float(np.linalg.norm(core @ np.linalg.qr(head.output.T)[1].T))))
     for place, target in enumerate(heads):
         left, right = READS[reads](target)
         after = np.linalg.qr(right.T)[1].T
@@ -215,11 +210,6 @@ def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
             if _writes_to(source.attention, target.attention, reads):
                 written = float(np.linalg.norm(core @ (source.output @ left) @ after))
                 yield Path(source, target, written / (own * size) if own * size else float("nan"))
-
-
-def _core(head: Circuit) -> tuple[Host, float]:
-    core = np.linalg.qr(head.value)[1]
-    return core, float(np.linalg.norm(core @ np.linalg.qr(head.output.T)[1].T))
 
 
 def _writes_to(source: Attention, target: Attention, reads: str) -> bool:

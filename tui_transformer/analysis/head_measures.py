@@ -8,11 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import Attention, Reader, Rows
+from tui_transformer.analysis.attentions import Attention, Reader, Report, Rows, prepared, silent
 from tui_transformer.analysis.head_pictures import SIDE, Pictures, largest
-from tui_transformer.analysis.measures import ENTROPY, HEAD_MEASURES, Measure, mean_of_rows
-from tui_transformer.analysis.progress import Report, prepared, silent
-from tui_transformer.analysis.statistics import row_sample
+from tui_transformer.analysis.measures import ENTROPY, HEAD_MEASURES, Measure
+from tui_transformer.analysis.statistics import means_of, row_sample
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 
@@ -86,7 +85,8 @@ def layer_measures(
 
     seen, numbers = query_numbers(blocks(), HEAD_MEASURES)
     none = np.full((step.heads, 0), np.nan)
-    means = {each.name: tuple(mean_of_rows(numbers.get(each.name, none)).tolist()) for each in HEAD_MEASURES}
+    values = {each.name: numbers.get(each.name, none) for each in HEAD_MEASURES}
+    means = {name: means_of(each, ~np.isnan(each)) for name, each in values.items()}
     few = int((seen < ENTROPY.fewest).sum()) if (seen >= ENTROPY.fewest).any() else 0
     return LayerMeasures(step, means, sum(map(len, runs)), len(counted), few, pictures.pictures())
 

@@ -55,7 +55,10 @@ def smaller(picture: Host, height: int, width: int) -> Host:
     rows, columns = picture.shape
     if columns > width:
         picture = _grouped(picture, width, axis=1)
-    return _grouped(picture, height, axis=0) / _counts(picture, height) if rows > height else picture
+    if rows <= height:
+        return picture
+    counts = np.add.reduceat(~np.isnan(picture).all(axis=1), _starts(rows, height))
+    return np.asarray(_grouped(picture, height, axis=0) / np.maximum(counts, 1)[:, None])
 
 
 def _grouped(picture: Host, size: int, axis: int) -> Host:
@@ -63,14 +66,7 @@ def _grouped(picture: Host, size: int, axis: int) -> Host:
     starts = _starts(picture.shape[axis], size)
     total = np.add.reduceat(np.nan_to_num(picture), starts, axis=axis)
     empty = np.logical_and.reduceat(np.isnan(picture), starts, axis=axis)
-    sums: Host = np.where(empty, np.nan, total)
-    return sums
-
-
-def _counts(picture: Host, size: int) -> Host:
-    counts = np.add.reduceat(~np.isnan(picture).all(axis=1), _starts(len(picture), size))
-    rows: Host = np.maximum(counts, 1)[:, None]
-    return rows
+    return np.asarray(np.where(empty, np.nan, total))
 
 
 def _starts(count: int, size: int) -> list[int]:

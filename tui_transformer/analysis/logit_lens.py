@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tui_transformer.analysis.metrics import log_shares
+from tui_transformer.analysis.attentions import Report, prepared, silent
+from tui_transformer.analysis.metrics import divergences, log_shares
 from tui_transformer.analysis.norms import START
-from tui_transformer.analysis.progress import Report, prepared, silent
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.keep import layer_outputs
 from tui_transformer.engine.program import Program, Step
@@ -101,7 +101,8 @@ class Lens:
             report(f"{depth.title} · token {start:,} of {self.tokens:,}")
             part = range(start, min(start + height, rows.stop))
             blocks.append(self._most_probable(trace, depth, part, min(top, self.vocabulary), item))
-        words, probabilities = (_joined(trace, parts) for parts in zip(*blocks, strict=True))
+        backend = trace.backend
+        words, probabilities = (backend.to_host(backend.xp.concatenate(parts)) for parts in zip(*blocks, strict=True))
         return Spelled(depth, rows, words, probabilities)
 
     def _most_probable(self, trace: Trace, depth: Depth, rows: range, top: int, item: int) -> tuple[Array, Array]:
@@ -137,8 +138,7 @@ class Lens:
                 log_shares(np.asarray(trace.backend.to_host(self.logits(trace, at, part, item)), np.float64))
                 for at in (self.depths[-1], depth)
             )
-            terms = np.multiply(np.exp(answer), answer - spelled, where=answer > -np.inf, out=np.zeros_like(answer))
-            parts.append(np.maximum(terms.sum(axis=-1), 0.0))
+            parts.append(np.maximum(divergences(answer, spelled), 0.0))
         return np.concatenate(parts)
 
 
@@ -153,8 +153,16 @@ def lens_of(program: Program, tuned: Mapping[int, Affine] | None = None) -> Lens
         raise InputError("this model has no output head: its stream spells no words")
     state = outputs[-1]
     stack = program.step(state).name.partition(".")[0]
-    depths = (_entrance(program, stack), *(_depth(program, i, stack) for i in range(_layers(program, stack))))
-    return Lens(depths, _last_steps(program, state), state, tuned or {})
+    own = f"{stack}.{START}"  # a decoder beside an encoder has an embedding of its own
+    depths = [Depth(-1, program.step(own if own in program.aliases or own in program.by_name else START).name)]
+    while (output := f"{stack}.{len(depths) - 1}.output") in program.aliases:
+        depths.append(Depth(len(depths) - 1, program.aliases[output]))
+    after, needed, steps = program.downstream([state]), {program.logits}, list[Step]()
+    for step in reversed(program.steps):
+        if step.name in needed and step.name in after and step.name != state:
+            needed.update(step.inputs)
+            steps.append(step)
+    return Lens(tuple(depths), tuple(reversed(steps)), state, tuned or {})
 
 
 def logit_lens(
@@ -190,36 +198,6 @@ def words_at(spelled: Spelled, row: int) -> Iterator[tuple[int, float]]:
     """The words of one token, counted from 0 or from the end: ID and probability, the most probable first."""
     at = row % spelled.rows.stop - spelled.rows.start
     return zip(spelled.words[at].tolist(), spelled.probabilities[at].tolist(), strict=True)
-
-
-def _last_steps(program: Program, state: str) -> tuple[Step, ...]:
-    """Steps from the state on the way to the logits."""
-    after = program.downstream([state])
-    needed, steps = {program.logits}, list[Step]()
-    for step in reversed(program.steps):
-        if step.name in needed and step.name in after and step.name != state:
-            needed.update(step.inputs)
-            steps.append(step)
-    return tuple(reversed(steps))
-
-
-def _layers(program: Program, stack: str) -> int:
-    return next(i for i in range(len(program.steps)) if f"{stack}.{i}.output" not in program.aliases)
-
-
-def _depth(program: Program, layer: int, stack: str) -> Depth:
-    return Depth(layer, program.aliases[f"{stack}.{layer}.output"])
-
-
-def _entrance(program: Program, stack: str) -> Depth:
-    """Input of the first layer: a decoder beside an encoder has an embedding of its own."""
-    own = f"{stack}.{START}"
-    return Depth(-1, program.step(own if own in program.aliases or own in program.by_name else START).name)
-
-
-def _joined(trace: Trace, parts: tuple[Array, ...]) -> Host:
-    joined: Host = trace.backend.to_host(trace.backend.xp.concatenate(parts))
-    return joined
 
 
 @dataclass(frozen=True, eq=False)

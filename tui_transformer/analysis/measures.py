@@ -15,6 +15,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, Rows, attentions
 from tui_transformer.analysis.entropy import FEWEST_KEYS, row_entropy
+from tui_transformer.analysis.statistics import means_of
 from tui_transformer.analysis.tokens import KINDS
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
@@ -91,20 +92,12 @@ class Reading:
     @classmethod
     def of_tokens(cls, place: Place, values: Host, tokens: Host) -> Reading:
         """From a number for every token (units × tokens, NaN where it has none): the mean, and the largest."""
-        mean = mean_of_rows(values)
+        mean = np.array(means_of(values, ~np.isnan(values)), np.float64)
         if not values.shape[1]:
             return cls(place, mean, mean, np.zeros(len(mean), np.int64))
         at = np.where(np.isnan(values), -np.inf, values).argmax(axis=1)
         largest = np.take_along_axis(values, at[:, None], axis=1)[:, 0].astype(np.float64)
         return cls(place, mean, largest, np.asarray(tokens)[at])
-
-
-def mean_of_rows(values: Host) -> Host:
-    """The mean of every row in float64, without its NaN; NaN where nothing else is in it."""
-    there = ~np.isnan(values)
-    total, count = np.where(there, values, 0.0).sum(axis=1, dtype=np.float64), there.sum(axis=1)
-    mean: Host = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
-    return mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,6 @@ from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 
 START = "embedding.output"
-Readers = Mapping[str, Sequence[Step]]
 
 
 @dataclass(frozen=True)
@@ -57,20 +56,17 @@ def residual_norms(trace: Trace, item: int = 0) -> tuple[StreamNorms, ...]:
 
 def streams(program: Program) -> tuple[tuple[str, ...], ...]:
     """The steps of every residual stream in order: one stream a stack, none where nothing is embedded."""
-    readers = defaultdict(list)
+    readers: defaultdict[str, list[Step]] = defaultdict(list)
     for step in program.steps:
         for source in step.inputs:
             readers[source].append(step)
-    starts = (name for name in program.names if name == START or name.endswith(f".{START}"))
-    return tuple(_follow(program.step(start).name, readers) for start in starts)
-
-
-def _follow(name: str, readers: Readers) -> tuple[str, ...]:
-    """The stream that starts at a step."""
-    steps = [name]
-    while following := _next(readers.get(steps[-1], ())):
-        steps.append(following)
-    return tuple(steps)
+    found = []
+    for start in (name for name in program.names if name == START or name.endswith(f".{START}")):
+        steps = [program.step(start).name]
+        while following := _next(readers.get(steps[-1], ())):
+            steps.append(following)
+        found.append(tuple(steps))
+    return tuple(found)
 
 
 def _next(readers: Sequence[Step]) -> str | None:
@@ -102,7 +98,8 @@ def norm(gradient: Host) -> float:
 
 def weight_norms(program: Program, gradients: Arrays) -> Norms:
     """The norm of every weight's gradient, in the order in which the forward pass reads them."""
-    return {name: norm(gradients[name]) for name in _in_order(program) if name in gradients}
+    read = (source for step in program.steps for source in step.inputs if source in program.weights)
+    return {name: norm(gradients[name]) for name in dict.fromkeys(read) if name in gradients}
 
 
 def layer_norms(program: Program, gradients: Arrays) -> Norms:
@@ -123,7 +120,3 @@ def group_of(weight: str) -> str:
     """The layer of a weight (`encoder.0`); outside the layers what its name begins with (`embedding`, `output`)."""
     parts = weight.split(".")
     return ".".join(parts[:2]) if len(parts) > 2 and (parts[1].isdigit() or parts[1] == "embedding") else parts[0]
-
-
-def _in_order(program: Program) -> Iterable[str]:
-    return dict.fromkeys(source for step in program.steps for source in step.inputs if source in program.weights)

@@ -13,8 +13,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import Attention, Reader, Rows, attentions, chosen_group, in_layer
-from tui_transformer.analysis.progress import Report, prepared, silent
+from tui_transformer.analysis.attentions import (
+    Attention,
+    Reader,
+    Report,
+    attentions,
+    chosen_group,
+    in_layer,
+    prepared,
+    silent,
+)
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 
@@ -43,26 +51,19 @@ class Rollout:
         nearest = max((at for at in self._rolled if at <= layer), default=-1)
         rolled = self._rolled.get(nearest)
         for at in range(nearest + 1, layer + 1):
-            rolled = self._next(rolled, self.steps[at], report)
-            self._keep(at, rolled)
+            mixed = mixing(self.trace, self.steps[at], self.reader, report)
+            report(f"rollout of layer {self.steps[at].layer}")
+            rolled = mixed if rolled is None else np.matmul(mixed, rolled)
+            rolled.flags.writeable = False
+            self._rolled[at] = rolled
+            for old in sorted(self._rolled)[: -max(1, self.kept // rolled.nbytes)]:
+                del self._rolled[old]
         assert rolled is not None, "a layer is 0 or more"  # noqa: S101
         return rolled
 
     def holds(self, layer: int) -> bool:
         """Whether a layer is there already."""
         return layer in self._rolled
-
-    def _keep(self, layer: int, rolled: Host) -> None:
-        rolled.flags.writeable = False
-        self._rolled[layer] = rolled
-        most = max(1, self.kept // rolled.nbytes)
-        for old in sorted(self._rolled)[:-most]:
-            del self._rolled[old]
-
-    def _next(self, rolled: Host | None, step: Attention, report: Report) -> Host:
-        mixed = mixing(self.trace, step, self.reader, report)
-        report(f"rollout of layer {step.layer}")
-        return mixed if rolled is None else np.matmul(mixed, rolled)
 
 
 def rollout(trace: Trace, layer: int | None = None, *, of: str | None = None, item: int = 0) -> Host:
@@ -141,17 +142,12 @@ def links_of(trace: Trace, step: Attention, reader: Reader, wanted: Wanted, repo
         eligible = rows.visible & (counted[rows.queries] & (rows.seen > 1))[:, None]
         if not wanted.itself:
             eligible &= np.arange(step.keys.size) != rows.own[:, None]
-        best += _largest(step, heads, rows, eligible, wanted.top)
+        flat = np.where(eligible, rows.weights, -1.0).ravel()
+        picked = np.argpartition(flat, -wanted.top)[-wanted.top :] if wanted.top < flat.size else np.arange(flat.size)
+        picked = picked[flat[picked] >= 0.0]
+        places = zip(*np.unravel_index(picked, rows.weights.shape), strict=True)
+        best += [
+            Link(float(weight), step.layer, heads[int(head)], int(rows.queries[row]), int(key), step.name)
+            for weight, (head, row, key) in zip(flat[picked].tolist(), places, strict=True)
+        ]
     return best
-
-
-def _largest(step: Attention, heads: range, rows: Rows, eligible: Host, top: int) -> list[Link]:
-    """The largest weights of a block, by partial selection."""
-    flat = np.where(eligible, rows.weights, -1.0).ravel()
-    picked = np.argpartition(flat, -top)[-top:] if top < flat.size else np.arange(flat.size)
-    picked = picked[flat[picked] >= 0.0]
-    places = zip(*np.unravel_index(picked, rows.weights.shape), strict=True)
-    return [
-        Link(float(weight), step.layer, heads[int(head)], int(rows.queries[row]), int(key), step.name)
-        for weight, (head, row, key) in zip(flat[picked].tolist(), places, strict=True)
-    ]

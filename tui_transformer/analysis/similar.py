@@ -79,13 +79,16 @@ def similar(
     table = table_name(trace) if table is None else table
     size, width = trace.program.shape(table)
     rows = [trace.window(table, (range(term.token, term.token + 1), range(width)))[0] for term in terms]
-    wanted = np.sum([term.sign * _unit(row) for term, row in zip(terms, rows, strict=True)], axis=0)
+    signs = np.array([term.sign for term in terms])
+    wanted = (signs[:, None] * _units(np.array(rows, dtype=np.float64))).sum(axis=0)
     if not wanted.any():
         raise InputError("these rows of the embedding add up to 0, which points nowhere: choose other words")
     height = max(1, BLOCK // width)
     blocks = (range(start, min(start + height, size)) for start in range(0, size, height))
-    along = [_units(trace.window(table, (block, range(width))).astype(np.float64)) @ _unit(wanted) for block in blocks]
-    cosines = np.concatenate(along)
+    (toward,) = _units(wanted[None])
+    cosines = np.concatenate(
+        [_units(trace.window(table, (block, range(width))).astype(np.float64)) @ toward for block in blocks]
+    )
     cosines[[term.token for term in terms]] = -np.inf
     if among is not None:
         cosines[: len(among)][~among] = -np.inf
@@ -105,16 +108,10 @@ def table_name(trace: Trace) -> str:
     return name
 
 
-def _unit(vector: Host) -> Host:
-    unit: Host = _units(np.asarray(vector, dtype=np.float64)[None])[0]
-    return unit
-
-
 def _units(rows: Host) -> Host:
     """Rows of length 1; a row of zeros stays."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    result: Host = rows / np.where(lengths == 0.0, 1.0, lengths)
-    return result
+    return np.asarray(rows / np.where(lengths == 0.0, 1.0, lengths))
 
 
 POOLED = "pooled"
@@ -156,12 +153,9 @@ class Together:
         """The pairs that give most, whatever the sign, and how much; `BIAS` for what is of no token."""
         order = np.argsort(-np.abs(self.shares), axis=None, kind="stable")[:count]
         rows, columns = np.unravel_index(order, self.shares.shape)
+        firsts, seconds = ([*range(size - 1), BIAS] for size in self.shares.shape)
         pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-        return tuple((*self._places(row, column), float(self.shares[row, column])) for row, column in pairs)
-
-    def _places(self, row: int, column: int) -> tuple[int, int]:
-        last = tuple(size - 1 for size in self.shares.shape)
-        return BIAS if row == last[0] else row, BIAS if column == last[1] else column
+        return tuple((firsts[row], seconds[column], float(self.shares[row, column])) for row, column in pairs)
 
 
 def sentence_vector(trace: Trace, item: int = 0) -> SentenceVector:
@@ -211,10 +205,6 @@ def _of_tokens(made: _Made) -> Host:
     return np.vstack([rows * shares, np.zeros(rows.shape[-1])])
 
 
-def _side_by_side(made: _Made) -> Host:
-    return np.hstack([made.before[name] for name in made.step.inputs])
-
-
 def _through_matrix(made: _Made) -> Host:
     weight, *bias = (_values(made.trace, name, made.item) for name in made.step.inputs[1:])
     parts: Host = made.parts @ weight
@@ -231,7 +221,7 @@ def _rescaled(made: _Made) -> Host:
 
 _PARTS: Mapping[type[ops.Op], Callable[[_Made], Host]] = {
     ops.Pool: _of_tokens,
-    ops.SideBySide: _side_by_side,
+    ops.SideBySide: lambda made: np.hstack([made.before[name] for name in made.step.inputs]),
     ops.Linear: _through_matrix,
     ops.UnitLength: _rescaled,
     **dict.fromkeys((ops.Tanh, ops.Relu, ops.Gelu, ops.Silu), _rescaled),

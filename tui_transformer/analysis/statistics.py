@@ -49,6 +49,13 @@ def statistics(values: Host) -> Statistics:
     return Statistics(kept.size, masked, *map(float, numbers))
 
 
+def means_of(values: Host, counted: Host) -> tuple[float, ...]:
+    """The mean of the counted cells of every row, in float64; NaN where none is."""
+    sums = np.where(counted, values, 0.0).sum(axis=1, dtype=np.float64)
+    counts = counted.sum(axis=1)
+    return tuple(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0).tolist())
+
+
 def unmasked(values: Host) -> Host:
     """The finite values of an array as a float64 vector."""
     return values[np.isfinite(values)].astype(np.float64)
@@ -65,24 +72,17 @@ def histogram(values: Host) -> tuple[Host, Host]:
     nothing is finite there is one empty bin from 0 to 1.
     """
     kept = unmasked(values)
-    edges = _edges(kept)
-    bins = len(edges) - 1
-    counts = np.bincount(np.searchsorted(edges[1:-1], kept, side="right"), minlength=bins)
-    return counts, edges
-
-
-def _edges(kept: Host) -> Host:
-    if not kept.size:
-        return np.array([0.0, 1.0])
-    low, high = float(kept.min()), float(kept.max())
+    low, high = (float(kept.min()), float(kept.max())) if kept.size else (0.0, 1.0)
     if low == high:
         reach = abs(low) / 2 or 0.5
-        return np.array([low - reach, high + reach])
-    bins = min(MOST_BINS, math.ceil(math.sqrt(kept.size)))
-    share = np.linspace(0.0, 1.0, bins + 1)
-    # Weighing the ends rather than adding steps to `low` keeps `high - low` from overflowing; neighbouring edges that
-    # fall on one number (values a few roundings apart) are one edge.
-    return np.unique(low * (1.0 - share) + high * share)
+        edges = np.array([low - reach, high + reach])
+    else:
+        share = np.linspace(0.0, 1.0, (min(MOST_BINS, math.ceil(math.sqrt(kept.size))) or 1) + 1)
+        # Weighing the ends rather than adding steps to `low` keeps `high - low` from overflowing; neighbouring edges
+        # that fall on one number (values a few roundings apart) are one edge.
+        edges = np.unique(low * (1.0 - share) + high * share)
+    counts = np.bincount(np.searchsorted(edges[1:-1], kept, side="right"), minlength=len(edges) - 1)
+    return counts, edges
 
 
 CELLS = 1 << 22

@@ -93,7 +93,13 @@ class Tokens:
 
 def tokens_of(trace: Trace, vocabulary: Vocabulary | None, axis: Axis, item: int = 0) -> Tokens:
     """The tokens along an axis of queries or keys. Without a vocabulary none is special and none separates."""
-    ids = _ids(trace, axis, item)
+    names = (name for name in trace.givens if name.endswith("input.ids"))
+    by_sequence = {trace.program.axes(name)[0].sequence: trace.givens[name] for name in names}
+    ids = np.full(axis.size, -1, dtype=np.int64)
+    given = by_sequence.get(axis.sequence)
+    if given is not None:  # −1 where the model reads none, or for tokens that are not in this trace
+        count = min(given.shape[1], axis.size)
+        ids[axis.size - count :] = given[item][:count]
     if vocabulary is not None and axis.sequence == WRITTEN:
         vocabulary = vocabulary.written
     special = _marked(ids, vocabulary, is_special)
@@ -128,18 +134,6 @@ def _kind(vocabulary: Vocabulary | None, token_id: int) -> str:
         return "punctuation"
     first = vocabulary.word(token_id).lstrip("#Ġ▁ ")[:1]
     return "number" if first.isdigit() else "word" if first.isalpha() or first in ("[", "<") else "other"
-
-
-def _ids(trace: Trace, axis: Axis, item: int) -> Host:
-    """The IDs of the sequence of an axis; −1 where the model reads none, or for tokens that are not in this trace."""
-    names = (name for name in trace.givens if name.endswith("input.ids"))
-    by_sequence = {trace.program.axes(name)[0].sequence: trace.givens[name] for name in names}
-    ids = np.full(axis.size, -1, dtype=np.int64)
-    given = by_sequence.get(axis.sequence)
-    if given is not None:
-        count = min(given.shape[1], axis.size)
-        ids[axis.size - count :] = given[item][:count]
-    return ids
 
 
 def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary, int], bool]) -> Host:

@@ -16,13 +16,12 @@ layer there is none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.logit_lens import Affine, Lens, lens_of
-from tui_transformer.analysis.progress import Report, silent
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
@@ -32,19 +31,12 @@ LARGEST = 1 << 31
 """Bytes that all sums may take."""
 
 
-@dataclass(eq=False)
 class _Sums:
     """Sums over tokens of one depth: Σ x, Σ (y − x), Σ xᵀx, Σ xᵀ(y − x)."""
 
-    x: Host
-    moved: Host
-    squares: Host
-    products: Host
-    tokens: int = 0
-
-    @classmethod
-    def of(cls, size: int) -> _Sums:
-        return cls(np.zeros(size), np.zeros(size), np.zeros((size, size)), np.zeros((size, size)))
+    def __init__(self, size: int) -> None:
+        self.x, self.moved, self.tokens = np.zeros(size), np.zeros(size), 0
+        self.squares, self.products = np.zeros((size, size)), np.zeros((size, size))
 
     def add(self, x: Host, y: Host) -> None:
         moved = y - x
@@ -92,13 +84,11 @@ def fit_lens(
             _add(sums, lens, trace, item)
     if sums is None:
         raise InputError("there is no sentence to fit a lens on")
-    return {layer: each.fitted() for layer, each in _told(sums, report)}
-
-
-def _told(sums: dict[int, _Sums], report: Report) -> Iterator[tuple[int, _Sums]]:
+    maps = {}
     for layer, each in sums.items():
         report(f"lens · layer {layer}")
-        yield layer, each
+        maps[layer] = each.fitted()
+    return maps
 
 
 def _nothing(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[int, _Sums]:
@@ -114,19 +104,18 @@ def _nothing(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[i
         raise InputError(
             f"a lens of {len(wanted)} layers of width {size:,} takes {taken / 2**30:.1f} GiB: name fewer layers"
         )
-    return {layer: _Sums.of(size) for layer in wanted}
+    return {layer: _Sums(size) for layer in wanted}
 
 
 def _add(sums: dict[int, _Sums], lens: Lens, trace: Trace, item: int) -> None:
     """The real tokens of one sentence."""
     real = real_tokens(trace, trace.program.axes(lens.state)[0], item)
-    names = {depth.layer: depth.step for depth in lens.depths if depth.layer in sums}
-    last = _rows(trace, lens.state, item)[real]
-    for layer, name in names.items():
+
+    def rows(name: str) -> Host:
+        return np.concatenate([np.asarray(part, np.float64) for _, part in trace.blocks(name, item=item)])[real]
+
+    last = rows(lens.state)
+    for layer, name in {depth.layer: depth.step for depth in lens.depths if depth.layer in sums}.items():
         if len(sums[layer].x) != last.shape[1]:
             raise InputError("the traces are of different models: their streams have different widths")
-        sums[layer].add(_rows(trace, name, item)[real], last)
-
-
-def _rows(trace: Trace, name: str, item: int) -> Host:
-    return np.concatenate([np.asarray(rows, np.float64) for _, rows in trace.blocks(name, item=item)])
+        sums[layer].add(rows(name), last)

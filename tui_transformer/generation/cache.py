@@ -54,12 +54,9 @@ def is_cross(name: str) -> bool:
 
 @by_program
 def writes(program: Program) -> bool:
-    """Whether a model can write on: an attention of it is causal, and it has logits for the next token."""
-    return bool(_causal(program)) and LOGITS in program.by_name
-
-
-def _causal(program: Program) -> set[str]:
-    return {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
+    """True if a model can write on: an attention of it is causal, and it has logits for the next token."""
+    causal = any(isinstance(step.op, Mask) and step.op.causal for step in program.steps)
+    return causal and LOGITS in program.by_name
 
 
 def kept_steps(program: Program) -> dict[str, str]:
@@ -72,7 +69,7 @@ def kept_steps(program: Program) -> dict[str, str]:
     """
     if not writes(program):
         raise InputError("this model does not write: only a decoder, with logits for the next token, does")
-    kept, causal = {}, _causal(program)
+    kept, causal = {}, {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
     kinds: dict[type[Op], str] = {Scores: KEY, Context: VALUE}
     for step in program.steps:
         kind = kinds.get(type(step.op))

@@ -7,7 +7,7 @@ same steps run in the same order, once worked out for a model, whatever the leng
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -69,13 +69,25 @@ class OneToken:
     def of(cls, program: Program, weights: Weights, edits: tuple[Change, ...] = ()) -> OneToken:
         """From the program of any length with tokens before, with edits that are made in every pass."""
         kept = kept_steps(program)
-        steps = _towards(program, {program.logits, *kept.values()})
+        wanted, steps = {program.logits, *kept.values()}, list[Step]()
+        for step in reversed(program.steps):  # those that lead to what is wanted
+            if step.name in wanted:
+                steps.append(step)
+                wanted.update(step.inputs)
+        steps.reverse()
         every = dict.fromkeys(name for step in steps for name in (*step.inputs, step.name))
         names = {name: place for place, name in enumerate((*every, *(kept.keys() - every.keys())))}
         start: list[Array] = [None] * len(names)
-        for name, weight in _weights(program, weights, edits, every.keys()).items():
-            start[names[name]] = weight
-        lines = _lines(steps, weights.backend, names, kept, _changes(program, edits))
+        shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in every}
+        weights.check_room(shapes)
+        of_weights = of_pass(edits, program, 1)
+        for name, shape in shapes.items():
+            weight = weights.get(name, shape)
+            start[names[name]] = changed(of_weights, name, weights.backend, weight, whole(shape))
+        changes: dict[str, list[tuple[Change, Place]]] = {}
+        for change, place in places(edits, program):
+            changes.setdefault(place.name, []).append((change, place))
+        lines = _lines(steps, weights.backend, names, kept, changes)
         return cls(weights.backend, lines, names, tuple(start), kept, program.logits)
 
     @np.errstate(all="ignore")
@@ -102,15 +114,13 @@ class OneToken:
                 result = _written_over(line, operands, hiding)
             else:
                 result = line.forward(*operands)
-            values[line.result] = self._edited(line, result, past) if line.edits else result
+            if line.edits:
+                shape = result.shape[1:]
+                moved = (place.changed(change, shape, past) for change, place in line.edits)
+                made = [each for each in moved if each is not None]
+                result = changed(made, line.step.name, self.backend, result, whole(shape))
+            values[line.result] = result
         return values[self.names[self.logits]], {name: values[self.names[place]] for name, place in self.kept.items()}
-
-    def _edited(self, line: _Line, value: Array, past: int) -> Array:
-        """A step with its edits."""
-        shape = value.shape[1:]
-        moved = (place.changed(change, shape, past) for change, place in line.edits)
-        made = [each for each in moved if each is not None]
-        return changed(made, line.step.name, self.backend, value, whole(shape))
 
     def _on_device(self, given: Host) -> Array:
         convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
@@ -132,35 +142,6 @@ def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool
 
 
 # Worked out once
-
-
-def _towards(program: Program, names: Collection[str]) -> list[Step]:
-    """The steps that these are made from, in order."""
-    wanted, steps = set(names), []
-    for step in reversed(program.steps):
-        if step.name in wanted:
-            steps.append(step)
-            wanted.update(step.inputs)
-    return steps[::-1]
-
-
-def _weights(program: Program, weights: Weights, edits: tuple[Change, ...], read: Collection[str]) -> dict[str, Array]:
-    """Those that are read, on the device, with their edits."""
-    shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in read}
-    weights.check_room(shapes)
-    here = of_pass(edits, program, 1)
-    return {
-        name: changed(here, name, weights.backend, weights.get(name, shape), whole(shape))
-        for name, shape in shapes.items()
-    }
-
-
-def _changes(program: Program, edits: tuple[Change, ...]) -> dict[str, list[tuple[Change, Place]]]:
-    """Edits and their places, by step."""
-    changes: dict[str, list[tuple[Change, Place]]] = {}
-    for change, place in places(edits, program):
-        changes.setdefault(place.name, []).append((change, place))
-    return changes
 
 
 def _lines(

@@ -80,12 +80,11 @@ def apply(rules: Rules, moment: Moment, logits: Host) -> tuple[Host, tuple[str, 
     Raises:
         InputError: The rules leave no token.
     """
-    acted = []
+    acted: list[str] = []
     for name, rule in RULES.items():
         changed = rule(rules, moment, logits)
         if changed is not None:
-            logits = changed
-            acted.append(name)
+            logits, acted = changed, [*acted, name]
     if acted and not np.isfinite(logits.max()):
         raise InputError(f"no token is left to be written: {', '.join(acted)} of the model's folder forbid all")
     return logits, tuple(acted)
@@ -115,7 +114,8 @@ def no_repeat_ngram_size(rules: Rules, moment: Moment, logits: Host) -> Host | N
 def bad_words_ids(rules: Rules, moment: Moment, logits: Host) -> Host | None:
     """The last token of a bad word whose other tokens are the last ones written; a stop token alone is none."""
     words = (word for word in rules.bad_words_ids if len(word) > 1 or word[0] not in rules.stop_ids)
-    return forbidden(logits, {word[-1] for word in words if _ends_with(moment.ids, word[:-1])})
+    ends = (word[-1] for word in words if moment.ids[max(0, len(moment.ids) - len(word) + 1) :] == word[:-1])
+    return forbidden(logits, set(ends))
 
 
 def min_length(rules: Rules, moment: Moment, logits: Host) -> Host | None:
@@ -168,24 +168,13 @@ def forced(logits: Host, ids: Ids) -> Host:
     return changed
 
 
-def _ends_with(ids: Ids, tail: Ids) -> bool:
-    return len(tail) <= len(ids) and ids[len(ids) - len(tail) :] == tail
-
-
 RULES: Mapping[str, Rule] = {
     rule.__name__: rule
     for rule in (
-        repetition_penalty,
-        no_repeat_ngram_size,
-        bad_words_ids,
-        min_length,
-        min_new_tokens,
-        forced_bos_token_id,
-        forced_eos_token_id,
-        suppress_tokens,
-        begin_suppress_tokens,
+        repetition_penalty, no_repeat_ngram_size, bad_words_ids, min_length, min_new_tokens, forced_bos_token_id,
+        forced_eos_token_id, suppress_tokens, begin_suppress_tokens,
     )
-}
+}  # fmt: skip
 """In the order in which they act, which is that of the library transformers."""
 
 
@@ -238,83 +227,55 @@ def defaults_of(model: Model) -> Defaults:
     Raises:
         InputError: A file is not JSON, or has a value that cannot be.
     """
-    path, raw, other = (Path(), {}, {}) if model.folder is None else _files(model.folder)
-    if not path.name:
-        return Defaults(Rules(_end(model)), Settings(greedy=True))
-    tokens = {key: source.get(key) for key in (STOP, START) for source in (other, raw) if key in source}
-    stated = {key: value for key, value in raw.items() if key in _READ}
-    given = _usual(model) | stated | tokens
+    folder = model.folder
+    contents = {} if folder is None else {path: read_json(path, LARGEST) for path in _files(folder)}
+    end = None if model.target_vocabulary is None else model.target_vocabulary.end_id
+    stop = () if end is None else (end,)
+    if not contents:  # a built-in model, or a GGUF file
+        return Defaults(Rules(stop), Settings(greedy=True))
+    path, raw = next(iter(contents.items()))
+    family, pad = model.family.model_type, model.config.pad_id
+    given: dict[str, Any] = {STOP: list(stop) or _STOPS.get(family)}
+    if _FORCED.get(family, model.target_size) < model.target_size:
+        given["forced_eos_token_id"] = _FORCED[family]
+    if family == "marian" and pad is not None:
+        given["bad_words_ids"] = [[pad]]
+    given |= {key: value for key, value in raw.items() if key in _READ}
+    for source in reversed(contents.values()):  # the file that counts last
+        given |= {key: source.get(key) for key in (STOP, START) if key in source}
     try:
         rules = Rules(**{_READ[key][0]: _READ[key][1](key, value) for key, value in given.items() if value is not None})
-        settings = _settings(raw)
+        drawn = {key: raw[key] for key in ("temperature", "top_k", "top_p") if raw.get(key) is not None}
+        settings = Settings(**drawn) if raw.get("do_sample") else Settings(greedy=True)
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
-    _check_forced(path, rules, model.target_size)
-    return Defaults(rules, settings, _note(path, raw))
+    forced = {
+        START: rules.decoder_start_token_id,
+        "forced_bos_token_id": rules.forced_bos_token_id,
+        "forced_eos_token_id": max(rules.forced_eos_token_id, default=0),
+    }
+    for key, token in forced.items():
+        if token is not None and token >= model.target_size:
+            raise InputError(f"{path}: {key} {token} is outside the vocabulary of {model.target_size:,}")
+    ignored = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
+    asked = ", ".join(f"{key} {shown(value)}" for key, value in ignored.items())
+    note = f"{path.name} asks for {asked}, which is not done here: the text can be another one" if ignored else ""
+    return Defaults(rules, settings, note)
 
 
-def _files(folder: Path) -> tuple[Path, Mapping[str, Any], Mapping[str, Any]]:
-    """The file that counts, what is in it, and what is in the other one."""
-    contents = {path: read_json(path, LARGEST) for name in FILES if (path := folder / name).exists()}
-    if not contents:  # a built-in model, or a GGUF file
-        return Path(), {}, {}
-    path, *others = contents
-    return path, contents[path], contents[others[0]] if others else {}
-
-
-def _end(model: Model) -> Ids:
-    end = None if model.target_vocabulary is None else model.target_vocabulary.end_id
-    return () if end is None else (end,)
-
-
-def _usual(model: Model) -> dict[str, Any]:
-    """Defaults of a family where no file says anything, as far as the vocabulary has such tokens."""
-    usual: dict[str, Any] = {STOP: list(_end(model)) or _STOPS.get(model.family.model_type)}
-    forced, pad = _FORCED.get(model.family.model_type), model.config.pad_id
-    if forced is not None and forced < model.target_size:
-        usual["forced_eos_token_id"] = forced
-    if model.family.model_type == "marian" and pad is not None:
-        usual["bad_words_ids"] = [[pad]]
-    return usual
+def _files(folder: Path) -> list[Path]:
+    return [path for name in FILES if (path := folder / name).exists()]
 
 
 _STOPS = {"bart": 2, "marian": 0, "t5": 1, "gpt2": 50256, "gpt_neox": 2, "llama": 2, "mistral": 2}
 _FORCED = {"bart": 2, "marian": 0}
-
-
-def _settings(raw: Mapping[str, Any]) -> Settings:
-    """Greedy unless the file has `do_sample`."""
-    if not raw.get("do_sample"):
-        return Settings(greedy=True)
-    keys = ("temperature", "top_k", "top_p")
-    return Settings(**{key: raw[key] for key in keys if raw.get(key) is not None})
-
-
-def _check_forced(path: Path, rules: Rules, vocabulary: int) -> None:
-    start, first = rules.decoder_start_token_id, rules.forced_bos_token_id
-    forced = {
-        START: start,
-        "forced_bos_token_id": first,
-        "forced_eos_token_id": max(rules.forced_eos_token_id, default=0),
-    }
-    for key, token in forced.items():
-        if token is not None and token >= vocabulary:
-            raise InputError(f"{path}: {key} {token} is outside the vocabulary of {vocabulary:,}")
-
-
-def _note(path: Path, raw: Mapping[str, Any]) -> str:
-    ignored = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
-    said = ", ".join(f"{key} {shown(value)}" for key, value in ignored.items())
-    return f"{path.name} asks for {said}, which is not done here: the text can be another one" if ignored else ""
-
+"""Tokens of a family where no file says anything, as far as the vocabulary has them."""
 
 # What is read
 
 
 def _token(key: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"{key} {shown(value)} is not a token ID, which is a whole number from 0")
-    return value
+    return _count(key, value, "a token ID, which is a whole number from 0")
 
 
 def _tokens(key: str, value: object) -> Ids:
@@ -327,9 +288,9 @@ def _sequences(key: str, value: object) -> tuple[Ids, ...]:
     return tuple(_tokens(key, word) for word in value)
 
 
-def _count(key: str, value: object) -> int:
+def _count(key: str, value: object, what: str = "a whole number from 0") -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"{key} {shown(value)} is not a whole number from 0")
+        raise UsageError(f"{key} {shown(value)} is not {what}")
     return value
 
 

@@ -88,8 +88,11 @@ class TextStream:
         """The prompt itself is not given again; the start token of a decoder beside an encoder is no text."""
         self._ids = list(prompt[1:] if model.has_decoder else prompt)
         self._tokenizer = None if model.tokenizer is None else target_tokenizer(model.tokenizer)
-        self._hidden = _without_text(model)
-        self._words = 0 if model.target_vocabulary is None else model.target_vocabulary.size
+        words = model.target_vocabulary
+        self._words = 0 if words is None else words.size
+        self._hidden: frozenset[int] = frozenset() if words is None else words.special_ids
+        if words is not None and words.kind in LISTS:
+            self._hidden -= {words.unknown_id}
         self._context, self._read = 0, len(self._ids)
 
     def prompt(self) -> str:
@@ -99,7 +102,7 @@ class TextStream:
     def add(self, token: int) -> str:
         """The text that is whole with this token, often of one token, sometimes none."""
         self._ids.append(token)
-        more = self._more()
+        more = self.end()
         if not more or more.endswith(INCOMPLETE):
             return ""
         self._context, self._read = self._read, len(self._ids)
@@ -107,9 +110,6 @@ class TextStream:
 
     def end(self) -> str:
         """Text that was held back."""
-        return self._more()
-
-    def _more(self) -> str:
         before = self._text(self._context, self._read).rstrip(INCOMPLETE)
         return self._text(self._context, len(self._ids))[len(before) :]
 
@@ -120,11 +120,3 @@ class TextStream:
             return "".join(f" {token}" for token in ids)
         text = self._tokenizer.decode([token for token in ids if token < self._words and token not in self._hidden])
         return "\n".join(map(visible, text.split("\n")))
-
-
-def _without_text(model: Model) -> frozenset[int]:
-    """The tokens that stand for no text."""
-    words = model.target_vocabulary
-    if words is None:
-        return frozenset()
-    return words.special_ids - {words.unknown_id} if words.kind in LISTS else words.special_ids

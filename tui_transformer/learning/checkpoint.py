@@ -19,11 +19,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.backend import Array
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json, remove_folder, write_whole
 from tui_transformer.learning.loop import Trainer
@@ -94,7 +93,16 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
         to_host = trainer.model.backend.to_host
         arrays = {f"{slot}/{name}": to_host(a) for name, kept in trainer.state.items() for slot, a in kept.items()}
         write_whole(temporary / ARRAYS, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
-        write_whole(temporary / STATE, (json.dumps(_state(trainer), indent=2) + "\n").encode())
+        settings = trainer.settings
+        state = {  # everything random comes from the seed and these numbers
+            "step": trainer.step,
+            "next_batch": trainer.step * settings.accumulate,
+            "seed": settings.seed,
+            "learning_rate": trainer.learning_rate,
+            "schedule": settings.schedule,
+            "optimizer": settings.optimizer,
+        }
+        write_whole(temporary / STATE, (json.dumps(state, indent=2) + "\n").encode())
         _flush(temporary)
         if place.exists():  # of a run that was resumed from an earlier one
             remove_folder(place)
@@ -104,19 +112,6 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
         with suppress(OSError):
             remove_folder(temporary)
         raise
-
-
-def _state(trainer: Trainer) -> dict[str, Any]:
-    """Where the trainer stands: everything random comes from the seed and these numbers."""
-    settings = trainer.settings
-    return {
-        "step": trainer.step,
-        "next_batch": trainer.step * settings.accumulate,
-        "seed": settings.seed,
-        "learning_rate": trainer.learning_rate,
-        "schedule": settings.schedule,
-        "optimizer": settings.optimizer,
-    }
 
 
 def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
@@ -130,17 +125,12 @@ def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
     step, rate = raw.get("step"), raw.get("learning_rate")
     if step != int(place.name) or not isinstance(rate, float | int) or not 0 <= rate < math.inf:
         raise InputError(f"{shown_path(place / STATE)}: not the state of step {int(place.name)}: the file is damaged")
-    return trainer(settings, model, lines, step=step, learning_rate=rate, state=_arrays(place / ARRAYS, model.backend))
-
-
-def _arrays(path: Path, backend: Backend) -> dict[str, dict[str, Array]]:
-    """The slots of the optimiser, by weight and slot."""
-    tensors = open_file(path)
+    tensors = open_file(place / ARRAYS)
     slots: dict[str, dict[str, Array]] = {}
     for key in tensors.names:
         slot, _, name = key.partition("/")
-        slots.setdefault(name, {})[slot] = backend.floats(tensors.read(key, lambda tensor: tensor)).copy()
-    return slots
+        slots.setdefault(name, {})[slot] = model.backend.floats(tensors.read(key, lambda tensor: tensor)).copy()
+    return trainer(settings, model, lines, step=step, learning_rate=rate, state=slots)
 
 
 def publish(place: Path, folder: Path) -> None:

@@ -44,14 +44,7 @@ class Sgd(Optimizer):
     momentum: float = 0.9
 
     def update(
-        self,
-        backend: Backend,
-        weight: Array,
-        gradient: Array,
-        state: State,
-        rate: float,
-        step: int,
-        decay: float,
+        self, backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float
     ) -> None:
         """One step; all are alike."""
         del step
@@ -68,6 +61,7 @@ class Adam(Optimizer):
     """m ← β₁ m + (1 − β₁) g; v ← β₂ v + (1 − β₂) g²; w ← w − η m̂ ÷ (√v̂ + ε), g with λ w (Kingma & Ba 2015)."""
 
     slots: ClassVar[tuple[str, ...]] = ("mean", "square")
+    decoupled: ClassVar[bool] = False
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
@@ -75,13 +69,11 @@ class Adam(Optimizer):
     def update(
         self, backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float
     ) -> None:
-        """One step."""
-        if decay:
+        """One step; m̂ = m ÷ (1 − β₁ᵗ), v̂ = v ÷ (1 − β₂ᵗ)."""
+        if decay and self.decoupled:
+            weight *= 1.0 - rate * decay
+        elif decay:
             gradient += weight * decay
-        self._move(backend, weight, gradient, state, rate, step)
-
-    def _move(self, backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int) -> None:
-        """The step itself; m̂ = m ÷ (1 − β₁ᵗ), v̂ = v ÷ (1 − β₂ᵗ)."""
         xp, mean, square = backend.xp, state["mean"], state["square"]
         scratch = backend.like(weight)
         mean *= self.beta1
@@ -103,14 +95,7 @@ class AdamW(Adam):
     """Adam with w ← (1 − η λ) w instead of λ w in the gradient (Loshchilov & Hutter 2019)."""
 
     usual_decay: ClassVar[float] = 0.01
-
-    def update(
-        self, backend: Backend, weight: Array, gradient: Array, state: State, rate: float, step: int, decay: float
-    ) -> None:
-        """One step."""
-        if decay:
-            weight *= 1.0 - rate * decay
-        self._move(backend, weight, gradient, state, rate, step)
+    decoupled: ClassVar[bool] = True
 
 
 OPTIMIZERS: Mapping[str, Callable[..., Optimizer]] = {"adamw": AdamW, "adam": Adam, "sgd": Sgd}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, read_json, write_whole
 from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
+from tui_transformer.learning.recipes import RUN
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to
 from tui_transformer.model.new_embedding import NORMAL, STARTS
@@ -142,12 +143,9 @@ def _number(low: float, high: float, *, open_above: bool = False) -> Check:
     return check
 
 
-def _or_none(check: Check) -> Check:
-    return lambda key, value: None if value is None else check(key, value)
-
-
-def _from_zero(check: Check) -> Check:
-    return lambda key, value: None if value == 0 and value is not False else check(key, value)
+def _or(free: int | None, check: Check) -> Check:
+    """A check that lets one more value through."""
+    return lambda key, value: None if value == free and value is not False else check(key, value)
 
 
 def _above_zero(key: str, value: object) -> None:
@@ -165,15 +163,13 @@ _CHECKS: Mapping[str, Check] = {
     "optimizer": one_of(tuple(OPTIMIZERS)),
     "schedule": one_of(tuple(SCHEDULES)),
     **dict.fromkeys(("steps", "batch", "accumulate", "length", "vocab_size"), size_up_to(MOST)),
-    **dict.fromkeys(("warm_up", "save_every", "seed"), _from_zero(size_up_to(MOST))),
+    **dict.fromkeys(("warm_up", "save_every", "seed"), _or(0, size_up_to(MOST))),
     "learning_rate": _above_zero,
     "clip": _number(0, 1e9),
-    "weight_decay": _or_none(_number(0, 1e3)),
+    "weight_decay": _or(None, _number(0, 1e3)),
     **dict.fromkeys(("dropout", "label_smoothing", "validation"), _number(0, 1, open_above=True)),
 }
 
-
-RUN = "run.json"
 
 CHANGEABLE = ("steps", "save_every", "device")
 """Settings that may be others when a run is resumed."""
@@ -187,11 +183,7 @@ def is_run(folder: Path) -> bool:
 
 
 def settings_of(folder: Path) -> Settings:
-    """The settings of a run.
-
-    Raises:
-        InputError: No run is there, or its file is damaged.
-    """
+    """The settings of a run; errors as of `read_settings`."""
     return read_settings(folder)[0]
 
 
@@ -229,16 +221,14 @@ def with_changes(settings: Settings, given: Mapping[str, Any]) -> Settings:
         UsageError: One that may not is another.
     """
     own = settings.to_json()
+    fixed: dict[str, tuple[Any, Any]] = {}
     for key, value in given.items():
-        for name, wanted, has in _compared(key, value, own):
-            if wanted != has:
-                option = f"--{name.replace('_', '-')}" if name != "file" else "FILE"
-                raise UsageError(f"{option} {wanted}: the run has {has}: leave it out, or begin another run in --out")
+        if key == "sizes":
+            fixed |= {name: (size, own["sizes"].get(name, "another")) for name, size in value.items()}
+        elif key not in CHANGEABLE:
+            fixed[key] = value, own[key]
+    for name, (wanted, has) in fixed.items():
+        if wanted != has:
+            option = f"--{name.replace('_', '-')}" if name != "file" else "FILE"
+            raise UsageError(f"{option} {wanted}: the run has {has}: leave it out, or begin another run in --out")
     return replace(settings, **{key: given[key] for key in CHANGEABLE if key in given})
-
-
-def _compared(key: str, value: Any, own: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    if key == "sizes":
-        yield from ((name, size, own["sizes"].get(name, "another")) for name, size in value.items())
-    elif key not in CHANGEABLE:
-        yield key, value, own[key]

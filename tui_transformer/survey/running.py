@@ -116,24 +116,35 @@ class _Running:
         self._known = saved.first if saved is not None else ""
         self.state = saved or State(job.settings, 0, "", "", Sums.nothing(job.work.asked.top))
         self._before, self._bytes = self.state.sums.counts.texts, 0
-        self._items = read_items(job.files, self._read)
+        self._files = job.files
         self._digest = Digest()
         self._given: deque[Batch] = deque()
         self._saved, self._at = self.state, time.monotonic()
 
     @property
     def progress(self) -> Progress:
-        """How far it is."""
         return Progress(self.state.sums.counts, self._before, self._bytes)
 
     def batches(self) -> Iterator[Batch]:
-        """The batches that are left; where it was stopped, before them the first of all, to be compared."""
-        items = self._items
+        """The batches that are left; where it was stopped, before them the first of all, to be compared.
+
+        Raises:
+            InputError: The texts are others than before.
+        """
+        items = read_items(self._files, self._read)
         if self._known:
             first = next(batches(items), ())
-            yield self._noted(first)
-            items = skipped(itertools.chain(first, items), self.state, self._digest)
-        yield from map(self._noted, batches(items))
+            self._given.append(first)
+            yield first
+            items = itertools.chain(first, items)
+            self._digest.add(itertools.islice(items, self.state.read))
+            if self._digest.value != self.state.digest:
+                raise InputError(
+                    "the texts are not those of the survey that was stopped: remove its .state file to begin anew"
+                )
+        for batch in batches(items):
+            self._given.append(batch)
+            yield batch
 
     def take(self, result: bytes) -> None:
         """Add what a batch gave.
@@ -160,10 +171,6 @@ class _Running:
         if self.state is not self._saved and time.monotonic() - self._at >= seconds:
             self.state.save(self._path)
             self._saved, self._at = self.state, time.monotonic()
-
-    def _noted(self, batch: Batch) -> Batch:
-        self._given.append(batch)
-        return batch
 
     def _read(self, count: int) -> None:
         self._bytes += count
@@ -220,7 +227,9 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
     begin = f"remove {shown_path(path)} to begin anew, or name another --out"
     try:
         with path.open("rb") as file:
-            sums, more = Sums.from_bytes(_whole(file.read(LARGEST)))  # what is larger was changed
+            digest, _, content = file.read(LARGEST).partition(b"\n")  # what is larger was changed
+        unchanged = digest == digest_of(content).encode()
+        sums, more = Sums.from_bytes(content if unchanged else b"")
         state = State(more["settings"], int(more["read"]), str(more["digest"]), str(more["first"]), sums)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{shown_path(path)} is not the state of a survey: {begin}") from error
@@ -228,18 +237,6 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
         differing = [name for name in settings if state.settings.get(name) != settings[name]]
         raise InputError(f"{shown_path(path)} is of a survey with another {', '.join(differing) or 'setting'}: {begin}")
     return state
-
-
-def _whole(data: bytes) -> bytes:
-    """The content behind its digest.
-
-    Raises:
-        ValueError: It was cut or changed.
-    """
-    digest, _, content = data.partition(b"\n")
-    if digest != digest_of(content).encode():
-        raise ValueError("cut or changed")
-    return content
 
 
 @dataclass(eq=False)
@@ -264,15 +261,3 @@ class Digest:
 def digest_of(data: bytes) -> str:
     """The digest of some bytes."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def skipped(items: Iterator[Item], state: State, digest: Digest) -> Iterator[Item]:
-    """The texts behind those that were read before.
-
-    Raises:
-        InputError: These are others now.
-    """
-    digest.add(itertools.islice(items, state.read))
-    if digest.value != state.digest:
-        raise InputError("the texts are not those of the survey that was stopped: remove its .state file to begin anew")
-    return items

@@ -107,7 +107,23 @@ def read_items(files: Sequence[str], read: Callable[[int], None] = lambda _: Non
     Raises:
         InputError: A file cannot be read, or a line of JSONL has no text.
     """
-    return (Item(number, source) for number, source in enumerate(_sources(files, read)))
+    number = 0
+    for name in files:
+        shown = "standard input" if name == STDIN else shown_path(Path(name))
+        objects = name.endswith(JSONL)
+        if name == STDIN:
+            lines = lines_of(sys.stdin.buffer, "standard input", longest=LONGEST)
+        else:
+            lines = read_lines([Path(name)], longest=LONGEST)
+        for line_number, line in enumerate(lines, 1):
+            read(len(line.encode("utf-8", "surrogatepass")))
+            objects |= name == STDIN and line_number == 1 and line.startswith("{")
+            if not line.strip():
+                continue
+            text = _text_of(line, f"{shown} line {line_number:,}") if objects else line.rstrip("\n")
+            if text.strip():
+                yield Item(number, Source(name, line_number, text[:MAX_CHARACTERS]))
+                number += 1
 
 
 def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[tuple[Item, ...]]:
@@ -115,26 +131,6 @@ def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[tuple[Item, ..
     iterator = iter(items)
     while batch := tuple(itertools.islice(iterator, size)):
         yield batch
-
-
-def _sources(files: Sequence[str], read: Callable[[int], None]) -> Iterator[Source]:
-    for name in files:
-        shown = "standard input" if name == STDIN else shown_path(Path(name))
-        objects = name.endswith(JSONL)
-        for number, line in enumerate(_lines(name), 1):
-            read(len(line.encode("utf-8", "surrogatepass")))
-            objects |= name == STDIN and number == 1 and line.startswith("{")
-            if not line.strip():
-                continue
-            text = _text_of(line, f"{shown} line {number:,}") if objects else line.rstrip("\n")
-            if text.strip():
-                yield Source(name, number, text[:MAX_CHARACTERS])
-
-
-def _lines(name: str) -> Iterator[str]:
-    if name == STDIN:
-        return lines_of(sys.stdin.buffer, "standard input", longest=LONGEST)
-    return read_lines([Path(name)], longest=LONGEST)
 
 
 def _text_of(line: str, where: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import json
 import math
 import zipfile
@@ -56,10 +57,10 @@ def first_words(words: Words) -> Words:
     return tuple(sorted(first.values())[: FIRST + 1])
 
 
-def _check_stored(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError for what is packed: a small file could hold any number of cells."""
-    if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
-        raise ValueError("packed")
+def starts_of(places: Places) -> dict[Place, int]:
+    """The first column of every place, where the units of all lie one behind the other."""
+    starts = itertools.accumulate((size for _, size in places), initial=0)
+    return dict(zip((place for place, _ in places), starts, strict=False))
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,9 @@ class Sums:
         return self._plus(other)
 
     def _plus(self, other: Sums) -> Sums:
-        sums = Sums(
-            self.counts + other.counts,
-            self.places,
-            self.moments + other.moments,
-            self.examples + other.examples,
-            {**self.sources, **other.sources},
-        )
-        return sums.pruned()
+        sources = {**self.sources, **other.sources}
+        moments, examples = self.moments + other.moments, self.examples + other.examples
+        return Sums(self.counts + other.counts, self.places, moments, examples, sources).pruned()
 
     def pruned(self) -> Sums:
         """Without the texts that are no example any more."""
@@ -121,9 +117,7 @@ class Sums:
         """The same with units for more places, of which nothing was counted."""
         if places == self.places:
             return self
-        units, starts, following = sum(size for _, size in places), dict[Place, int](), 0
-        for place, size in places:
-            starts[place], following = following, following + size
+        units, starts = sum(size for _, size in places), starts_of(places)
         at = [np.arange(starts[place], starts[place] + size) for place, size in self.places]
         columns = np.concatenate([np.zeros(0, np.int64), *at])
         moments, examples = Moments.of(np.zeros((0, units))), Examples.none(units, self.examples.values.shape[1])
@@ -158,8 +152,8 @@ class Sums:
         """
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
-                # in an archive, of which all that is damaged gets one error
-                _check_stored(file.zip)
+                if any(each.compress_type != zipfile.ZIP_STORED for each in file.zip.infolist()):
+                    raise ValueError("packed: it could hold any number of cells")  # noqa: TRY301 - as all damage
                 header = json.loads(file["header"].tobytes())
                 arrays = {name: file[name] for name in ARRAYS}
             places = tuple((Place(*place), int(size)) for place, size in header["places"])
@@ -202,25 +196,24 @@ class Examples:
             top: k.
         """
         there = np.isfinite(values)
-        candidates = cls(
-            np.where(there, values, -np.inf),
-            np.where(there, texts, NONE),
-            np.where(there, positions, 0),
-        )
-        return candidates.strongest(top)
+        parts = zip((values, texts, positions), EMPTY, strict=True)
+        return cls(*(np.where(there, part, empty) for part, empty in parts)).strongest(top)
 
     @classmethod
     def none(cls, units: int, top: int) -> Examples:
         """Those of no text."""
-        empty = (np.full((units, top), each, kind) for each, kind in zip(EMPTY, KINDS, strict=True))
-        return cls(*empty)
+        return cls(np.zeros((units, 0)), np.zeros((units, 0), np.int64), np.zeros((units, 0), np.int64)).strongest(top)
 
     def strongest(self, top: int) -> Examples:
         """The k strongest of these."""
         order = np.lexsort((self.positions, self.texts, -self.values), axis=-1)[:, :top]
-        parts = (np.take_along_axis(part, order, axis=1) for part in (self.values, self.texts, self.positions))
-        values, texts, positions = (_filled(part, top, empty) for part, empty in zip(parts, EMPTY, strict=True))
-        return Examples(values, texts, positions)
+        missing = ((0, 0), (0, top - order.shape[1]))
+        return Examples(
+            *(
+                np.pad(np.take_along_axis(part, order, axis=1), missing, constant_values=empty)
+                for part, empty in zip(self._parts, EMPTY, strict=True)
+            )
+        )
 
     def __add__(self, other: Examples) -> Examples:
         pairs = zip(self._parts, other._parts, strict=True)
@@ -233,14 +226,6 @@ class Examples:
 
 EMPTY = (-np.inf, NONE, 0)
 """Value, text and position where there is no example."""
-
-KINDS = (np.float64, np.int64, np.int64)
-
-
-def _filled(part: Host, top: int, empty: float) -> Host:
-    missing = top - part.shape[1]
-    return np.pad(part, ((0, 0), (0, missing)), constant_values=empty) if missing > 0 else part
-
 
 FRACTION, DIGIT = 96, 32
 UNITS = tuple(2.0**power for power in range(FRACTION - DIGIT, -FRACTION - 1, -DIGIT))

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 
-import numpy as np
-
 from tui_transformer.analysis.measures import HEAD, NEURON, WHOLE, Place
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
-from tui_transformer.analysis.survey.sums import NONE, Sums
+from tui_transformer.analysis.survey.sums import NONE, Sums, starts_of
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,8 @@ def rows(sums: Sums, of: Origin) -> Iterator[Row]:
             mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
             half = half_width(deviation, count)
             where = of.model, place.part, *_numbers(place, number), place.measure, unit_of(place.measure)
-            numbers = mean, _known(mean - half), _known(mean + half), _known(deviation), count
-            yield Row(*where, *numbers, of.vocab, of.seed, of.dtype)
+            low, high, spread = (None if math.isnan(each) else each for each in (mean - half, mean + half, deviation))
+            yield Row(*where, mean, low, high, spread, count, of.vocab, of.seed, of.dtype)
 
 
 def examples(sums: Sums, of: Origin) -> Iterator[Example]:
@@ -132,15 +130,11 @@ def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def _units(sums: Sums) -> Iterator[tuple[int, Place, int]]:
     """Every unit: its column in the sums, what is measured, and its number; measures in order of their table."""
-    starts = np.cumsum([0, *(size for _, size in sums.places)]).tolist()
-    for start, (place, size) in sorted(zip(starts, sums.places, strict=False), key=lambda each: _order(each[1][0])):
-        yield from ((start + number, place, number) for number in range(size))
+    starts = starts_of(sums.places)
+    for place, size in sorted(sums.places, key=lambda each: _order(each[0])):
+        yield from ((starts[place] + number, place, number) for number in range(size))
 
 
 def _order(place: Place) -> tuple[str, int, int, int, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from rich.style import Style
 from rich.text import Text
 
-from tui_transformer.analysis.answer import Likely, likely_at
+from tui_transformer.analysis.score import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.answer import percent

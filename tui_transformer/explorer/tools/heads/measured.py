@@ -7,10 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from tui_transformer.analysis.attentions import Attention, Reader
+from tui_transformer.analysis.attentions import Attention, Reader, Report
 from tui_transformer.analysis.head_measures import LayerMeasures, layer_measures
 from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
-from tui_transformer.analysis.progress import Report
 from tui_transformer.analysis.tokens import NOTHING, Hidden
 from tui_transformer.engine.spoken import minus
 from tui_transformer.engine.trace import Trace
