@@ -129,8 +129,7 @@ class Rows:
     @property
     def seen(self) -> Host:
         """How many keys each query may look at."""
-        count: Host = self.visible.sum(axis=1)
-        return count
+        return np.asarray(self.visible.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +149,7 @@ class Reader:
     def counted(self, trace: Trace, attention: Attention) -> Host:
         """True for the queries that count: real tokens that are not hidden."""
         tokens = tokens_of(trace, self.vocabulary, attention.queries, self.item)
-        counted: Host = tokens.real & ~tokens.hidden(self.hidden)
-        return counted
+        return np.asarray(tokens.real & ~tokens.hidden(self.hidden))
 
     def rows(
         self, trace: Trace, attention: Attention, runs: Iterable[range], heads: range | None = None
@@ -181,8 +179,7 @@ def own_keys(attention: Attention, queries: Host) -> Host:
     """The key of each query's own token; the last keys are the queries, where earlier ones come from a cache."""
     if not attention.own:
         return np.full(queries.shape, -1)
-    shifted: Host = queries + (attention.keys.size - attention.queries.size)
-    return shifted
+    return np.asarray(queries + (attention.keys.size - attention.queries.size))
 
 
 def visible_keys(trace: Trace, attention: Attention, run: range, item: int = 0) -> Host:
@@ -194,8 +191,7 @@ def visible_keys(trace: Trace, attention: Attention, run: range, item: int = 0) 
     parts = zip(masked.inputs[1:], (run, range(shape[1]), range(shape[1])), strict=True)
     places = [trace.window(name, (part,), item)[None] for name, part in parts]
     scores = np.zeros((1, 1, *shape), dtype=np.float32)
-    visible: Host = np.isfinite(masked.op.forward(numpy_backend(), scores, *places)[0, 0])
-    return visible
+    return np.asarray(np.isfinite(masked.op.forward(numpy_backend(), scores, *places)[0, 0]))
 
 
 def renormalized(weights: Host, hidden: Host) -> Host:
@@ -204,8 +200,7 @@ def renormalized(weights: Host, hidden: Host) -> Host:
         return weights
     left = np.where(hidden, 0.0, weights).astype(weights.dtype)
     total = left.sum(axis=-1, keepdims=True)
-    shares: Host = np.divide(left, total, out=np.zeros_like(left), where=total > 0.0)
-    return shares
+    return np.asarray(np.divide(left, total, out=np.zeros_like(left), where=total > 0.0))
 
 
 Report = Callable[[str], None]

@@ -50,8 +50,7 @@ def row_entropy(weights: Host) -> Host:
     """−Σ A log₂ A in bits along the last axis, summed in float64."""
     logarithms = np.log2(np.maximum(weights, np.finfo(weights.dtype).tiny))
     logarithms *= weights  # 0 log 0 = 0
-    entropy: Host = np.maximum(-logarithms.sum(axis=-1, dtype=np.float64), 0.0)
-    return entropy
+    return np.asarray(np.maximum(-logarithms.sum(axis=-1, dtype=np.float64), 0.0))
 
 
 def relative_entropy(entropy: Host, keys: Host) -> Host:

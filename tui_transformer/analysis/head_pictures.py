@@ -39,8 +39,7 @@ class Pictures:
     def pictures(self) -> Host:
         """Heads × rows × columns; NaN where no query of a group may look at any key of a group."""
         counts = np.maximum(self._counts, 1.0)[:, None]
-        means: Host = np.where(self._visible, self._sums / counts, np.nan).astype(np.float32)
-        return means
+        return np.asarray(np.where(self._visible, self._sums / counts, np.nan).astype(np.float32))
 
 
 def largest(pictures: Host) -> float:

@@ -57,8 +57,7 @@ class InputAttribution:
     @property
     def rows(self) -> Host:
         """Of every row: the sum of its cells."""
-        rows: Host = self.cells.sum(axis=-1)
-        return rows
+        return np.asarray(self.cells.sum(axis=-1))
 
     @property
     def remainder(self) -> float | None:

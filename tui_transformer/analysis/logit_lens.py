@@ -232,8 +232,7 @@ class Affine:
     def turned(self, vectors: Host) -> Host:
         """Parts of a vector of the stream behind the map, whose constants are left out: v + v A."""
         self.check(vectors.shape[-1])
-        turned: Host = vectors + vectors @ self.matrix
-        return turned
+        return np.asarray(vectors + vectors @ self.matrix)
 
     def check(self, columns: int) -> None:
         """Raise InputError where it was fitted for vectors of another size."""

@@ -134,8 +134,7 @@ def weight_to(rows: Rows, keys: Host) -> Host:
     there = (keys >= 0) & (keys < rows.visible.shape[1])
     at, line = np.where(there, keys, 0), np.arange(len(keys))
     there &= rows.visible[line, at]
-    weights: Host = np.where(there, rows.weights[:, line, at].astype(np.float64), np.nan)
-    return weights
+    return np.asarray(np.where(there, rows.weights[:, line, at].astype(np.float64), np.nan))
 
 
 def weight_to_all(rows: Rows, keys: Host) -> Host:
@@ -153,8 +152,7 @@ def _after_the_same(rows: Rows) -> Host:
     ids = rows.tokens.ids
     before = np.concatenate([[-1], ids[:-1]])
     own = np.where(rows.own >= 0, ids[rows.own], -1)
-    same: Host = (before == own[:, None]) & (own >= 0)[:, None] & (np.arange(len(ids)) <= rows.own[:, None])
-    return same
+    return np.asarray((before == own[:, None]) & (own >= 0)[:, None] & (np.arange(len(ids)) <= rows.own[:, None]))
 
 
 def _of_heads(

@@ -57,8 +57,7 @@ class Kind:
 def log_shares(logits: Host) -> Host:
     """Logarithm of softmax along the last axis, in float64."""
     shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    shares: Host = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return shares
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
 def divergences(before: Host, after: Host) -> Host:
@@ -68,7 +67,6 @@ def divergences(before: Host, after: Host) -> Host:
 
 
 def _at(values: Host, tokens: Host) -> Host:
-    """The value of the first token of every row."""
     return np.take_along_axis(values, tokens[:, :1], axis=-1)[:, 0]
 
 

@@ -59,8 +59,7 @@ def encoding(width: int, count: int) -> Host:
             raise UsageError(f"{name} {value} is not a whole number from 1 to {MOST:,}")
     check_memory(3 * 8 * width * count, f"{count:,} positions × {width:,} need", "use fewer")
     backend = numpy_backend("float64")
-    table: Host = Sinusoid(width).forward(backend, np.arange(count, dtype=np.int64)[None])[0]
-    return table
+    return np.asarray(Sinusoid(width).forward(backend, np.arange(count, dtype=np.int64)[None])[0])
 
 
 def columns_of(width: int, part: str, chosen: Sequence[int] | None = None) -> tuple[int, ...]:

@@ -109,7 +109,6 @@ def table_name(trace: Trace) -> str:
 
 
 def _units(rows: Host) -> Host:
-    """Rows of length 1; a row of zeros stays."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return np.asarray(rows / np.where(lengths == 0.0, 1.0, lengths))
 

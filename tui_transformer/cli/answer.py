@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tui_transformer.analysis.score import ANSWER_LOGITS, PROBABILITIES, likely_at
+from tui_transformer.analysis.effects import LOGITS
+from tui_transformer.analysis.score import PROBABILITIES, likely_at
 from tui_transformer.cli.answers import has_answers, parse_positions
 from tui_transformer.cli.commands.answer import Request
 from tui_transformer.cli.output import emit
@@ -35,21 +36,21 @@ def run(request: Request) -> None:
         raise InputError(f"{session.model.name} has no output head: it has no answer in words")
     first = answers_first(session.model.folder)
     rows = list(_rows(session, _positions(session, request.position, first=first), request))
-    note = f"probability = softmax({ANSWER_LOGITS} ÷ {request.temperature:g})" + FIRST * first
+    note = f"probability = softmax({LOGITS} ÷ {request.temperature:g})" + FIRST * first
     emit(written(Table(COLUMNS, rows, 4, note), request.format))
 
 
 def classifies(session: Session) -> bool:
     """Whether the model answers with labels."""
-    logits = session.trace.program.by_name.get(ANSWER_LOGITS)
+    logits = session.trace.program.by_name.get(LOGITS)
     return logits is not None and logits.axes[-1].name == LABEL
 
 
 def _labels(session: Session, request: Request) -> Iterator[tuple[Value, ...]]:
     """The likeliest labels of the sentence, or of every token; without shares where the logits are no scores."""
     trace = session.trace
-    *tokens, axis = trace.program.axes(ANSWER_LOGITS)
-    logits = trace[ANSWER_LOGITS].reshape(-1, axis.size)
+    *tokens, axis = trace.program.axes(LOGITS)
+    logits = trace[LOGITS].reshape(-1, axis.size)
     shares = trace[PROBABILITIES].reshape(-1, axis.size) if PROBABILITIES in trace.program.by_name else None
     label, word = session.labels.of(axis), session.labels.of(tokens[0]) if tokens else None
     for position, row in enumerate(logits):
@@ -62,14 +63,14 @@ def _labels(session: Session, request: Request) -> Iterator[tuple[Value, ...]]:
 def _positions(session: Session, asked: str | None, *, first: bool) -> range:
     """Those that were asked for; else all real tokens, or the one where the model answers."""
     positions = parse_positions(asked or ("0" if first else "all"), session.trace)
-    size = session.trace.program.shape(ANSWER_LOGITS)[0]
+    size = session.trace.program.shape(LOGITS)[0]
     if positions is None or positions.stop > size:
         raise InputError(f"there is no position {asked}: use 0 to {size - 1}")
     return positions
 
 
 def _rows(session: Session, positions: range, request: Request) -> Iterator[tuple[Value, ...]]:
-    label = session.labels.of(session.trace.program.axes(ANSWER_LOGITS)[0])
+    label = session.labels.of(session.trace.program.axes(LOGITS)[0])
     for position in positions:
         likeliest = likely_at(session.trace, position, request.top, request.temperature)
         for rank, each in enumerate(likeliest, 1):

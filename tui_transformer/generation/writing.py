@@ -285,7 +285,6 @@ class Writer:
     # Computing
 
     def _inputs(self, ids: Ids) -> tuple[list[Ids], ...]:
-        """Token IDs as the model takes them: of the source first, where there is one."""
         return ([self.source], [ids]) if self.source else ([ids],)
 
     def _state(self, ids: Ids, prompt: int, before: Watch | None) -> State:
@@ -316,7 +315,6 @@ class Writer:
         return self._step.run(givens, cache.arrays, self._rooms, before)
 
     def _several(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
-        """Of many tokens at once: only the logits of the last are worked out."""
         trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
         return last_logits(self._edited(trace, cache.length), before)
 
@@ -325,7 +323,6 @@ class Writer:
 
     @cached_property
     def _step(self) -> OneToken:
-        """The pass of one token more; its steps are the same after any number of tokens."""
         lengths, _ = self.model.inputs_after(1, *self._inputs((0, 0)), mask=self.mask)
         return OneToken.of(self.model.program_of(lengths), self.model.weights, self.edits)
 

@@ -283,7 +283,6 @@ def where_it_began(trace: Trace, targets: Host) -> str:
 
 
 def _broken(trace: Trace, array: Array, *, hidden: bool = False) -> bool:
-    """True if a value is NaN or infinite; −∞ is right where a query may not look."""
     xp: Any = trace.backend.xp
     wrong = ~(array < math.inf) if hidden else ~(xp.abs(array) < math.inf)
     return bool(wrong.any())

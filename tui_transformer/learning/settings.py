@@ -144,7 +144,6 @@ def _number(low: float, high: float, *, open_above: bool = False) -> Check:
 
 
 def _or(free: int | None, check: Check) -> Check:
-    """A check that lets one more value through."""
     return lambda key, value: None if value == free and value is not False else check(key, value)
 
 

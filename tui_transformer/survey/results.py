@@ -146,7 +146,6 @@ _MAY_BE: Mapping[type, tuple[type, ...]] = {str: (str,), int: (str, int), float:
 
 
 def _kind(hint: Any) -> type:
-    """Of `int | None`, int."""
     among = (hint, *getattr(hint, "__args__", ()))
     return next(kind for kind in (str, int, float) if kind in among)
 
