@@ -99,7 +99,11 @@ class OneToken:
         `before` is called with every step that is about to run, and may raise to end it.
         """
         values = list(self.start)
-        for name, array in (*kept.items(), *((name, self._on_device(given)) for name, given in givens.items())):
+        kinds = {"b": self.backend.booleans, "f": self.backend.floats}
+        for name, given in givens.items():
+            if name in self.names:
+                values[self.names[name]] = kinds.get(given.dtype.kind, self.backend.integers)(given)
+        for name, array in kept.items():
             if name in self.names:
                 values[self.names[name]] = array
         past = next(array.shape[2] for name, array in kept.items() if not is_cross(name))
@@ -121,10 +125,6 @@ class OneToken:
                 result = changed(made, line.step.name, self.backend, result, whole(shape))
             values[line.result] = result
         return values[self.names[self.logits]], {name: values[self.names[place]] for name, place in self.kept.items()}
-
-    def _on_device(self, given: Host) -> Array:
-        convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
-        return convert(given)
 
 
 def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool]) -> Array:

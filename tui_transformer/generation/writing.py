@@ -12,7 +12,7 @@ from itertools import takewhile
 import numpy as np
 
 from tui_transformer.engine.axis import Shape
-from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change
@@ -302,21 +302,18 @@ class Writer:
         """The logits of the last token; keys and values of all are kept from now on."""
         cache = self._cache.cut(kept)
         alike = self.model.config.keeps(2, len(ids))  # the steps of one token are those of a sentence of two
-        run = self._one if alike and 0 < kept == len(ids) - 1 else self._several
-        logits, arrays = run(ids, cache, before)
+        arrays: Mapping[str, Array]
+        if alike and 0 < kept == len(ids) - 1:
+            _, givens = self.model.inputs_after(cache.length, *self._inputs(ids), mask=self.mask)
+            logits, arrays = self._step.run(givens, cache.arrays, self._rooms, before)
+        else:
+            trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
+            logits, arrays = last_logits(self._edited(trace, cache.length), before)
         self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
         row = np.asarray(self.model.backend.to_host(logits)[0, -1])
         if not np.isfinite(row.max()):
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")
         return row
-
-    def _one(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
-        _, givens = self.model.inputs_after(cache.length, *self._inputs(ids), mask=self.mask)
-        return self._step.run(givens, cache.arrays, self._rooms, before)
-
-    def _several(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
-        trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
-        return last_logits(self._edited(trace, cache.length), before)
 
     def _edited(self, trace: Trace, past: int) -> Trace:
         return trace.edited(of_pass(self.edits, trace.program, past))

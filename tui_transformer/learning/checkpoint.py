@@ -169,14 +169,13 @@ LOCK = ".lock"
 
 
 class Lock:
-    """Holds a folder against other trainings, until this one ends however it may."""
+    """Holds a folder against other trainings, until this one ends however it may; made where it is not there.
+
+    Raises:
+        InputError: It cannot be written, or another training holds it.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder where it is not there, and take it.
-
-        Raises:
-            InputError: It cannot be written, or another training holds it.
-        """
         self._descriptor = -1
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -259,12 +259,9 @@ def _cells(program: Program, names: Iterable[str]) -> int:
     return sum(math.prod(program.shape(name)) for name in names)
 
 
-EVERYTHING = 1 << 50
-
-
 def where_it_began(trace: Trace, targets: Host) -> str:
     """The first weight, step or gradient, in the order of computation, that holds NaN or infinity."""
-    trace = Trace(trace.program, trace.weights, trace.givens, EVERYTHING)
+    trace = Trace(trace.program, trace.weights, trace.givens, budget=1 << 50)  # keep everything
     program = trace.program
     for name in program.weights:
         if _broken(trace, trace.array(name)):
