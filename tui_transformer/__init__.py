@@ -16,12 +16,11 @@ if TYPE_CHECKING:
         gradients_of_cell,
         integrated_gradients,
     )
-    from tui_transformer.analysis.logit_lens import logit_lens, words_at
+    from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
     from tui_transformer.analysis.means import means
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.analysis.rollout import rollout
-    from tui_transformer.analysis.tuned_lens import fit_lens
     from tui_transformer.engine.changes import Add, Apply, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.gradient import gradients
@@ -96,12 +95,11 @@ _HOMES = {
         "gradients_of_cell",
         "integrated_gradients",
     ),
-    "analysis.logit_lens": ("logit_lens", "words_at"),
+    "analysis.logit_lens": ("fit_lens", "logit_lens", "words_at"),
     "analysis.means": ("means",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "analysis.rollout": ("rollout",),
-    "analysis.tuned_lens": ("fit_lens",),
     "errors": ("InputError",),
     "generation.text": ("generate",),
     "model": ("Model",),

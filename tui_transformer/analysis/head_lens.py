@@ -7,7 +7,7 @@ which no softmax sees.
 
 The comparison: `less_mean` takes from z its mean over the real tokens of the sentence, so that words which a head
 raises everywhere fall away, and what remains is what it says here (a mean ablation seen through the lens). With the
-maps of a tuned lens (`analysis/tuned_lens.py`) z goes through that of its layer, z + z A, in place of the later layers.
+maps of a tuned lens (`analysis/logit_lens.py`) z goes through that of its layer, z + z A, in place of the later layers.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _of_heads(session: Session, request: Request) -> Table:
 
 def _fitted(session: Session, path: Path, layer: int | None) -> Maps:
     """The maps of the layers that are shown, fitted on the lines of a file."""
-    from tui_transformer.analysis.tuned_lens import fit_lens
+    from tui_transformer.analysis.logit_lens import fit_lens
 
     model = session.model
     try:

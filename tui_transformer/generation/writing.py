@@ -12,7 +12,7 @@ from itertools import takewhile
 import numpy as np
 
 from tui_transformer.engine.axis import Shape
-from tui_transformer.engine.backend import Host
+from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change

@@ -32,7 +32,7 @@ def metric_said(session: Session) -> str:
 
 def said(session: Session, measure: Measure) -> str:
     """A metric of tokens in words: `logit of had less that of by`."""
-    return METRICS[measure.name].said.format(*map(session.model.target_label, measure.tokens))
+    return METRICS[measure.name].description.format(*map(session.model.target_label, measure.tokens))
 
 
 def on_targets(measure: Measure | None) -> bool:

@@ -9,8 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, groups
-from tui_transformer.analysis.head_measures import LayerMeasures, left_out
-from tui_transformer.analysis.head_pictures import SIDE
+from tui_transformer.analysis.head_measures import SIDE, LayerMeasures, left_out
 from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
 from tui_transformer.explorer.shell.actions.tools import HEADS
 from tui_transformer.explorer.shell.overview import Overview, joined, leave_to
