@@ -85,8 +85,7 @@ _HOMES = {
     "engine.trace": ("Trace",),
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
-    "analysis.circuits": ("Circuit", "circuits", "words_of"),
-    "analysis.composition": ("compositions",),
+    "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
     "analysis.effects": ("effect", "effects"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
