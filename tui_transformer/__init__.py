@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
-    from tui_transformer.analysis.circuits import Circuit, circuits, words_of
-    from tui_transformer.analysis.composition import compositions
+    from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
     from tui_transformer.analysis.effects import effect, effects
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
@@ -17,12 +16,11 @@ if TYPE_CHECKING:
         gradients_of_cell,
         integrated_gradients,
     )
-    from tui_transformer.analysis.logit_lens import logit_lens, words_at
+    from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
     from tui_transformer.analysis.means import means
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.analysis.rollout import rollout
-    from tui_transformer.analysis.tuned_lens import fit_lens
     from tui_transformer.engine.changes import Add, Apply, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.gradient import gradients
@@ -87,8 +85,7 @@ _HOMES = {
     "engine.trace": ("Trace",),
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
-    "analysis.circuits": ("Circuit", "circuits", "words_of"),
-    "analysis.composition": ("compositions",),
+    "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
     "analysis.effects": ("effect", "effects"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
@@ -97,12 +94,11 @@ _HOMES = {
         "gradients_of_cell",
         "integrated_gradients",
     ),
-    "analysis.logit_lens": ("logit_lens", "words_at"),
+    "analysis.logit_lens": ("fit_lens", "logit_lens", "words_at"),
     "analysis.means": ("means",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "analysis.rollout": ("rollout",),
-    "analysis.tuned_lens": ("fit_lens",),
     "errors": ("InputError",),
     "generation.text": ("generate",),
     "model": ("Model",),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.answer import LOGITS, PROBABILITIES, likely_at
+from tui_transformer.analysis.effects import LOGITS
+from tui_transformer.analysis.score import PROBABILITIES, likely_at
 from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import UsageError
 from tui_transformer.model import Model

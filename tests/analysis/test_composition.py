@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.circuits import circuits
-from tui_transformer.analysis.composition import chance, compositions
+from tui_transformer.analysis.circuits import chance, circuits, compositions
 from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import circuit_view, composition_view

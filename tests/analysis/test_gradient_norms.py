@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.gradient_norms import group_of, layer_norms, norm, stream_norms, weight_norms
+from tui_transformer.analysis.norms import group_of, layer_norms, norm, stream_norms, weight_norms
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.model import Model
 from tui_transformer.views.chart_data import GRADIENT_KINDS, MOST_BARS, gradient_chart

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader, own_keys
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Reader, attentions, own_keys
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, layer_measures
-from tui_transformer.analysis.heads import MEASURES
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.measures import HEAD_MEASURES
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
@@ -75,7 +74,7 @@ def test_padding_changes_no_measure() -> None:
     padded = measured(model.trace(ids=[*ids, *[model.config.pad_id] * 3]), Reader(model.vocabulary))
     for layer, expected in zip(padded, measured(model.trace(ids=ids), Reader(model.vocabulary)), strict=True):
         assert layer.real == 4
-        for measure in MEASURES:
+        for measure in HEAD_MEASURES:
             assert layer.values[measure.name] == pytest.approx(expected.values[measure.name], nan_ok=True)
 
 
@@ -119,7 +118,7 @@ def test_a_trace_that_keeps_nothing_gives_the_same_measures(name: str) -> None:
         measured(model.trace(SENTENCE, budget=budget), Reader(model.vocabulary)) for budget in (1 << 30, 0)
     )
     for one, other in zip(kept, dropped, strict=True):
-        for measure in MEASURES:
+        for measure in HEAD_MEASURES:
             assert one.values[measure.name] == pytest.approx(other.values[measure.name], nan_ok=True)
         np.testing.assert_allclose(one.pictures, other.pictures)
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions
-from tui_transformer.analysis.head_measures import layer_measures
-from tui_transformer.analysis.head_pictures import SIDE, largest, smaller
+from tui_transformer.analysis.attentions import Reader, attentions
+from tui_transformer.analysis.head_measures import SIDE, largest, layer_measures, smaller
 from tui_transformer.model import Model
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions
-from tui_transformer.analysis.links import Link, Wanted, links
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.attentions import Reader, attentions
+from tui_transformer.analysis.rollout import Link, Wanted, links
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.log_shares import log_shares
+from tui_transformer.analysis.metrics import log_shares
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])

@@ -6,9 +6,8 @@ from functools import partial
 
 import pytest
 
-from tui_transformer.analysis.effects import effects
+from tui_transformer.analysis.effects import effects, in_passes
 from tui_transformer.analysis.metrics import METRICS, Metric
-from tui_transformer.analysis.passes import in_passes
 from tui_transformer.analysis.patching import sweep, table_of
 from tui_transformer.engine.targets import every
 from tui_transformer.model import Model

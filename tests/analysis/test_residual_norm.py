@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.residual_norm import residual_norms, row_norms, streams
+from tui_transformer.analysis.norms import residual_norms, row_norms, streams
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Add, Given, LayerNorm
 from tui_transformer.engine.program import Builder

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.model import Model
 

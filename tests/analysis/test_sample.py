@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui_transformer.analysis.sample import row_sample
+from tui_transformer.analysis.statistics import row_sample
 
 
 def test_all_rows_are_one_run_where_they_fit() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis.sentence_vectors import BIAS, SentenceVector, sentence_vector, together
+from tui_transformer.analysis.similar import BIAS, SentenceVector, sentence_vector, together
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 

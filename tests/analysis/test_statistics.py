@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.histogram import MOST_BINS, histogram
-from tui_transformer.analysis.statistics import statistics
+from tui_transformer.analysis.statistics import MOST_BINS, histogram, statistics
 
 
 def test_statistics_are_those_of_the_whole_population() -> None:

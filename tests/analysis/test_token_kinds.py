@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis.renormalized import renormalized
-from tui_transformer.analysis.token_kinds import NOTHING, Hidden, is_separator, is_special
+from tui_transformer.analysis.attentions import renormalized
+from tui_transformer.analysis.tokens import NOTHING, Hidden, is_separator, is_special
 from tui_transformer.model import Model
 
 

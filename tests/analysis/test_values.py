@@ -9,8 +9,7 @@ import pkgutil
 import pytest
 
 from tui_transformer import analysis
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions, chosen_group
+from tui_transformer.analysis.attentions import Reader, attentions, chosen_group
 from tui_transformer.analysis.metrics import Positions, positions_in
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model

@@ -10,8 +10,7 @@ import pytest
 from command_line import Run
 
 from tui_transformer.analysis.attribution import attribute
-from tui_transformer.analysis.circuits import circuits, words_of
-from tui_transformer.analysis.composition import compositions
+from tui_transformer.analysis.circuits import circuits, compositions, words_of
 from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.model import Model
 

@@ -13,7 +13,7 @@ import pytest
 from command_line import REFERENCES, Ended, Run, of_the_encoder
 
 from tui_transformer import fit_lens, head_lens, logit_lens, words_at
-from tui_transformer.analysis.heads import MEASURES, Measure
+from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
 from tui_transformer.engine.trace import Trace
 from tui_transformer.guide.texts import help_text
 from tui_transformer.model import Model
@@ -36,7 +36,7 @@ def table(ended: Ended) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(ended.out)))
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+@pytest.mark.parametrize("measure", HEAD_MEASURES, ids=lambda measure: measure.name)
 def test_every_measure_is_named_in_the_help_of_commands_and_described_on_the_page_of_heads(run: Run, measure: Measure):
     for command in ("heads", "survey"):
         assert re.search(rf"\b{measure.name}\b", run(command, "--help").out), command

@@ -22,7 +22,7 @@ from tui_transformer.cli.progress import Escape, stopping
 from tui_transformer.cli.survey import Line, parse_layers
 from tui_transformer.cli.typer_layer import completed
 from tui_transformer.errors import UsageError
-from tui_transformer.survey.here import here
+from tui_transformer.survey.processes import in_process
 from tui_transformer.survey.results import read_results
 from tui_transformer.survey.running import Progress
 
@@ -31,7 +31,7 @@ TEXTS = "\n".join(f"The fox found {number} shells . The fox found a stone ." for
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "in_processes", lambda work, batches, count: here(work, batches))
+    monkeypatch.setattr(survey, "in_processes", lambda work, batches, count: in_process(work, batches))
 
 
 @pytest.fixture

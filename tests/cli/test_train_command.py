@@ -20,8 +20,7 @@ from tui_transformer.cli.commands import train
 from tui_transformer.cli.train import Progress
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.loop import Measured, Record
-from tui_transformer.learning.optimizers import OPTIMIZERS
-from tui_transformer.learning.schedules import SCHEDULES
+from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
 from tui_transformer.learning.settings import UNITS
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model

@@ -128,7 +128,7 @@ FAULTS = (
     ),
     Fault(
         "a prompt longer than the model's length cannot grow",
-        "generation/rooms.py",
+        "generation/one_token.py",
         "size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)",
         "size = min(max(SMALLEST_ROOM, 2 * end), self.most)",
         "tests/generation/test_writing.py::test_a_prompt_longer_than_the_model_was_trained_for_may_grow_by_a_token",
@@ -142,7 +142,7 @@ FAULTS = (
     ),
     Fault(
         "a state of a survey that was changed is gone on from",
-        "survey/state.py",
+        "survey/running.py",
         "    if digest != digest_of(content).encode():\n",
         "    if not digest:\n",
         "tests/survey/test_hostile_survey.py::test_broken_states",
@@ -191,7 +191,7 @@ FAULTS = (
     ),
     Fault(
         "a query's own key is one of a cache",
-        "analysis/attention_rows.py",
+        "analysis/attentions.py",
         "queries + (attention.keys.size - attention.queries.size)",
         "queries + 0 * (attention.keys.size - attention.queries.size)",
         "tests/analysis/test_head_measures.py::test_the_last_keys_are_the_queries_where_earlier_ones_were_kept",
@@ -247,7 +247,7 @@ FAULTS = (
     ),
     Fault(
         "experiments that change other steps share a pass",
-        "analysis/passes.py",
+        "analysis/effects.py",
         "lambda each: frozenset(change.name for change in each[1])",
         "lambda each: frozenset[str]()",
         "tests/analysis/test_passes.py::test_neighbours_that_change_the_same_steps_share_a_pass",
@@ -326,14 +326,14 @@ FAULTS = (
     ),
     Fault(
         "texts with the same letters are the same",
-        "survey/state.py",
+        "survey/running.py",
         'self._hash.update(len(text).to_bytes(8, "little") + text)',
         "self._hash.update(text)",
         "tests/survey/test_survey_running.py::test_the_same_letters_in_other_texts_have_another_digest",
     ),
     Fault(
         "a later brace makes standard input JSON",
-        "survey/texts.py",
+        "survey/work.py",
         "name == STDIN and number == 1 and",
         "name == STDIN and",
         "tests/survey/test_texts.py::test_standard_input_is_lines_or_jsonl",

@@ -7,8 +7,7 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
-from tui_transformer.generation.passes import last_logits
+from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps, last_logits
 from tui_transformer.model import Model
 
 ONE_SEQUENCE = (

@@ -12,8 +12,7 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.errors import InputError
-from tui_transformer.generation.defaults import Defaults, defaults_of
-from tui_transformer.generation.rules import Rules
+from tui_transformer.generation.rules import Defaults, Rules, defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.model import Model
 

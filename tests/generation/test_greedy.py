@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.generation.defaults import START, STOP, defaults_of
+from tui_transformer.generation.rules import START, STOP, defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model

@@ -7,7 +7,7 @@ from reference import REFERENCES
 
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.ops import Mask
-from tui_transformer.generation.rooms import Rooms
+from tui_transformer.generation.one_token import Rooms
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model

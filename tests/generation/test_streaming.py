@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from reference import REFERENCES
 
-from tui_transformer.generation.streaming import TextStream
+from tui_transformer.generation.text import TextStream
 from tui_transformer.model import Model
 from tui_transformer.text.word_tokenizers import WordTokenizer
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.engine.targets import parse
 from tui_transformer.engine.trace import Trace

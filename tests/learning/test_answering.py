@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 from tui_transformer.trained import HERE
 
 

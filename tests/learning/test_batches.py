@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.learning.batches import Order, Row, split, together
+from tui_transformer.learning.data import Order, split, together
+from tui_transformer.learning.tasks import Row
 
 
 def row(*ids: int) -> Row:

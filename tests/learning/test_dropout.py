@@ -7,7 +7,7 @@ import pytest
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.learning.dropout import inserted, kept, with_dropout
+from tui_transformer.learning.loop import inserted, kept, with_dropout
 from tui_transformer.model import Model
 
 IDS = [[2, 5, 3, 6, 4], [3, 3, 2, 7, 6]]

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_transformer.errors import InputError
-from tui_transformer.learning.epochs import Epoch, Epochs
-from tui_transformer.learning.log import COLUMNS, Log
+from tui_transformer.learning.log import COLUMNS, Epoch, Epochs, Log
 from tui_transformer.learning.loop import Record
 
 RECORD = Record(1, 0.0, 0.0, 0.0, 0.1, 1.0, {}, 10, 1.0)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.learning import clipping
-from tui_transformer.learning.schedules import SCHEDULES
+from tui_transformer.learning import optimizers
+from tui_transformer.learning.optimizers import SCHEDULES
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -47,24 +47,24 @@ def gradients() -> dict[str, np.ndarray]:
 
 
 def test_the_norm_is_of_all_gradients_together():
-    assert clipping.norm(clipping.squares(gradients())) == pytest.approx(5)
+    assert optimizers.norm(optimizers.squares(gradients())) == pytest.approx(5)
 
 
 def test_layers_have_norms_of_their_own():
-    norms = clipping.layer_norms(clipping.squares(gradients()))
+    norms = optimizers.layer_norms(optimizers.squares(gradients()))
     assert norms == pytest.approx({"decoder.0": 3.0, "decoder.1": 4.0, "embedding": 0.0})
 
 
 def test_long_gradients_are_scaled_to_the_longest_allowed():
     slopes = gradients()
-    clipping.clip(slopes, 5.0, 1.0)
-    assert clipping.norm(clipping.squares(slopes)) == pytest.approx(1, rel=1e-5)
+    optimizers.clip(slopes, 5.0, 1.0)
+    assert optimizers.norm(optimizers.squares(slopes)) == pytest.approx(1, rel=1e-5)
     assert slopes["decoder.0.a.weight"][0, 0] / slopes["decoder.1.b.bias"][0] == pytest.approx(3 / 4)
 
 
 def test_short_gradients_stay_as_they_are():
     slopes = gradients()
-    clipping.clip(slopes, 5.0, 5.1)
+    optimizers.clip(slopes, 5.0, 5.1)
     assert all(np.array_equal(slopes[name], gradients()[name]) for name in slopes)
 
 
@@ -79,4 +79,4 @@ def test_short_gradients_stay_as_they_are():
     ],
 )
 def test_the_layer_of_a_weight(weight, layer):
-    assert clipping.layer_of(weight) == layer
+    assert optimizers.layer_of(weight) == layer

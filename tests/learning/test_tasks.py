@@ -9,11 +9,9 @@ import pytest
 from runs import small, text_file
 
 from tui_transformer.errors import InputError
-from tui_transformer.learning.batches import Row
 from tui_transformer.learning.data import Data, lines_of, read_data, vocabulary_for
 from tui_transformer.learning.settings import Settings
-from tui_transformer.learning.tasks import TASKS, task_of
-from tui_transformer.learning.tasks.masked_word import draw
+from tui_transformer.learning.tasks import TASKS, Row, draw_masked, task_of
 from tui_transformer.text.dispatch import tokenizer_for
 from tui_transformer.text.files import read_lines
 from tui_transformer.text.vocabulary import Vocabulary
@@ -67,7 +65,7 @@ def test_what_is_longer_is_cut(tmp_path):
 def test_fifteen_in_a_hundred_words_are_predicted_most_of_them_hidden(tmp_path):
     vocabulary = Vocabulary("v", ("[UNK]", "[PAD]", "[MASK]", *(f"w{i}" for i in range(1000))), 0, "words", None)
     ids = np.arange(20_000) % 1000 + 3
-    row = draw(Row(ids, ids), np.random.default_rng(1), vocabulary)
+    row = draw_masked(Row(ids, ids), np.random.default_rng(1), vocabulary)
     chosen = row.targets != -1
     assert np.array_equal(row.targets[chosen], ids[chosen])
     assert np.array_equal(row.ids[~chosen], ids[~chosen])
@@ -97,7 +95,7 @@ def test_training_and_validation_never_draw_the_same(tmp_path, monkeypatch):
 def test_one_word_at_least_is_predicted_and_no_special_one():
     vocabulary = Vocabulary("v", ("[UNK]", "[PAD]", "[MASK]", "a", "b"), 0, "words", None)
     for seed in range(50):
-        row = draw(Row(np.array([0, 3, 0]), np.array([0, 3, 0])), np.random.default_rng(seed), vocabulary)
+        row = draw_masked(Row(np.array([0, 3, 0]), np.array([0, 3, 0])), np.random.default_rng(seed), vocabulary)
         assert row.targets.tolist() == [-1, 3, -1]
 
 

@@ -9,8 +9,7 @@ from itertools import islice
 
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer

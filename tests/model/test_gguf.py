@@ -15,7 +15,7 @@ from reference import REFERENCES
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
-from tui_transformer.generation.defaults import defaults_of
+from tui_transformer.generation.rules import defaults_of
 from tui_transformer.gguf_file import GgufFile, read_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.gguf import settings as gguf_settings

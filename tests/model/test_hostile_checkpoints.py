@@ -17,7 +17,7 @@ from reference import REFERENCES
 from safetensors.numpy import load_file, save, save_file
 
 from tui_transformer import gguf_file
-from tui_transformer.generation.defaults import defaults_of
+from tui_transformer.generation.rules import defaults_of
 from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.tensors import STORED, Tensors, open_file, open_index

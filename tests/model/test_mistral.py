@@ -10,7 +10,7 @@ from decoders import IDS, LLAMA, frequencies, llama_logits, llama_tensors, load,
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.generation.defaults import defaults_of
+from tui_transformer.generation.rules import defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model

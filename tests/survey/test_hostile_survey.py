@@ -14,17 +14,14 @@ from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.analysis.survey.batch import Asked
-from tui_transformer.analysis.survey.exact import Moments
-from tui_transformer.analysis.survey.examples import Examples
-from tui_transformer.analysis.survey.sums import Counts, Sums
+from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Sums
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.survey.tables import Survey, line
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.survey.here import here
+from tui_transformer.survey.processes import in_process
 from tui_transformer.survey.results import Results, examples_path, read_results, write_results
-from tui_transformer.survey.running import Job, run
-from tui_transformer.survey.state import load_state, state_path
+from tui_transformer.survey.running import Job, load_state, run, state_path
 from tui_transformer.survey.work import Work
 
 PLACE = ("story", "decoder self-attention", 0, 1, None, "first")
@@ -99,7 +96,7 @@ def test_broken_states(tmp_path, count):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("The fox found a shell.\nOnce there was a crow.\n")
     job = Job(Work(ModelOptions("story", device="cpu"), Asked(("first",), top=2)), (str(corpus),), tmp_path / "a.csv")
-    run(job, here)
+    run(job, in_process)
     path = state_path(job.out)
     whole = path.read_bytes()
     assert load_state(path, job.settings) is not None

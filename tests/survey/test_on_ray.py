@@ -22,8 +22,7 @@ from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey import on_ray
 from tui_transformer.survey.processes import in_processes
 from tui_transformer.survey.running import Job, run
-from tui_transformer.survey.texts import batches, read_items
-from tui_transformer.survey.work import Batch, Work, batch_bytes, batch_of
+from tui_transformer.survey.work import Batch, Work, batch_bytes, batch_of, batches, read_items
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("ray", "pandas", "pyarrow"))
 needs_ray = pytest.mark.skipif(not INSTALLED, reason="needs Ray")

@@ -13,10 +13,8 @@ from tui_transformer.analysis.survey.batch import Asked, Item
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.survey.here import here
-from tui_transformer.survey.processes import Worker, in_processes
-from tui_transformer.survey.running import Job, run
-from tui_transformer.survey.state import Digest, state_path
+from tui_transformer.survey.processes import Worker, in_process, in_processes
+from tui_transformer.survey.running import Digest, Job, run, state_path
 from tui_transformer.survey.work import Batch, Work
 
 ASKED = Asked(("first", "previous", "neurons"), top=2)
@@ -41,13 +39,13 @@ def after(count: int):
 
 
 def test_a_survey_that_is_stopped_goes_on_to_the_same_bits(corpus: Path):
-    whole, all_read = run(job(corpus, "whole.csv"), here)
+    whole, all_read = run(job(corpus, "whole.csv"), in_process)
     assert all_read
     assert whole.counts.texts == 70
     for stops in (1, 2):
-        sums, all_read = run(job(corpus), here, after(stops + (stops > 1)))  # the second time, one is compared
+        sums, all_read = run(job(corpus), in_process, after(stops + (stops > 1)))  # the second time, one is compared
         assert (sums.counts.texts, all_read) == (16 + 32 * (stops - 1), False)
-    sums, all_read = run(job(corpus), here)
+    sums, all_read = run(job(corpus), in_process)
     assert all_read
     assert sums.to_bytes() == whole.to_bytes()
 
@@ -63,7 +61,7 @@ def test_a_survey_that_fails_keeps_what_is_done(corpus: Path):
     with pytest.raises(InputError, match="third batch"):
         run(job(corpus), breaking)
     assert state_path(job(corpus).out).exists()
-    assert run(job(corpus), here)[0].counts.texts == 40
+    assert run(job(corpus), in_process)[0].counts.texts == 40
 
 
 @pytest.mark.parametrize(
@@ -74,16 +72,16 @@ def test_a_survey_that_fails_keeps_what_is_done(corpus: Path):
     ],
 )
 def test_the_state_of_another_survey_is_refused(corpus: Path, change, said: str):
-    run(job(corpus), here, after(1))
+    run(job(corpus), in_process, after(1))
     with pytest.raises(InputError, match=said):
-        run(change(corpus), here)
+        run(change(corpus), in_process)
 
 
 def test_other_texts_are_refused(corpus: Path):
-    run(job(corpus), here, after(2))
+    run(job(corpus), in_process, after(2))
     corpus.write_text(corpus.read_text("utf-8").replace("found 20 shells", "found 21 shells"), encoding="utf-8")
     with pytest.raises(InputError, match="the texts are not those"):
-        run(job(corpus), here)
+        run(job(corpus), in_process)
 
 
 def test_the_same_letters_in_other_texts_have_another_digest():
@@ -101,16 +99,16 @@ def test_a_model_that_gives_other_numbers_is_refused(corpus: Path, tmp_path: Pat
 
     folder = tmp_path / "model"
     Model.load("decoder", device="cpu", seed=1, d_model=16, heads=2, d_ff=16).save(folder)
-    run(job(corpus, model=str(folder)), here, after(2))
+    run(job(corpus, model=str(folder)), in_process, after(2))
     Model.load("decoder", device="cpu", seed=2, d_model=16, heads=2, d_ff=16).save(folder)
     with pytest.raises(InputError, match="gives other numbers than before"):
-        run(job(corpus, model=str(folder)), here)
+        run(job(corpus, model=str(folder)), in_process)
 
 
 def test_a_broken_state_is_refused(corpus: Path):
     state_path(job(corpus).out).write_bytes(b"PK no zip")
     with pytest.raises(InputError, match="is not the state of a survey: remove"):
-        run(job(corpus), here)
+        run(job(corpus), in_process)
 
 
 class KilledOnce(Worker):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from tui_transformer.errors import InputError
-from tui_transformer.survey.texts import batches, check_files, read_items
+from tui_transformer.survey.work import batches, check_files, read_items
 
 
 def texts(*files: Path | str) -> list[tuple[int, int, str]]:

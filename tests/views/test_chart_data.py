@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis.sample import CELLS
+from tui_transformer.analysis.statistics import CELLS
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.ops import Sinusoid
 from tui_transformer.engine.trace import Trace

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from tui_transformer.analysis.tokens import NOTHING, Hidden, Tokens, tokens_of
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
+from tui_transformer.engine.backend import Host, numpy_backend
+from tui_transformer.engine.ops import Mask, Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.text.vocabulary import Vocabulary
 
 SELF = "self_attention"
 
@@ -32,6 +38,17 @@ class Attention:
     queries: Axis
     keys: Axis
 
+    @classmethod
+    def of(cls, step: Step) -> Attention:
+        """From its step of weights."""
+        stack, layer, kind = step.sublayer.split(".")[:3]
+        return cls(step.name, stack, kind, int(layer), step.axes[0].size, *step.axes[1:])
+
+    @property
+    def sublayer(self) -> str:
+        """`decoder.3.self_attention`."""
+        return self.name.rpartition(".")[0]
+
     @property
     def group(self) -> str:
         """Name that the layers of one stack share: `encoder self-attention`."""
@@ -50,7 +67,7 @@ def is_attention(step: Step | None) -> bool:
 
 def attentions(program: Program, group: str | None = None) -> tuple[Attention, ...]:
     """The attention steps in order of computation; with a group, only those of that stack and kind."""
-    steps = (_attention(step) for step in program.steps if is_attention(step))
+    steps = (Attention.of(step) for step in program.steps if is_attention(step))
     return tuple(each for each in steps if group in (None, each.group))
 
 
@@ -87,7 +104,119 @@ def in_layer(steps: Sequence[Attention], layer: int | None) -> tuple[Attention, 
     return chosen
 
 
-def _attention(step: Step) -> Attention:
-    stack, layer, kind = step.sublayer.split(".")[:3]
-    heads, queries, keys = step.axes
-    return Attention(step.name, stack, kind, int(layer), heads.size, queries, keys)
+BLOCK = 1 << 22
+"""Weights that are read at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some queries of one attention step, without the keys that are hidden.
+
+    Attributes:
+        weights: Heads × queries × keys; hidden keys have 0, and the rest of the row sums to 1.
+        queries: The index of each query.
+        own: The key that is the query's own token; −1 in cross attention.
+        visible: Queries × keys, true where a query may look: not masked, no padding, not hidden.
+        tokens: The tokens of the keys.
+    """
+
+    weights: Host
+    queries: Host
+    own: Host
+    visible: Host
+    tokens: Tokens
+
+    @property
+    def seen(self) -> Host:
+        """How many keys each query may look at."""
+        return np.asarray(self.visible.sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Reads the weights of attention steps.
+
+    Attributes:
+        vocabulary: Says which tokens are special; None where there is none.
+        hidden: Which tokens are left out.
+        item: Which sentence of the batch.
+    """
+
+    vocabulary: Vocabulary | None = None
+    hidden: Hidden = NOTHING
+    item: int = 0
+
+    def counted(self, trace: Trace, attention: Attention) -> Host:
+        """True for the queries that count: real tokens that are not hidden."""
+        tokens = tokens_of(trace, self.vocabulary, attention.queries, self.item)
+        return np.asarray(tokens.real & ~tokens.hidden(self.hidden))
+
+    def rows(
+        self, trace: Trace, attention: Attention, runs: Iterable[range], heads: range | None = None
+    ) -> Iterator[Rows]:
+        """The queries of the runs, of some heads or all.
+
+        Args:
+            trace: Whose weights; best prepared for windows of the step (`prepared`).
+            attention: The step.
+            runs: Neighbouring queries, in rising order.
+            heads: Which heads; by default all.
+        """
+        heads = range(attention.heads) if heads is None else heads
+        tokens = tokens_of(trace, self.vocabulary, attention.keys, self.item)
+        hidden = tokens.hidden(self.hidden)
+        height = max(1, BLOCK // (len(heads) * attention.keys.size))
+        for run in runs:
+            for start in range(run.start, run.stop, height):
+                part = range(start, min(start + height, run.stop))
+                weights = trace.window(attention.name, (heads, part, range(attention.keys.size)), self.item)
+                queries = np.arange(part.start, part.stop)
+                visible = visible_keys(trace, attention, part, self.item) & tokens.real & ~hidden
+                yield Rows(renormalized(weights, hidden), queries, own_keys(attention, queries), visible, tokens)
+
+
+def own_keys(attention: Attention, queries: Host) -> Host:
+    """The key of each query's own token; the last keys are the queries, where earlier ones come from a cache."""
+    if not attention.own:
+        return np.full(queries.shape, -1)
+    return np.asarray(queries + (attention.keys.size - attention.queries.size))
+
+
+def visible_keys(trace: Trace, attention: Attention, run: range, item: int = 0) -> Host:
+    """Queries × keys, true where the mask lets a query look. The mask is the same in all heads."""
+    masked = trace.program.step(trace.program.step(attention.name).inputs[0])
+    shape = (len(run), attention.keys.size)
+    if not isinstance(masked.op, Mask):
+        return np.ones(shape, dtype=np.bool_)
+    parts = zip(masked.inputs[1:], (run, range(shape[1]), range(shape[1])), strict=True)
+    places = [trace.window(name, (part,), item)[None] for name, part in parts]
+    scores = np.zeros((1, 1, *shape), dtype=np.float32)
+    return np.asarray(np.isfinite(masked.op.forward(numpy_backend(), scores, *places)[0, 0]))
+
+
+def renormalized(weights: Host, hidden: Host) -> Host:
+    """Weights (… × keys) without the hidden keys (true in `hidden`), every row summing to 1 or 0."""
+    if not hidden.any():
+        return weights
+    left = np.where(hidden, 0.0, weights).astype(weights.dtype)
+    total = left.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(left, total, out=np.zeros_like(left), where=total > 0.0))
+
+
+Report = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Nobody wants to know how far the work is."""
+
+
+def prepared(trace: Trace, name: str, report: Report = silent) -> Trace:
+    """The trace, with everything there that windows of a step are made from.
+
+    Args:
+        trace: The trace.
+        name: The step.
+        report: Told of every step that runs; what it raises ends the work, and what is kept stays.
+    """
+    trace.prepare(name, before=lambda step: report(step.name))
+    return trace

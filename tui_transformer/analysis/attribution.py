@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tui_transformer.analysis.circuits import weight_of
 from tui_transformer.analysis.metrics import last_position
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
@@ -120,6 +121,35 @@ def attribute(
     return Attribution((token, other), position % rows, value, terms)
 
 
+@dataclass(frozen=True, eq=False)
+class FrozenNorm:
+    """A norm at some rows, with μ and σ held fast.
+
+    Attributes:
+        sources: The steps whose sum it reads.
+        deviation: σ, tokens × 1.
+        weight: γ, d.
+        centred: Whether the mean is taken away.
+    """
+
+    sources: tuple[str, ...]
+    deviation: Host
+    weight: Host
+    centred: bool
+
+
+def frozen_norm(trace: Trace, step: Step, rows: range, item: int) -> FrozenNorm:
+    """The norm of a step at some rows, in float64."""
+    op, parts = step.op, step.op.parts if isinstance(step.op, NormOfSum) else 1
+    region = rows, range(step.axes[-1].size)
+    x = sum((np.asarray(trace.window(name, region, item), np.float64) for name in step.inputs[:parts]), np.zeros(1))
+    centred = not isinstance(op, RmsNorm)
+    epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
+    spread = x - x.mean(axis=-1, keepdims=True) if centred else x
+    deviation = np.sqrt(np.mean(spread * spread, axis=-1, keepdims=True) + epsilon)
+    return FrozenNorm(step.inputs[:parts], deviation, weight_of(trace, step.inputs[parts]), centred)
+
+
 @dataclass(frozen=True)
 class _Walk:
     """From the logits back to what is added to the residual stream, at one row; `direction` is ∂logit ÷ ∂row."""
@@ -163,18 +193,13 @@ class _Walk:
 
     def _of_norm(self, step: Step, direction: Host) -> Iterator[Term]:
         """Through a norm whose μ and σ are held fast."""
-        op, parts = step.op, step.op.parts if isinstance(step.op, NormOfSum) else 1
-        x = sum((self.line(name) for name in step.inputs[:parts]), np.zeros(1))
-        weights = [self.line(name) for name in step.inputs[parts:]]
-        centred = not isinstance(op, RmsNorm)
-        epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
-        spread = x - x.mean() if centred else x
-        toward = direction * weights[0] / np.sqrt(np.mean(spread * spread) + epsilon)
-        toward = toward - toward.mean() if centred else toward
-        for name in step.inputs[:parts]:
+        norm = frozen_norm(self.trace, step, range(self.row, self.row + 1), self.item)
+        toward = direction * norm.weight / norm.deviation[0]
+        toward = toward - toward.mean() if norm.centred else toward
+        for name in norm.sources:
             yield from self.of(name, toward)
-        if len(weights) > 1:
-            yield Term(step.inputs[-1], "bias", None, float(weights[1] @ direction))
+        for bias in step.inputs[len(norm.sources) + 1 :]:
+            yield Term(bias, "bias", None, float(self.line(bias) @ direction))
 
     def _of_matrix(self, step: Step, direction: Host) -> Iterator[Term]:
         """The heads or the neurons that a matrix reads, and its bias; all of it where it reads neither."""

@@ -11,18 +11,18 @@ After Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.analysis.attentions import SELF, Attention, attentions
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Linear, Project, Unembed
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 PARTS = ("query", "key", "value", "output")
 EMBEDDING, LOGITS = "embedding.tokens", "output.logits"
@@ -55,14 +55,12 @@ class Circuit:
     @property
     def ov(self) -> Host:
         """W_V W_O, d × d."""
-        product: Host = self.value @ self.output
-        return product
+        return np.asarray(self.value @ self.output)
 
     @property
     def qk(self) -> Host:
         """W_Q W_Kᵀ, d × d."""
-        product: Host = self.query @ self.key.T
-        return product
+        return np.asarray(self.query @ self.key.T)
 
     @cached_property
     def ov_values(self) -> Host:
@@ -131,7 +129,7 @@ def words_of(trace: Trace) -> Words:
 def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
     heads = attention.heads
     query, key, value, output = (weight_of(trace, _matrix(trace, attention, part)) for part in PARTS)
-    shared = heads // trace.program.shape(f"{_place(attention)}.key")[0]
+    shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
     widths = query.shape[1] // heads, value.shape[1] * shared // heads
     for head in range(heads):
         own, of = head * widths[0], head // shared
@@ -145,13 +143,9 @@ def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
         )
 
 
-def _place(attention: Attention) -> str:
-    return attention.name.rpartition(".")[0]
-
-
 def _matrix(trace: Trace, attention: Attention, part: str) -> str:
     """The weight that a part of an attention multiplies with, be it that of another layer; "" where there is none."""
-    step = trace.program.by_name.get(f"{_place(attention)}.{part}")
+    step = trace.program.by_name.get(f"{attention.sublayer}.{part}")
     return step.inputs[1] if step is not None and isinstance(step.op, Linear | Project) else ""
 
 
@@ -163,6 +157,69 @@ def weight_of(trace: Trace, name: str) -> Host:
 def _singular(left: Host, right: Host) -> Host:
     """Singular values of a product of d × r and r × d, by its r × r core."""
     left_core, right_core = np.linalg.qr(left)[1], np.linalg.qr(right.T)[1]
-    core = left_core @ right_core.T
-    values: Host = np.linalg.svd(core, compute_uv=False)
-    return values
+    return np.asarray(np.linalg.svd(left_core @ right_core.T, compute_uv=False))
+
+
+Factors = tuple[Host, Host]
+"""Of a d × d matrix of rank r: d × r and r × d."""
+
+READS: Mapping[str, Callable[[Circuit], Factors]] = {
+    "Q": lambda head: (head.query, head.key.T),
+    "K": lambda head: (head.key, head.query.T),
+    "V": lambda head: (head.value, head.output),
+}
+"""The parts of a later head that read the stream, by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """From a head to a later one.
+
+    Attributes:
+        source: The earlier head.
+        target: The later head.
+        score: From 0 to 1.
+    """
+
+    source: Circuit
+    target: Circuit
+    score: float
+
+
+def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
+    """The score of every pair of heads of which the first writes what the second can read, in order.
+
+    Args:
+        heads: In the order of the model.
+        reads: "Q", "K" or "V": what the later head makes of it.
+
+    Raises:
+        UsageError: It reads nothing of that name.
+    """
+    if reads not in READS:
+        raise UsageError(f"a head reads no {reads[:20]!r}: use {', '.join(READS)}")
+    cores = []
+    for head in heads:
+        core = np.linalg.qr(head.value)[1]
+        cores.append((core, float(np.linalg.norm(core @ np.linalg.qr(head.output.T)[1].T))))
+    for place, target in enumerate(heads):
+        left, right = READS[reads](target)
+        after = np.linalg.qr(right.T)[1].T
+        size = float(np.linalg.norm(np.linalg.qr(left)[1] @ after))
+        for source, (core, own) in zip(heads[:place], cores, strict=False):
+            if _writes_to(source.attention, target.attention, reads):
+                written = float(np.linalg.norm(core @ (source.output @ left) @ after))
+                yield Path(source, target, written / (own * size) if own * size else float("nan"))
+
+
+def _writes_to(source: Attention, target: Attention, reads: str) -> bool:
+    """Whether a head writes into the stream that a later one reads; cross attention reads keys of the encoder."""
+    from_encoder = target.kind != SELF and reads != "Q"
+    stack = "encoder" if from_encoder else target.stack
+    before = from_encoder or (source.layer, source.name) != (target.layer, target.name)
+    return source.stack == stack and before and source.name != target.name
+
+
+def chance(head: Circuit) -> float:
+    """1 ÷ √d: the root mean square of the score where the directions of one of the two are turned at random."""
+    return float(1 / np.sqrt(head.output.shape[1]))

@@ -14,25 +14,31 @@ has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby, islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.metrics import Metric, Positions, positions_in
-from tui_transformer.analysis.passes import ROWS, in_passes
-from tui_transformer.analysis.real_tokens import real_tokens
-from tui_transformer.engine.axis import Axis, Region, cells
+from tui_transformer.analysis.metrics import Metric, Positions, divergences, log_shares, positions_in
+from tui_transformer.analysis.tokens import real_tokens
+from tui_transformer.engine.axis import Region, cells
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
+from tui_transformer.engine.edits import Change
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.engine.trace import Trace
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 
 LOGITS = "output.logits"
+ROWS = 512
+"""Rows of a pass at most: from there on a product of matrices takes as long for each row, however many there are."""
+
+What = TypeVar("What")
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,10 @@ def effects(
     Raises:
         InputError: There is no such target or position.
     """
-    wanted = _targets(trace, targets)
+    if isinstance(targets, str):
+        wanted = list(every(trace.program, targets))
+    else:
+        wanted = [parse(target) if isinstance(target, str) else target for target in targets]
     trace.compute(before=before)
     positions = answer_positions(trace, positions, item)
     experiments = ((target, target.edits(trace.program, mean=mean, means=means)) for target in wanted)
@@ -96,17 +105,11 @@ def effects(
         own = metric.measure(trace, trace, positions, item, before)
         for group, edited, items in in_passes(trace, experiments, item, rows):
             values = metric.measure_each(edited, trace, positions, items, item, before)
-            yield from zip(group, (_of_metric(value, own) for value in values), strict=True)
+            yield from zip(group, (Effect(value - own, value=value) for value in values), strict=True)
         return
     answer = _Answer.of(trace, positions, item)
     for group, edited, items in in_passes(trace, experiments, item, rows):
         yield from zip(group, answer.effects(edited, items, before), strict=True)
-
-
-def _targets(trace: Trace, targets: Iterable[Target | str] | str) -> Sequence[Target]:
-    if isinstance(targets, str):
-        return list(every(trace.program, targets))
-    return [parse(target) if isinstance(target, str) else target for target in targets]
 
 
 def effect(
@@ -119,7 +122,8 @@ def effect(
     """
     positions = answer_positions(trace, positions, item)
     if metric is not None:
-        return _of_metric(*(metric.measure(each, trace, positions, item) for each in (edited, trace)))
+        value, own = (metric.measure(each, trace, positions, item) for each in (edited, trace))
+        return Effect(value - own, value=value)
     return _Answer.of(trace, positions, item).effects(edited, range(item, item + 1))[0]
 
 
@@ -140,13 +144,12 @@ def answer_positions(
         InputError: There is no such position.
     """
     name = answer_step(trace)
-    axis: Axis = trace.program.axes(name)[-2]
-    if positions is None:
-        real = counted_positions(trace, item)
-        if name != trace.program.logits:
-            return real
-        return real[:1] if answers_first(folder) else real[-1:]
-    return positions_in(axis.size, positions)
+    if positions is not None:
+        return positions_in(trace.program.axes(name)[-2].size, positions)
+    real = counted_positions(trace, item)
+    if name != trace.program.logits:
+        return real
+    return real[:1] if answers_first(folder) else real[-1:]
 
 
 def counted_positions(trace: Trace, item: int = 0) -> range:
@@ -191,11 +194,9 @@ class _Answer:
         for part, rows in edited.blocks(self.name, self.region, None, before):
             old = self.old(part)
             sums += [of_rows(old, rows[item].astype(np.float64)) for item in items]
-        return [_of_sums(*map(float, each), words=self.words) for each in sums]
-
-
-def _of_metric(value: float, own: float) -> Effect:
-    return Effect(change=value - own, value=value)
+        if self.words:
+            return [Effect(change, max(divergence, 0.0)) for change, divergence in sums.tolist()]
+        return [Effect(relative=math.sqrt(moved / size) if size else float(moved > 0)) for moved, size in sums.tolist()]
 
 
 def _of_shares(old: Host, new: Host) -> tuple[float, float]:
@@ -203,15 +204,34 @@ def _of_shares(old: Host, new: Host) -> tuple[float, float]:
     before, after = log_shares(old), log_shares(new)
     likely = before.argmax(axis=-1, keepdims=True)
     change = np.take_along_axis(after, likely, -1) - np.take_along_axis(before, likely, -1)
-    terms = np.multiply(np.exp(before), before - after, where=before > -np.inf, out=np.zeros_like(old))
-    return float(change.sum()), float(terms.sum())
+    return float(change.sum()), float(divergences(before, after).sum())
 
 
 def _of_states(old: Host, new: Host) -> tuple[float, float]:
     return float(np.square(new - old).sum()), float(np.square(old).sum())
 
 
-def _of_sums(first: float, second: float, *, words: bool) -> Effect:
-    if words:
-        return Effect(first, max(second, 0.0))
-    return Effect(relative=float(np.sqrt(first / second)) if second else float(first > 0))
+def in_passes(
+    trace: Trace, experiments: Iterable[tuple[What, Sequence[Change]]], item: int = 0, rows: int = ROWS
+) -> Iterator[tuple[tuple[What, ...], Trace, range]]:
+    """Some experiments at a time, the trace of a pass, and which of its sentences are theirs; nothing is kept of it.
+
+    Neighbours that change the same steps share a pass, where the trace is of one sentence. How many do so depends on
+    its length alone, so that the numbers are the same whatever is kept.
+
+    Args:
+        trace: The sentence.
+        experiments: What each is, and its edits.
+        item: Which sentence of a batch is meant.
+        rows: How many rows a pass has at most.
+    """
+    longest = max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1)
+    most = max(1, rows // longest) if trace.batch == 1 else 1
+    for names, alike in groupby(experiments, lambda each: frozenset(change.name for change in each[1])):
+        size = most if names.isdisjoint(trace.program.weights) else 1
+        while some := tuple(islice(alike, size)):
+            whats, edits = zip(*some, strict=True)
+            if len(some) > 1:
+                yield whats, trace.edited_each(edits, budget=0), range(len(some))
+            else:
+                yield whats, trace.edited(edits[0], budget=0), range(item, item + 1)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
-from tui_transformer.analysis.sample import CELLS, row_sample
+from tui_transformer.analysis.statistics import CELLS, means_of, row_sample
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 
@@ -50,8 +50,7 @@ def row_entropy(weights: Host) -> Host:
     """−Σ A log₂ A in bits along the last axis, summed in float64."""
     logarithms = np.log2(np.maximum(weights, np.finfo(weights.dtype).tiny))
     logarithms *= weights  # 0 log 0 = 0
-    entropy: Host = np.maximum(-logarithms.sum(axis=-1, dtype=np.float64), 0.0)
-    return entropy
+    return np.asarray(np.maximum(-logarithms.sum(axis=-1, dtype=np.float64), 0.0))
 
 
 def relative_entropy(entropy: Host, keys: Host) -> Host:
@@ -66,27 +65,21 @@ def head_entropy(trace: Trace, name: str, item: int = 0, cells: int = CELLS) -> 
     heads, queries, keys = step.axes
     real = np.flatnonzero(real_tokens(trace, queries, item))
     runs = row_sample(real.tolist(), heads.size * keys.size, cells)
-    entropy = row_entropy(_rows(trace, step.name, runs, item))
-    visible = np.isfinite(_rows(trace, step.inputs[0], runs, item)).sum(axis=-1)
+
+    def rows(name: str) -> Host:
+        parts = (range(heads.size), range(keys.size))
+        return np.concatenate([trace.window(name, (parts[0], run, parts[1]), item) for run in runs], axis=1)
+
+    entropy = row_entropy(rows(step.name))
+    visible = np.isfinite(rows(step.inputs[0])).sum(axis=-1)
     fewest = min(FEWEST_KEYS, int(visible.max()))
     enough = visible >= fewest
     return HeadEntropy(
-        bits=_means(entropy, enough),
-        relative=_means(relative_entropy(entropy, visible), enough & (visible > 1)),
+        bits=means_of(entropy, enough),
+        relative=means_of(relative_entropy(entropy, visible), enough & (visible > 1)),
         keys=fewest,
         most_keys=int(visible.max()),
         queries=int(enough.any(axis=0).sum()),
         real=len(real),
         sampled=entropy.shape[1] < len(real),
     )
-
-
-def _rows(trace: Trace, name: str, runs: tuple[range, ...], item: int) -> Host:
-    heads, _, keys = trace.program.shape(name)
-    return np.concatenate([trace.window(name, (range(heads), run, range(keys)), item) for run in runs], axis=1)
-
-
-def _means(values: Host, counted: Host) -> tuple[float, ...]:
-    """The mean of the counted cells of every row; NaN where none is."""
-    sums, counts = np.where(counted, values, 0.0).sum(axis=1), counted.sum(axis=1)
-    return tuple(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0).tolist())

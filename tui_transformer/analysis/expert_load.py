@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import ExpertWeights
 from tui_transformer.engine.program import Program, Step

@@ -7,7 +7,7 @@ which no softmax sees.
 
 The comparison: `less_mean` takes from z its mean over the real tokens of the sentence, so that words which a head
 raises everywhere fall away, and what remains is what it says here (a mean ablation seen through the lens). With the
-maps of a tuned lens (`analysis/tuned_lens.py`) z goes through that of its layer, z + z A, in place of the later layers.
+maps of a tuned lens (`analysis/logit_lens.py`) z goes through that of its layer, z + z A, in place of the later layers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.analysis.attribution import NORMS, frozen_norm
 from tui_transformer.analysis.circuits import weight_of
-from tui_transformer.analysis.logit_lens import lens_of
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.logit_lens import Affine, lens_of
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
@@ -100,9 +100,7 @@ def writing_attentions(program: Program) -> tuple[Attention, ...]:
     if not writing:
         raise InputError("the model has no attention: no head spells any words")
     for each in writing:
-        output, _ = _writing(program, each)
-        for source, step in _way(program, output.name):
-            _check_linear(step, source)
+        list(_way(program, _writing(program, each)[0].name))
     return writing
 
 
@@ -138,11 +136,13 @@ def words_of_heads(
         values = values - context[:, real_tokens(trace, attention.queries, item)].mean(axis=1, keepdims=True)
     matrix = weight_of(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
     name, written = output.name, values @ matrix
-    if tuned is not None and attention.layer in tuned:
-        name, written = _tuned(trace, name, written, rows, item, attention.layer, tuned[attention.layer])
+    if tuned is not None and attention.layer in tuned:  # through the map of its layer: behind the last layer
+        lens = lens_of(program)
+        leaves = next(depth.step for depth in lens.depths if depth.layer == attention.layer)
+        written = tuned[attention.layer].turned(_carried(trace, name, written, rows, item, leaves))
+        name = lens.state
     logits = _carried(trace, name, written, rows, item)
-    centred: Host = logits - logits.mean(axis=-1, keepdims=True)
-    return centred
+    return np.asarray(logits - logits.mean(axis=-1, keepdims=True))
 
 
 def _writing(program: Program, attention: Attention) -> tuple[Step, str]:
@@ -157,24 +157,29 @@ def _writing(program: Program, attention: Attention) -> tuple[Step, str]:
     return output, merge.inputs[0]
 
 
-def _tuned(
-    trace: Trace, name: str, vectors: Host, rows: range, item: int, layer: int, affine: Affine
-) -> tuple[str, Host]:
-    """The same vectors through the map of their layer: behind the last layer, and what that is called."""
-    lens = lens_of(trace.program)
-    leaves = next(depth.step for depth in lens.depths if depth.layer == layer)
-    return lens.state, affine.turned(_carried(trace, name, vectors, rows, item, leaves))
-
-
 def _carried(trace: Trace, name: str, vectors: Host, rows: range, item: int, until: str = LOGITS) -> Host:
     """Vectors (heads × tokens × d) that are added to a step, as they arrive at the logits, or at a step before."""
-    for source, step in _way(trace.program, name, until):
-        vectors = _through(trace, step, source, vectors, rows, item)
+    for step in _way(trace.program, name, until):
+        op = step.op
+        if isinstance(op, NORMS):
+            norm = frozen_norm(trace, step, rows, item)
+            moved = vectors - vectors.mean(axis=-1, keepdims=True) if norm.centred else vectors
+            vectors = moved / norm.deviation * norm.weight
+        elif isinstance(op, Scale):
+            vectors = vectors * op.factor
+        elif isinstance(op, Unembed):
+            vectors = (vectors * op.scale) @ weight_of(trace, step.inputs[1]).T
+        elif isinstance(op, Linear):
+            vectors = vectors @ weight_of(trace, step.inputs[1])
     return vectors
 
 
-def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[tuple[str, Step]]:
-    """The steps from a sublayer's output along the stream to the logits, each with what it is reached from."""
+def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[Step]:
+    """The steps from a sublayer's output along the stream to the logits.
+
+    Raises:
+        InputError: One is not linear.
+    """
     while name not in (until, LOGITS):
         readers = [step for step in program.readers(name) if name != step.name]
         ahead = [step for step in readers if step.role == "residual"] or [
@@ -183,44 +188,7 @@ def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[tuple[str
         step = (ahead or [program.step(LOGITS)])[0]
         if name not in step.inputs:
             raise InputError(f"what is behind {name} is not linear: no head spells words through it")
-        yield name, step
+        if not isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum | Unembed | Linear):
+            raise InputError(f"{step.name}, which reads {name}, is not linear: no head spells words through it")
+        yield step
         name = step.name
-
-
-def _through(trace: Trace, step: Step, source: str, vectors: Host, rows: range, item: int) -> Host:
-    """Vectors behind one step, its norm frozen."""
-    op = step.op
-    _check_linear(step, source)
-    if isinstance(op, Add):
-        return vectors
-    if isinstance(op, Scale):
-        scaled: Host = vectors * op.factor
-        return scaled
-    if isinstance(op, LayerNorm | RmsNorm | NormOfSum):
-        return _normed(trace, step, vectors, rows, item)
-    if isinstance(op, Unembed):
-        return (vectors * op.scale) @ weight_of(trace, step.inputs[1]).T
-    product: Host = vectors @ weight_of(trace, step.inputs[1])
-    return product
-
-
-def _check_linear(step: Step, source: str) -> None:
-    if not isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum | Unembed | Linear):
-        raise InputError(f"{step.name}, which reads {source}, is not linear: no head spells words through it")
-
-
-def _normed(trace: Trace, step: Step, vectors: Host, rows: range, item: int) -> Host:
-    op, parts = step.op, step.op.parts if isinstance(step.op, NormOfSum) else 1
-    added = (trace.window(name, (rows, range(vectors.shape[-1])), item) for name in step.inputs[:parts])
-    x = sum((np.asarray(each, np.float64) for each in added), np.zeros(1))
-    centred = not isinstance(op, RmsNorm)
-    epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
-    spread, moved = (_centred(x), _centred(vectors)) if centred else (x, vectors)
-    deviation = np.sqrt(np.mean(spread * spread, axis=-1, keepdims=True) + epsilon)
-    normed: Host = moved / deviation * weight_of(trace, step.inputs[parts])
-    return normed
-
-
-def _centred(vectors: Host) -> Host:
-    centred: Host = vectors - vectors.mean(axis=-1, keepdims=True)
-    return centred

@@ -1,21 +1,16 @@
-"""Measures of every head of a model, layer by layer."""
+"""Measures of every head of a model, layer by layer, and pictures of what it looks at."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Reader, Rows
-from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.head_pictures import SIDE, Pictures, largest
-from tui_transformer.analysis.heads import MEASURES, Measure
-from tui_transformer.analysis.heads.entropy import ENTROPY
-from tui_transformer.analysis.progress import Report, prepared, silent
-from tui_transformer.analysis.sample import row_sample
+from tui_transformer.analysis.attentions import Attention, Reader, Report, Rows, prepared, silent
+from tui_transformer.analysis.measures import ENTROPY, HEAD_MEASURES, Measure
+from tui_transformer.analysis.statistics import means_of, row_sample
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 
@@ -36,7 +31,7 @@ class LayerMeasures:
         queries: How many queries were read.
         real: How many there are, padding and hidden tokens aside.
         few: Queries that entropy leaves out, as they may look at fewer keys than it asks for.
-        pictures: Heads × at most `SIDE` × at most `SIDE`; see `head_pictures`.
+        pictures: Heads × at most `SIDE` × at most `SIDE`; see `Pictures`.
     """
 
     attention: Attention
@@ -48,7 +43,7 @@ class LayerMeasures:
 
     @property
     def sampled(self) -> bool:
-        """Whether only some queries, at even distances, were read."""
+        """True if only some queries, at even distances, were read."""
         return self.queries < self.real
 
     @cached_property
@@ -77,62 +72,42 @@ def layer_measures(
         most: Weights that are read; of more, queries at even distances.
     """
     counted = np.flatnonzero(reader.counted(prepared(trace, step.name, report), step))
-    runs = _sample(counted, step.heads * step.keys.size, most)
-    means, pictures = Means(MEASURES, step.heads), Pictures(step)
-    for rows in reader.rows(trace, step, runs):
-        report(f"{step.name} · query {rows.queries[0]:,} of {step.queries.size:,}")
-        means.add(rows)
-        pictures.add(rows)
-    return LayerMeasures(
-        step, means.means(), sum(map(len, runs)), len(counted), means.few(ENTROPY), pictures.pictures()
-    )
+    columns = step.heads * step.keys.size
+    runs = row_sample(counted.tolist(), columns, most, max(1, min(TOGETHER, most // columns // SIDE)))
+    pictures = Pictures(step)
+
+    def blocks() -> Iterator[Rows]:
+        for rows in reader.rows(trace, step, runs):
+            report(f"{step.name} · query {rows.queries[0]:,} of {step.queries.size:,}")
+            pictures.add(rows)
+            yield rows
+
+    seen, numbers = query_numbers(blocks(), HEAD_MEASURES)
+    none = np.full((step.heads, 0), np.nan)
+    values = {each.name: numbers.get(each.name, none) for each in HEAD_MEASURES}
+    means = {name: means_of(each, ~np.isnan(each)) for name, each in values.items()}
+    few = int((seen < ENTROPY.fewest).sum()) if (seen >= ENTROPY.fewest).any() else 0
+    return LayerMeasures(step, means, sum(map(len, runs)), len(counted), few, pictures.pictures())
 
 
-def _sample(counted: Host, columns: int, most: int) -> tuple[range, ...]:
-    """The queries that are read: all, or neighbours at even distances, so many that every row of a picture has some."""
-    together = max(1, min(TOGETHER, most // columns // SIDE))
-    return row_sample(counted.tolist(), columns, most, together)
+def query_numbers(blocks: Iterable[Rows], measures: Sequence[Measure]) -> tuple[Host, dict[str, Host]]:
+    """How many keys each query may look at, and row of a measure → heads × queries.
 
-
-class Means:
-    """Sums of measures over queries, and their means.
-
-    Queries that may look at fewer keys than a measure asks for count only where none may look at more.
+    Queries that may look at fewer keys than a measure asks for have NaN, unless none may look at more.
     """
-
-    def __init__(self, measures: Sequence[Measure], heads: int) -> None:
-        self._measures, self._heads = measures, heads
-        self._numbers: list[tuple[Host, list[Host]]] = []
-
-    def add(self, rows: Rows) -> None:
-        """Count some more queries."""
-        self._numbers.append((rows.seen, [measure.rows(rows) for measure in self._measures]))
-
-    @cached_property
-    def _seen(self) -> Host:
-        return np.concatenate([seen for seen, _ in self._numbers])
-
-    def few(self, measure: Measure) -> int:
-        """Queries that a measure leaves out: in every head they may look at fewer keys than it asks for."""
-        if not self._numbers or int(self._seen.max(initial=0)) < measure.fewest:
-            return 0
-        return int((np.atleast_2d(self._seen) < measure.fewest).all(axis=0).sum())
-
-    def means(self) -> dict[str, tuple[float, ...]]:
-        """Measure → the mean of every head."""
-        if not self._numbers:
-            return {measure.name: (math.nan,) * self._heads for measure in self._measures}
-        columns = zip(*(numbers for _, numbers in self._numbers), strict=True)
-        return {
-            measure.name: self._mean(measure, np.concatenate(column, axis=1))
-            for measure, column in zip(self._measures, columns, strict=True)
-        }
-
-    def _mean(self, measure: Measure, values: Host) -> tuple[float, ...]:
-        values = counted_only(values, self._seen, measure.fewest)
-        counted = ~np.isnan(values)
-        total, count = np.where(counted, values, 0.0).sum(axis=1), counted.sum(axis=1)
-        return tuple(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0).tolist())
+    seen: list[Host] = []
+    parts: dict[str, tuple[Measure, list[Host]]] = {}
+    for rows in blocks:
+        seen.append(rows.seen)
+        for measure in measures:
+            for name, values in (measure.columns(rows) if measure.columns else {}).items():
+                parts.setdefault(name, (measure, []))[1].append(values)
+    keys = np.concatenate(seen) if seen else np.zeros(0, np.int64)
+    most = int(keys.max(initial=0))
+    return keys, {
+        name: np.where(keys >= min(measure.fewest, most), np.concatenate(values, axis=1), np.nan)
+        for name, (measure, values) in parts.items()
+    }
 
 
 def left_out(measures: LayerMeasures) -> str:
@@ -141,13 +116,66 @@ def left_out(measures: LayerMeasures) -> str:
     return f" (without the {queries} fewer than {ENTROPY.fewest} keys)" if measures.few else ""
 
 
-def counted_only(values: Host, seen: Host, fewest: int) -> Host:
-    """Heads × queries, NaN for queries that may look at fewer keys, unless none may look at more.
+SIDE = 32
+"""The most rows and columns of a picture."""
 
-    Args:
-        values: Heads × queries.
-        seen: How many keys each query may look at.
-        fewest: How many it should.
+
+class Pictures:
+    """The attention of the heads of one step in a few cells, whatever the number of tokens, from some of its queries.
+
+    Neighbouring queries and keys are taken together: a cell is Σ_j A_ij over the keys of a group, averaged over the
+    queries of a group. So a picture is attention again: the shares that a group of queries gives to groups of keys,
+    every row summing to 1. Where there are few tokens, a group is one token and the cell its weight.
     """
-    counted: Host = np.where(seen >= min(fewest, int(seen.max(initial=0))), values, np.nan)
-    return counted
+
+    def __init__(self, step: Attention) -> None:
+        self._queries, self._keys = step.queries.size, step.keys.size
+        height, width = min(SIDE, self._queries), min(SIDE, self._keys)
+        self._starts = [-(-self._keys * column // width) for column in range(width)]
+        self._sums = np.zeros((step.heads, height, width))
+        self._counts = np.zeros(height)
+        self._visible = np.zeros((height, width), dtype=np.bool_)
+
+    def add(self, rows: Rows) -> None:
+        """Count some more queries."""
+        height = len(self._counts)
+        group = np.arange(height)[:, None] == rows.queries * height // self._queries  # groups × queries
+        self._sums += group.astype(np.float32) @ np.add.reduceat(rows.weights, self._starts, axis=2)
+        self._counts += group.sum(axis=1)
+        visible = np.logical_or.reduceat(rows.visible, self._starts, axis=1)
+        self._visible |= group.astype(np.float32) @ visible > 0
+
+    def pictures(self) -> Host:
+        """Heads × rows × columns; NaN where no query of a group may look at any key of a group."""
+        counts = np.maximum(self._counts, 1.0)[:, None]
+        return np.asarray(np.where(self._visible, self._sums / counts, np.nan).astype(np.float32))
+
+
+def largest(pictures: Host) -> float:
+    """The largest cell of pictures (… × rows × columns) in rows that have a choice of several columns; 1 for none."""
+    seen = ~np.isnan(pictures)
+    free = seen & (seen.sum(axis=-1, keepdims=True) > 1)
+    return float(np.max(pictures, initial=0.0, where=free)) or 1.0
+
+
+def smaller(picture: Host, height: int, width: int) -> Host:
+    """A picture with at most so many rows and columns: columns added up, rows averaged, in groups."""
+    rows, columns = picture.shape
+    if columns > width:
+        picture = _grouped(picture, width, axis=1)
+    if rows <= height:
+        return picture
+    counts = np.add.reduceat(~np.isnan(picture).all(axis=1), _starts(rows, height))
+    return np.asarray(_grouped(picture, height, axis=0) / np.maximum(counts, 1)[:, None])
+
+
+def _grouped(picture: Host, size: int, axis: int) -> Host:
+    """Sums of groups; NaN where all of a group is NaN."""
+    starts = _starts(picture.shape[axis], size)
+    total = np.add.reduceat(np.nan_to_num(picture), starts, axis=axis)
+    empty = np.logical_and.reduceat(np.isnan(picture), starts, axis=axis)
+    return np.asarray(np.where(empty, np.nan, total))
+
+
+def _starts(count: int, size: int) -> list[int]:
+    return [count * group // size for group in range(size)]

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.metrics import METRICS, Metric, Positions
-from tui_transformer.analysis.residual_norm import START
+from tui_transformer.analysis.norms import START
+from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import Gradients, Start, backward_from, gradients_from
@@ -56,8 +57,7 @@ class InputAttribution:
     @property
     def rows(self) -> Host:
         """Of every row: the sum of its cells."""
-        rows: Host = self.cells.sum(axis=-1)
-        return rows
+        return np.asarray(self.cells.sum(axis=-1))
 
     @property
     def remainder(self) -> float | None:
@@ -75,7 +75,7 @@ def start_of(
     """
     value = metric.measure(trace, before or trace, positions, item)
     slope = metric.slope(trace, before or trace, positions, item)
-    return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.target_word))
+    return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.describe(trace.target_word))
 
 
 def gradients_of(trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0) -> Gradients:
@@ -123,9 +123,9 @@ def gradient_times_input(
     Raises:
         InputError: The metric cannot be measured, or does not depend on the step.
     """
-    own = _input(trace, step)
+    own, x = _input(trace, step)
     value, slope = _slope(trace, metric, positions, own)
-    return InputAttribution(own, np.asarray(trace.window(own, _whole(trace, own)), np.float64) * slope, value)
+    return InputAttribution(own, x * slope, value)
 
 
 def integrated_gradients(
@@ -152,8 +152,7 @@ def integrated_gradients(
     Raises:
         InputError: As `gradient_times_input`, or the baseline does not fit.
     """
-    own = _input(trace, step)
-    x = np.asarray(trace.window(own, _whole(trace, own)), np.float64)
+    own, x = _input(trace, step)
     try:
         start = np.broadcast_to(np.asarray(baseline, np.float64), x.shape)
     except ValueError as error:
@@ -172,15 +171,12 @@ def integrated_gradients(
     return InputAttribution(own, (x - start) * total, value, base)
 
 
-def _input(trace: Trace, step: str) -> str:
+def _input(trace: Trace, step: str) -> tuple[str, Host]:
+    """The own name of a step, and its values."""
     own = trace.program.step(step)
     if len(own.shape) != 2 or own.op.integer or trace.batch > 1:
         raise InputError(f"{own.name} is no input of one sentence with a row for each token")
-    return own.name
-
-
-def _whole(trace: Trace, name: str) -> tuple[range, ...]:
-    return tuple(map(range, trace.program.shape(name)))
+    return own.name, np.asarray(trace.window(own.name, whole(own.shape)), np.float64)
 
 
 def _slope(
@@ -196,5 +192,6 @@ def _slope(
 
     backward_from(trace, start, visit)
     if not slopes:
-        raise InputError(f"{metric.said(trace.target_word)} does not depend on {step}, or that depends on no weight")
+        what = metric.describe(trace.target_word)
+        raise InputError(f"{what} does not depend on {step}, or that depends on no weight")
     return value, slopes[0]

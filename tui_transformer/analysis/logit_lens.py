@@ -1,28 +1,39 @@
-"""Logit lens: which words the residual stream spells after each layer.
+"""Logit lens, plain and tuned: which words the residual stream spells after each layer.
 
 softmax(head(norm(x_l))): the model's own last steps, from the final norm on, run on what leaves layer l instead of the
 last layer (nostalgebraist 2020, "interpreting GPT: the logit lens"). After the last layer these are the probabilities
 of the model itself. A lens shows what the head reads in a state, not what the layer "knows": later layers may turn the
-stream into other directions (Belrose et al. 2023, "Eliciting Latent Predictions with the Tuned Lens"). With maps that
-`tuned_lens.py` fits, x_l goes through that of its layer first.
+stream into other directions (Belrose et al. 2023, "Eliciting Latent Predictions with the Tuned Lens").
+
+The tuned lens puts an affine map of every depth before it, which is fitted on texts. With x what leaves a layer and y
+what leaves the last, at the same token, x + (x − μ) A + b comes as near to y as it can over all tokens of the texts:
+Σ ‖y − x − (x − μ) A − b‖² + N λ ‖A‖² is least at
+
+    μ = mean x,   b = mean (y − x),   A = (S + λ I)⁻¹ C
+
+with S the covariance of x and C that of x with y − x (both ÷ N): the linear shortcut of Din et al. 2023, "Jump to
+Conclusions: Short-Cutting Transformers With Linear Transformations", §3. Belrose et al. 2023, §3, train the same map by
+gradient descent toward the probabilities of the model; here it is solved, toward its last state, so that it takes
+seconds and is the same every time. λ = tr S ÷ N: with few tokens the map stays near the plain lens with a shift
+(A = 0), with many it is that of least squares. Behind the last layer there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tui_transformer.analysis.affine import Affine
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.progress import Report, prepared, silent
-from tui_transformer.analysis.residual_norm import START
-from tui_transformer.engine.backend import Array, Host
+from tui_transformer.analysis.attentions import Report, prepared, silent
+from tui_transformer.analysis.metrics import divergences, log_shares
+from tui_transformer.analysis.norms import START
+from tui_transformer.analysis.tokens import real_tokens
+from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,8 @@ class Lens:
             report(f"{depth.title} · token {start:,} of {self.tokens:,}")
             part = range(start, min(start + height, rows.stop))
             blocks.append(self._most_probable(trace, depth, part, min(top, self.vocabulary), item))
-        words, probabilities = (_joined(trace, parts) for parts in zip(*blocks, strict=True))
+        backend = trace.backend
+        words, probabilities = (backend.to_host(backend.xp.concatenate(parts)) for parts in zip(*blocks, strict=True))
         return Spelled(depth, rows, words, probabilities)
 
     def _most_probable(self, trace: Trace, depth: Depth, rows: range, top: int, item: int) -> tuple[Array, Array]:
@@ -138,8 +150,7 @@ class Lens:
                 log_shares(np.asarray(trace.backend.to_host(self.logits(trace, at, part, item)), np.float64))
                 for at in (self.depths[-1], depth)
             )
-            terms = np.multiply(np.exp(answer), answer - spelled, where=answer > -np.inf, out=np.zeros_like(answer))
-            parts.append(np.maximum(terms.sum(axis=-1), 0.0))
+            parts.append(np.maximum(divergences(answer, spelled), 0.0))
         return np.concatenate(parts)
 
 
@@ -154,8 +165,16 @@ def lens_of(program: Program, tuned: Mapping[int, Affine] | None = None) -> Lens
         raise InputError("this model has no output head: its stream spells no words")
     state = outputs[-1]
     stack = program.step(state).name.partition(".")[0]
-    depths = (_entrance(program, stack), *(_depth(program, i, stack) for i in range(_layers(program, stack))))
-    return Lens(depths, _last_steps(program, state), state, tuned or {})
+    own = f"{stack}.{START}"  # a decoder beside an encoder has an embedding of its own
+    depths = [Depth(-1, program.step(own if own in program.aliases or own in program.by_name else START).name)]
+    while (output := f"{stack}.{len(depths) - 1}.output") in program.aliases:
+        depths.append(Depth(len(depths) - 1, program.aliases[output]))
+    after, needed, steps = program.downstream([state]), {program.logits}, list[Step]()
+    for step in reversed(program.steps):
+        if step.name in needed and step.name in after and step.name != state:
+            needed.update(step.inputs)
+            steps.append(step)
+    return Lens(tuple(depths), tuple(reversed(steps)), state, tuned or {})
 
 
 def logit_lens(
@@ -193,31 +212,135 @@ def words_at(spelled: Spelled, row: int) -> Iterator[tuple[int, float]]:
     return zip(spelled.words[at].tolist(), spelled.probabilities[at].tolist(), strict=True)
 
 
-def _last_steps(program: Program, state: str) -> tuple[Step, ...]:
-    """Steps from the state on the way to the logits."""
-    after = program.downstream([state])
-    needed, steps = {program.logits}, list[Step]()
-    for step in reversed(program.steps):
-        if step.name in needed and step.name in after and step.name != state:
-            needed.update(step.inputs)
-            steps.append(step)
-    return tuple(reversed(steps))
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """The map of one depth.
+
+    Attributes:
+        mean: μ, d.
+        matrix: A, d × d.
+        shift: b, d.
+        tokens: How many tokens it was fitted on.
+    """
+
+    mean: Host
+    matrix: Host
+    shift: Host
+    tokens: int
+
+    def __repr__(self) -> str:
+        return f"<Affine of {len(self.mean)} columns, fitted on {self.tokens:,} tokens>"
+
+    def of(self, backend: Backend, x: Array) -> Array:
+        """The map of rows, … × d, on the device.
+
+        Raises:
+            InputError: It was fitted for vectors of another size.
+        """
+        self.check(x.shape[-1])
+        mean, matrix, shift = (backend.floats(part) for part in (self.mean, self.matrix, self.shift))
+        return x + (x - mean) @ matrix + shift
+
+    def turned(self, vectors: Host) -> Host:
+        """Parts of a vector of the stream behind the map, whose constants are left out: v + v A."""
+        self.check(vectors.shape[-1])
+        return np.asarray(vectors + vectors @ self.matrix)
+
+    def check(self, columns: int) -> None:
+        """Raise InputError where it was fitted for vectors of another size."""
+        if columns != len(self.mean):
+            raise InputError(f"the lens was fitted for vectors of {len(self.mean)} columns, and these have {columns}")
 
 
-def _layers(program: Program, stack: str) -> int:
-    return next(i for i in range(len(program.steps)) if f"{stack}.{i}.output" not in program.aliases)
+LARGEST = 1 << 31
+"""Bytes that all sums may take."""
 
 
-def _depth(program: Program, layer: int, stack: str) -> Depth:
-    return Depth(layer, program.aliases[f"{stack}.{layer}.output"])
+def fit_lens(
+    traces: Iterable[Trace], layers: Collection[int] | None = None, report: Report = silent
+) -> dict[int, Affine]:
+    """The maps of every depth but the last, by layer (−1 is what enters the first), for `logit_lens` and `head_lens`.
+
+    Args:
+        traces: Of texts, one at a time; none is held longer than it takes. Padding is left out.
+        layers: Only these; what enters the first is −1.
+        report: Told how far the work is; what it raises ends it.
+
+    Raises:
+        InputError: There is no trace or no such layer, the model has no head that gives words, or the sums of all
+            layers take too much memory.
+    """
+    if isinstance(traces, Trace):
+        raise UsageError("a lens is fitted on a list of traces: fit_lens([trace, …])")
+    sums: dict[int, _Sums] | None = None
+    for number, trace in enumerate(traces, 1):
+        report(f"lens · text {number:,}")
+        lens = lens_of(trace.program)
+        sums = _nothing(lens, trace, layers) if sums is None else sums
+        for item in range(trace.batch):
+            _add(sums, lens, trace, item)
+    if sums is None:
+        raise InputError("there is no sentence to fit a lens on")
+    maps = {}
+    for layer, each in sums.items():
+        report(f"lens · layer {layer}")
+        maps[layer] = each.fitted()
+    return maps
 
 
-def _entrance(program: Program, stack: str) -> Depth:
-    """Input of the first layer: a decoder beside an encoder has an embedding of its own."""
-    own = f"{stack}.{START}"
-    return Depth(-1, program.step(own if own in program.aliases or own in program.by_name else START).name)
+class _Sums:
+    """Sums over tokens of one depth: Σ x, Σ (y − x), Σ xᵀx, Σ xᵀ(y − x)."""
+
+    def __init__(self, size: int) -> None:
+        self.x, self.moved, self.tokens = np.zeros(size), np.zeros(size), 0
+        self.squares, self.products = np.zeros((size, size)), np.zeros((size, size))
+
+    def add(self, x: Host, y: Host) -> None:
+        moved = y - x
+        self.tokens += len(x)
+        self.x += x.sum(axis=0)
+        self.moved += moved.sum(axis=0)
+        self.squares += x.T @ x
+        self.products += x.T @ moved
+
+    def fitted(self) -> Affine:
+        mean, shift = self.x / self.tokens, self.moved / self.tokens
+        spread = self.squares / self.tokens - np.outer(mean, mean)
+        ridge = float(np.trace(spread)) / self.tokens
+        if not np.isfinite(ridge):
+            raise InputError("the stream overflows: no lens can be fitted to it; try float64")
+        matrix: Host = np.zeros_like(spread)
+        if ridge > 0:
+            both = self.products / self.tokens - np.outer(mean, shift)
+            matrix = np.linalg.solve(spread + ridge * np.eye(len(mean)), both)
+        return Affine(mean, matrix, shift, self.tokens)
 
 
-def _joined(trace: Trace, parts: tuple[Array, ...]) -> Host:
-    joined: Host = trace.backend.to_host(trace.backend.xp.concatenate(parts))
-    return joined
+def _nothing(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[int, _Sums]:
+    """Sums of no token for every depth that is asked for."""
+    known = [depth.layer for depth in lens.depths]
+    missing = sorted(set(layers or ()) - set(known))
+    if missing:
+        raise InputError(f"there is no layer {missing[0]}: layers are 0 to {known[-1]}, and −1 for the embedding")
+    wanted = [layer for layer in known[:-1] if layers is None or layer in layers]
+    size = trace.program.shape(lens.state)[-1]
+    taken = 16 * size * size * len(wanted)
+    if taken > LARGEST:
+        raise InputError(
+            f"a lens of {len(wanted)} layers of width {size:,} takes {taken / 2**30:.1f} GiB: name fewer layers"
+        )
+    return {layer: _Sums(size) for layer in wanted}
+
+
+def _add(sums: dict[int, _Sums], lens: Lens, trace: Trace, item: int) -> None:
+    """The real tokens of one sentence."""
+    real = real_tokens(trace, trace.program.axes(lens.state)[0], item)
+
+    def rows(name: str) -> Host:
+        return np.concatenate([np.asarray(part, np.float64) for _, part in trace.blocks(name, item=item)])[real]
+
+    last = rows(lens.state)
+    for layer, name in {depth.layer: depth.step for depth in lens.depths if depth.layer in sums}.items():
+        if len(sums[layer].x) != last.shape[1]:
+            raise InputError("the traces are of different models: their streams have different widths")
+        sums[layer].add(rows(name), last)

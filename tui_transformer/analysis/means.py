@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import array_of_numbers

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.gradient import NOT_COUNTED
@@ -42,7 +41,7 @@ class Kind:
         tokens: How many tokens it is about.
         value: Of every row.
         slope: Its gradient by the logits: rows × words.
-        said: In words, with the words of its tokens in the places.
+        description: In words, with the words of its tokens in the places.
         formula: The slope in words.
         distance: Whether the logits before the edit have a part in it.
     """
@@ -50,72 +49,65 @@ class Kind:
     tokens: int
     value: Rows
     slope: Rows
-    said: str
+    description: str
     formula: str
     distance: bool = False
 
 
-def _divergence(logits: Host, before: Host, tokens: Host) -> Host:
-    del tokens
-    old, new = log_shares(before), log_shares(logits)
-    terms = np.multiply(np.exp(old), old - new, where=old > -np.inf, out=np.zeros_like(old))
-    distance: Host = np.maximum(terms.sum(axis=-1), 0.0)
-    return distance
+def log_shares(logits: Host) -> Host:
+    """Logarithm of softmax along the last axis, in float64."""
+    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
 
 
-def _toward_divergence(logits: Host, before: Host, tokens: Host) -> Host:
-    del tokens
-    slope: Host = np.exp(log_shares(logits)) - np.exp(log_shares(before))
-    return slope
+def divergences(before: Host, after: Host) -> Host:
+    """Σ p (ln p − ln q) along the last axis, in nats, from ln p and ln q; a share of 0 before adds nothing."""
+    terms = np.multiply(np.exp(before), before - after, where=before > -np.inf, out=np.zeros_like(before))
+    return np.asarray(terms.sum(axis=-1))
 
 
-def _logit(logits: Host, before: Host, tokens: Host) -> Host:
-    del before
-    return np.take_along_axis(logits, tokens[:, :1], axis=-1)[:, 0]
+def _at(values: Host, tokens: Host) -> Host:
+    return np.take_along_axis(values, tokens[:, :1], axis=-1)[:, 0]
 
 
-def _toward_logit(logits: Host, before: Host, tokens: Host) -> Host:
-    del before
-    slope: Host = np.zeros_like(logits)
-    np.put_along_axis(slope, tokens[:, :1], 1.0, axis=-1)
-    return slope
-
-
-def _log_probability(logits: Host, before: Host, tokens: Host) -> Host:
-    return _logit(log_shares(logits), before, tokens)
-
-
-def _toward_log_probability(logits: Host, before: Host, tokens: Host) -> Host:
-    slope: Host = _toward_logit(logits, before, tokens) - np.exp(log_shares(logits))
-    return slope
-
-
-def _difference(logits: Host, before: Host, tokens: Host) -> Host:
-    difference: Host = _logit(logits, before, tokens) - _logit(logits, before, tokens[:, 1:])
-    return difference
-
-
-def _toward_difference(logits: Host, before: Host, tokens: Host) -> Host:
-    slope: Host = _toward_logit(logits, before, tokens) - _toward_logit(logits, before, tokens[:, 1:])
-    return slope
-
-
-def _loss(logits: Host, before: Host, tokens: Host) -> Host:
-    return -_log_probability(logits, before, tokens)
-
-
-def _toward_loss(logits: Host, before: Host, tokens: Host) -> Host:
-    return -_toward_log_probability(logits, before, tokens)
+def _ones(logits: Host, tokens: Host) -> Host:
+    """1 at the first token of every row, 0 elsewhere."""
+    ones = np.zeros_like(logits)
+    np.put_along_axis(ones, tokens[:, :1], 1.0, axis=-1)
+    return ones
 
 
 METRICS: Mapping[str, Kind] = {
-    "divergence": Kind(0, _divergence, _toward_divergence, "KL divergence", "p − p of before", distance=True),
-    "logit": Kind(1, _logit, _toward_logit, "logit of {}", "1 at the token"),
-    "log-probability": Kind(1, _log_probability, _toward_log_probability, "ln p({})", "1 at the token, − p"),
-    "difference": Kind(
-        2, _difference, _toward_difference, "logit of {} less that of {}", "1 at the first token, −1 at the second"
+    "divergence": Kind(
+        0,
+        lambda z, before, _: np.maximum(divergences(log_shares(before), log_shares(z)), 0.0),
+        lambda z, before, _: np.exp(log_shares(z)) - np.exp(log_shares(before)),
+        "KL divergence",
+        "p − p of before",
+        distance=True,
     ),
-    "loss": Kind(1, _loss, _toward_loss, "loss of {}", "p − 1 at the target"),
+    "logit": Kind(1, lambda z, _, a: _at(z, a), lambda z, _, a: _ones(z, a), "logit of {}", "1 at the token"),
+    "log-probability": Kind(
+        1,
+        lambda z, _, a: _at(log_shares(z), a),
+        lambda z, _, a: _ones(z, a) - np.exp(log_shares(z)),
+        "ln p({})",
+        "1 at the token, − p",
+    ),
+    "difference": Kind(
+        2,
+        lambda z, _, ab: _at(z, ab) - _at(z, ab[:, 1:]),
+        lambda z, _, ab: _ones(z, ab) - _ones(z, ab[:, 1:]),
+        "logit of {} less that of {}",
+        "1 at the first token, −1 at the second",
+    ),
+    "loss": Kind(
+        1,
+        lambda z, _, a: -_at(log_shares(z), a),
+        lambda z, _, a: np.exp(log_shares(z)) - _ones(z, a),
+        "loss of {}",
+        "p − 1 at the target",
+    ),
 }
 """By name."""
 
@@ -162,12 +154,12 @@ class Metric:
         usual = "loss" if targets and not tokens else BY_TOKENS[min(len(tokens), 2)]
         return cls(usual if name is None else name, tokens, targets)
 
-    def said(self, word: Callable[[int], str] = str) -> str:
+    def describe(self, word: Callable[[int], str] = str) -> str:
         """In words: `logit of had less that of by`, `loss on 7 targets`."""
         if self.targets:
             counted = sum(each != NOT_COUNTED for each in self.targets)
             return f"loss on {counted} target{'s' * (counted > 1)}"
-        return METRICS[self.name].said.format(*map(word, self.tokens))
+        return METRICS[self.name].description.format(*map(word, self.tokens))
 
     def measure(
         self,
@@ -208,14 +200,11 @@ class Metric:
         """
         totals = [0.0] * len(items)
         for _, now, old, tokens, share in self._rows(trace, before, positions, item, watch):
-            values = (self._value(now[each], old, tokens, share) for each in items)
-            totals = [total + value for total, value in zip(totals, values, strict=True)]
+            for at, each in enumerate(items):
+                new = now[each].astype(np.float64)
+                value = METRICS[self.name].value(new, new if old is None else old, tokens)
+                totals[at] += float((value[share > 0] * share[share > 0]).sum())
         return totals
-
-    def _value(self, now: Host, old: Host | None, tokens: Host, share: Host) -> float:
-        new = now.astype(np.float64)
-        value = METRICS[self.name].value(new, _float64(old, new), tokens)
-        return float((value[share > 0] * share[share > 0]).sum())
 
     def slope(
         self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
@@ -230,7 +219,7 @@ class Metric:
         for rows, now, old, tokens, share in self._rows(trace, before or trace, positions, item, None):
             slopes = np.zeros(trace.program.shape(name)) if slopes is None else slopes
             new = now[item].astype(np.float64)
-            slopes[rows.start : rows.stop] = kind.slope(new, _float64(old, new), tokens) * share[:, None]
+            slopes[rows.start : rows.stop] = kind.slope(new, new if old is None else old, tokens) * share[:, None]
         return np.zeros(0) if slopes is None else slopes
 
     def _rows(
@@ -241,39 +230,31 @@ class Metric:
         The logits before are those of one sentence, and None where they have no part.
         """
         name = trace.program.logits
-        self._check(trace, name)
+        if not name:
+            raise InputError("the model has no logits of words: metrics are of these")
         length, words = trace.program.shape(name)
+        self._check(length, words)
         if positions is None:
             positions = last_position(trace, item)
         positions = range(len(self.targets)) if self.targets else positions_in(length, positions)
         region = positions, range(words)
         distance = METRICS[self.name].distance and before is not trace
         for part, now in trace.blocks(name, region, None, watch):
-            yield part[0], now, before.window(name, part, item) if distance else None, *self._tokens(part[0])
+            rows, old = part[0], before.window(name, part, item).astype(np.float64) if distance else None
+            if self.targets:
+                counted = np.array(self.targets) != NOT_COUNTED
+                tokens = np.maximum(np.array(self.targets)[rows.start : rows.stop, None], 0)
+                yield rows, now, old, tokens, counted[rows.start : rows.stop] / counted.sum()
+            else:
+                yield rows, now, old, np.tile(np.array(self.tokens, np.int64), (len(rows), 1)), np.ones(len(rows))
 
-    def _tokens(self, rows: range) -> tuple[Host, Host]:
-        """The tokens of rows, and what each row counts."""
-        if not self.targets:
-            return np.tile(np.array(self.tokens, np.int64), (len(rows), 1)), np.ones(len(rows))
-        counted = np.array(self.targets) != NOT_COUNTED
-        tokens = np.maximum(np.array(self.targets)[rows.start : rows.stop, None], 0)
-        return tokens, counted[rows.start : rows.stop] / counted.sum()
-
-    def _check(self, trace: Trace, name: str) -> None:
-        if not name:
-            raise InputError("the model has no logits of words: metrics are of these")
-        length, words = trace.program.shape(name)
+    def _check(self, length: int, words: int) -> None:
         outside = [token for token in self.tokens if not 0 <= token < words]
         outside += [token for token in self.targets if not NOT_COUNTED <= token < words]
         if outside:
             raise InputError(f"there is no token {outside[0]}: IDs go from 0 to {words - 1}")
         if self.targets and len(self.targets) != length:
             raise InputError(f"{len(self.targets)} targets for {length} positions: write one for each, -1 for none")
-
-
-def _float64(before: Host | None, now: Host) -> Host:
-    """The logits before in float64; those of now where they have no part."""
-    return now if before is None else before.astype(np.float64)
 
 
 def last_position(trace: Trace, item: int = 0) -> int:

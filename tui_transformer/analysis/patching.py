@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
+from tui_transformer.analysis.effects import ROWS, in_passes
 from tui_transformer.analysis.metrics import Metric, Positions
-from tui_transformer.analysis.passes import ROWS, in_passes
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.parts import layer_outputs
@@ -55,8 +55,7 @@ class Table:
 
 def _stacks(program: Program) -> tuple[str, ...]:
     outputs = layer_outputs(program)
-    places = (program.steps[program.places[name]].name for name in outputs)
-    return tuple(dict.fromkeys(name.partition(".")[0] for name in places))
+    return tuple(dict.fromkeys(program.steps[program.places[name]].name.partition(".")[0] for name in outputs))
 
 
 def _stream(program: Program, of: str) -> dict[int, str]:
@@ -89,7 +88,7 @@ def _heads(program: Program, of: str) -> Table:
     known = _contexts(program)
     group = chosen_group(program, of) if of else next((each.group for each in reversed(known)), "")
     places = (
-        Place(_context(each), each.layer, head, heads=range(head, head + 1))
+        Place(f"{each.sublayer}.context", each.layer, head, heads=range(head, head + 1))
         for each in known
         if each.group == group
         for head in range(each.heads)
@@ -98,11 +97,7 @@ def _heads(program: Program, of: str) -> Table:
 
 
 def _contexts(program: Program) -> list[Attention]:
-    return [each for each in attentions(program) if _context(each) in program.by_name]
-
-
-def _context(attention: Attention) -> str:
-    return f"{attention.name.rpartition('.')[0]}.context"
+    return [each for each in attentions(program) if f"{each.sublayer}.context" in program.by_name]
 
 
 KINDS: Mapping[str, Callable[[Program, str], Table]] = {"position": _positions, "head": _heads, "layer": _layers}

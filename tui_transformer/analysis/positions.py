@@ -59,8 +59,7 @@ def encoding(width: int, count: int) -> Host:
             raise UsageError(f"{name} {value} is not a whole number from 1 to {MOST:,}")
     check_memory(3 * 8 * width * count, f"{count:,} positions × {width:,} need", "use fewer")
     backend = numpy_backend("float64")
-    table: Host = Sinusoid(width).forward(backend, np.arange(count, dtype=np.int64)[None])[0]
-    return table
+    return np.asarray(Sinusoid(width).forward(backend, np.arange(count, dtype=np.int64)[None])[0])
 
 
 def columns_of(width: int, part: str, chosen: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -97,29 +96,19 @@ def facts(width: int, count: int) -> Facts:
     """Patterns that can be seen in a table of so many positions; of many, the first are compared with each other."""
     table = encoding(width, count)
     longer = encoding(width, 2 * count)
-    distance, first, second = _nearest(table[:COMPARED])
-    return Facts(
-        float(table.min()),
-        float(table.max()),
-        (distance, first, second),
-        _nearest_sums(table[:SUMMED]),
-        float(np.abs(longer[:count] - table).max()),
-    )
+    few = table[:SUMMED]
+    pairs = list(combinations_with_replacement(range(len(few)), 2))
+    distance, first, second = _nearest(np.array([few[a] + few[b] for a, b in pairs]))
+    sums = distance, pairs[first], pairs[second]
+    change = float(np.abs(longer[:count] - table).max())
+    return Facts(float(table.min()), float(table.max()), _nearest(table[:COMPARED]), sums, change)
 
 
 def _nearest(rows: Host) -> tuple[float, int, int]:
     """The smallest distance of two rows, and which they are; ∞ of one row."""
-    if len(rows) < 2:
-        return float("inf"), 0, 0
     best = (float("inf"), 0, 0)
     for first in range(len(rows) - 1):
         distances = np.sqrt(np.square(rows[first + 1 :] - rows[first]).sum(axis=1))
         place = int(distances.argmin())
         best = min(best, (float(distances[place]), first, first + 1 + place))
     return best
-
-
-def _nearest_sums(rows: Host) -> tuple[float, tuple[int, int], tuple[int, int]]:
-    pairs = list(combinations_with_replacement(range(len(rows)), 2))
-    distance, first, second = _nearest(np.array([rows[a] + rows[b] for a, b in pairs]))
-    return distance, pairs[first], pairs[second]

@@ -8,13 +8,21 @@ model the shares gather at the first tokens, which every later token may look at
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, in_layer
-from tui_transformer.analysis.progress import Report, prepared, silent
+from tui_transformer.analysis.attentions import (
+    Attention,
+    Reader,
+    Report,
+    attentions,
+    chosen_group,
+    in_layer,
+    prepared,
+    silent,
+)
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 
@@ -43,26 +51,19 @@ class Rollout:
         nearest = max((at for at in self._rolled if at <= layer), default=-1)
         rolled = self._rolled.get(nearest)
         for at in range(nearest + 1, layer + 1):
-            rolled = self._next(rolled, self.steps[at], report)
-            self._keep(at, rolled)
+            mixed = mixing(self.trace, self.steps[at], self.reader, report)
+            report(f"rollout of layer {self.steps[at].layer}")
+            rolled = mixed if rolled is None else np.matmul(mixed, rolled)
+            rolled.flags.writeable = False
+            self._rolled[at] = rolled
+            for old in sorted(self._rolled)[: -max(1, self.kept // rolled.nbytes)]:
+                del self._rolled[old]
         assert rolled is not None, "a layer is 0 or more"  # noqa: S101
         return rolled
 
     def holds(self, layer: int) -> bool:
         """Whether a layer is there already."""
         return layer in self._rolled
-
-    def _keep(self, layer: int, rolled: Host) -> None:
-        rolled.flags.writeable = False
-        self._rolled[layer] = rolled
-        most = max(1, self.kept // rolled.nbytes)
-        for old in sorted(self._rolled)[:-most]:
-            del self._rolled[old]
-
-    def _next(self, rolled: Host | None, step: Attention, report: Report) -> Host:
-        mixed = mixing(self.trace, step, self.reader, report)
-        report(f"rollout of layer {step.layer}")
-        return mixed if rolled is None else np.matmul(mixed, rolled)
 
 
 def rollout(trace: Trace, layer: int | None = None, *, of: str | None = None, item: int = 0) -> Host:
@@ -93,3 +94,60 @@ def mixing(trace: Trace, step: Attention, reader: Reader, report: Report = silen
         mixed[rows.queries, rows.own] += 1.0
     mixed /= mixed.sum(axis=1, keepdims=True)
     return mixed
+
+
+@dataclass(frozen=True, order=True)
+class Link:
+    """A weight, and where it is; links sort by their weight."""
+
+    weight: float
+    layer: int = field(compare=False)
+    head: int = field(compare=False)
+    query: int = field(compare=False)
+    key: int = field(compare=False)
+    step: str = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which links: how many, of which head (None: all), and whether a token's link to itself counts."""
+
+    top: int
+    head: int | None = None
+    itself: bool = True
+
+
+def links(
+    trace: Trace, steps: Iterable[Attention], reader: Reader, wanted: Wanted, report: Report = silent
+) -> Iterator[tuple[Link, ...]]:
+    """The strongest links of the steps that were read so far, the strongest first; once after every step."""
+    best: tuple[Link, ...] = ()
+    for step in steps:
+        best = strongest((*best, *links_of(trace, step, reader, wanted, report)), wanted.top)
+        yield best
+
+
+def strongest(candidates: Iterable[Link], top: int) -> tuple[Link, ...]:
+    """The so many strongest, in falling order; equal ones in the order of layer, head, query and key."""
+    return tuple(sorted(candidates, key=lambda link: (-link.weight, link.layer, link.head, link.query, link.key))[:top])
+
+
+def links_of(trace: Trace, step: Attention, reader: Reader, wanted: Wanted, report: Report = silent) -> list[Link]:
+    """The strongest links of one step, in no order; of every block that is read, so many as are wanted."""
+    counted = reader.counted(prepared(trace, step.name, report), step)
+    heads = range(step.heads) if wanted.head is None else range(wanted.head, wanted.head + 1)
+    best: list[Link] = []
+    for rows in reader.rows(trace, step, [range(step.queries.size)], heads):
+        report(f"{step.name} · query {rows.queries[0]:,} of {step.queries.size:,}")
+        eligible = rows.visible & (counted[rows.queries] & (rows.seen > 1))[:, None]
+        if not wanted.itself:
+            eligible &= np.arange(step.keys.size) != rows.own[:, None]
+        flat = np.where(eligible, rows.weights, -1.0).ravel()
+        picked = np.argpartition(flat, -wanted.top)[-wanted.top :] if wanted.top < flat.size else np.arange(flat.size)
+        picked = picked[flat[picked] >= 0.0]
+        places = zip(*np.unravel_index(picked, rows.weights.shape), strict=True)
+        best += [
+            Link(float(weight), step.layer, heads[int(head)], int(rows.queries[row]), int(key), step.name)
+            for weight, (head, row, key) in zip(flat[picked].tolist(), places, strict=True)
+        ]
+    return best

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.effects import LOGITS
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.real_tokens import real_tokens
+from tui_transformer.analysis.metrics import log_shares
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.generation.sampling import LARGEST_TEMPERATURE
+from tui_transformer.generation.sampling import LARGEST_TEMPERATURE, leading, softmax, tempered
 from tui_transformer.model.targets import default_targets, predicts_next
 
 
@@ -99,17 +99,12 @@ def score(
     scores: list[TokenScore] = []
     for (block, _), logits in trace.blocks(trace.program.logits, (range(rows), range(words)), item):
         for position, shares in zip(block, log_shares(logits.astype(np.float64) / temperature), strict=True):
-            if targets[position] != NOT_COUNTED:
-                scores.append(_token(position, targets[position], shares, smoothing))
+            target = targets[position]
+            if target != NOT_COUNTED:
+                own, rank = float(shares[target]), 1 + int((shares > shares[target]).sum())
+                entropy = -(1.0 - smoothing) * own - (smoothing * float(shares.mean()) if smoothing else 0.0)
+                scores.append(TokenScore(position, target, rank, own, entropy))
     return Score(tuple(scores))
-
-
-def _token(position: int, target: int, shares: Host, smoothing: float) -> TokenScore:
-    """One token, from the logarithms of all shares at its position."""
-    own = float(shares[target])
-    rank = 1 + int((shares > shares[target]).sum())
-    entropy = -(1.0 - smoothing) * own - (smoothing * float(shares.mean()) if smoothing else 0.0)
-    return TokenScore(position, target, rank, own, entropy)
 
 
 def text_targets(trace: Trace, ids: Sequence[int]) -> list[int]:
@@ -124,3 +119,40 @@ def text_targets(trace: Trace, ids: Sequence[int]) -> list[int]:
     predicted = [*real[1:], False] if predicts_next(program) else real
     targets = zip(default_targets(program, ids), real, predicted, strict=True)
     return [target if here and there else NOT_COUNTED for target, here, there in targets]
+
+
+PROBABILITIES = "output.probabilities"
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A token, its logit and its probability at a temperature."""
+
+    token: int
+    logit: float
+    probability: float
+
+
+def likely_at(trace: Trace, row: int, count: int, temperature: float = 1.0) -> tuple[Likely, ...]:
+    """The most likely tokens at a position, most likely first; equal ones in order of ID.
+
+    Args:
+        trace: A trace with logits.
+        row: The position.
+        count: How many tokens at most.
+        temperature: T, from 0. At 1 the probabilities are those of the trace itself. At 0 they are the limit: all of
+            it is the largest logit's.
+
+    Raises:
+        UsageError: A temperature below 0, or none.
+    """
+    if not 0 <= temperature <= LARGEST_TEMPERATURE:
+        raise UsageError(f"temperature {temperature:g} is not a number from 0 to {LARGEST_TEMPERATURE:,.0f}")
+
+    def values(name: str) -> Host:
+        return np.asarray(trace.window(name, (range(row, row + 1), range(trace.program.shape(name)[1])))[0])
+
+    logits = values(trace.program.logits)
+    shares = values(PROBABILITIES) if temperature == 1 else softmax(tempered(logits, temperature))
+    best = leading(np.nan_to_num(shares if temperature else logits, nan=-np.inf), count)
+    return tuple(Likely(int(token), float(logits[token]), float(shares[token])) for token in best)

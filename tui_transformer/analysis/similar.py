@@ -7,12 +7,17 @@ left out of the answer (Mikolov et al. 2013, "Linguistic Regularities in Continu
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from tui_transformer.engine import ops
+from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops.lookups import SHARES
+from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -74,13 +79,16 @@ def similar(
     table = table_name(trace) if table is None else table
     size, width = trace.program.shape(table)
     rows = [trace.window(table, (range(term.token, term.token + 1), range(width)))[0] for term in terms]
-    wanted = np.sum([term.sign * _unit(row) for term, row in zip(terms, rows, strict=True)], axis=0)
+    signs = np.array([term.sign for term in terms])
+    wanted = (signs[:, None] * _units(np.array(rows, dtype=np.float64))).sum(axis=0)
     if not wanted.any():
         raise InputError("these rows of the embedding add up to 0, which points nowhere: choose other words")
     height = max(1, BLOCK // width)
     blocks = (range(start, min(start + height, size)) for start in range(0, size, height))
-    along = [_units(trace.window(table, (block, range(width))).astype(np.float64)) @ _unit(wanted) for block in blocks]
-    cosines = np.concatenate(along)
+    (toward,) = _units(wanted[None])
+    cosines = np.concatenate(
+        [_units(trace.window(table, (block, range(width))).astype(np.float64)) @ toward for block in blocks]
+    )
     cosines[[term.token for term in terms]] = -np.inf
     if among is not None:
         cosines[: len(among)][~among] = -np.inf
@@ -100,13 +108,128 @@ def table_name(trace: Trace) -> str:
     return name
 
 
-def _unit(vector: Host) -> Host:
-    unit: Host = _units(np.asarray(vector, dtype=np.float64)[None])[0]
-    return unit
-
-
 def _units(rows: Host) -> Host:
-    """Rows of length 1; a row of zeros stays."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    result: Host = rows / np.where(lengths == 0.0, 1.0, lengths)
-    return result
+    return np.asarray(rows / np.where(lengths == 0.0, 1.0, lengths))
+
+
+POOLED = "pooled"
+BIAS = -1
+"""The place of the part that is of no token."""
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceVector:
+    """The vector of a sentence, and what every token gives to it.
+
+    Attributes:
+        whole: d.
+        parts: (n + 1) × d, float64: of every token, last of the biases; they add up to the whole.
+    """
+
+    whole: Host
+    parts: Host
+
+    @property
+    def length(self) -> float:
+        """‖whole‖."""
+        return float(np.linalg.norm(self.whole))
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Two sentences.
+
+    Attributes:
+        cosine: Of their vectors; 0 where one of them is 0.
+        shares: What every pair of tokens gives to it, (n + 1) × (m + 1), last those of the biases; they add up to it.
+    """
+
+    cosine: float
+    shares: Host
+
+    def largest(self, count: int) -> tuple[tuple[int, int, float], ...]:
+        """The pairs that give most, whatever the sign, and how much; `BIAS` for what is of no token."""
+        order = np.argsort(-np.abs(self.shares), axis=None, kind="stable")[:count]
+        rows, columns = np.unravel_index(order, self.shares.shape)
+        firsts, seconds = ([*range(size - 1), BIAS] for size in self.shares.shape)
+        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+        return tuple((firsts[row], seconds[column], float(self.shares[row, column])) for row, column in pairs)
+
+
+def sentence_vector(trace: Trace, item: int = 0) -> SentenceVector:
+    """The last vector of a model that makes one of a sentence.
+
+    Raises:
+        InputError: The model makes none.
+    """
+    steps = [step for step in trace.program.steps if step.name.split(".")[0] == POOLED]
+    if not steps:
+        raise InputError(
+            "this model makes no vector of a sentence: name a folder of sentence-transformers with --model, one that "
+            "has a modules.json"
+        )
+    parts: dict[str, Host] = {}
+    for step in steps:
+        parts[step.name] = _PARTS[type(step.op)](_Made(trace, step, item, parts))
+    last = steps[-1].name
+    return SentenceVector(_values(trace, last, item), parts[last])
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """A step whose parts are wanted, and the parts of those before it."""
+
+    trace: Trace
+    step: Step
+    item: int
+    before: Mapping[str, Host]
+
+    @property
+    def parts(self) -> Host:
+        """Of the step's own input."""
+        return self.before[self.step.inputs[0]]
+
+
+def _values(trace: Trace, name: str, item: int) -> Host:
+    source = trace.source(name, item)
+    return source.read(whole(source.shape))
+
+
+def _of_tokens(made: _Made) -> Host:
+    """Share · x of every token; no bias yet."""
+    rows, visible = (_values(made.trace, name, made.item) for name in made.step.inputs)
+    op: Any = made.step.op
+    shares = SHARES[op.kind](np, rows[None], visible[None])[0]
+    return np.vstack([rows * shares, np.zeros(rows.shape[-1])])
+
+
+def _through_matrix(made: _Made) -> Host:
+    weight, *bias = (_values(made.trace, name, made.item) for name in made.step.inputs[1:])
+    parts: Host = made.parts @ weight
+    for each in bias:
+        parts[BIAS] += each
+    return parts
+
+
+def _rescaled(made: _Made) -> Host:
+    """f(z) ÷ z of every column; where z is 0 the parts go as the slope does, which is left at 0."""
+    before, after = (_values(made.trace, name, made.item) for name in (made.step.inputs[0], made.step.name))
+    return made.parts * np.divide(after, before, out=np.zeros_like(before), where=before != 0)
+
+
+_PARTS: Mapping[type[ops.Op], Callable[[_Made], Host]] = {
+    ops.Pool: _of_tokens,
+    ops.Concat: lambda made: np.hstack([made.before[name] for name in made.step.inputs]),
+    ops.Linear: _through_matrix,
+    ops.UnitLength: _rescaled,
+    **dict.fromkeys((ops.Tanh, ops.Relu, ops.Gelu, ops.Silu), _rescaled),
+}
+"""How the parts go through every operation between the tokens and the sentence's vector."""
+
+
+def together(first: SentenceVector, second: SentenceVector) -> Together:
+    """The cosine of two sentences, and what every pair of tokens gives to it."""
+    lengths = first.length * second.length
+    scale = 1.0 / lengths if lengths else 0.0
+    return Together(float(first.whole @ second.whole) * scale, first.parts @ second.parts.T * scale)

@@ -16,6 +16,7 @@ from tui_transformer.analysis.attentions import attentions
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.trace import Trace
+from tui_transformer.generation.sampling import softmax
 
 SMALLEST = 1e-38
 """A share that is 0 in the second model counts as this one."""
@@ -80,9 +81,13 @@ def loss_of(first: Trace, second: Trace) -> Loss:
     own = frozenset(layer_outputs(first.program))
     public = [name for name, step in first.program.aliases.items() if step in own and name.endswith(".output")]
     names = [name for name in public if _alike(first, second, name)]
-    layers = tuple(_layer(name, first[name], second[name]) for name in names)
+    layers = []
+    for name in names:
+        one, other = (trace[name].astype(np.float64).ravel() for trace in (first, second))
+        lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+        layers.append(LayerError(name, _error(one, other), float(one @ other) / lengths if lengths else 1.0))
     heads = sorted(_heads(first, second), key=lambda each: (-each.error, each.attention, each.head))
-    return Loss(layers, tuple(heads), _logits(first, second))
+    return Loss(tuple(layers), tuple(heads), _logits(first, second))
 
 
 def _alike(first: Trace, second: Trace, name: str) -> bool:
@@ -96,23 +101,16 @@ def _error(a: Host, b: Host) -> float:
     return gap / size if size else (0.0 if gap == 0.0 else math.inf)
 
 
-def _layer(name: str, a: Host, b: Host) -> LayerError:
-    one, other = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
-    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return LayerError(name, _error(a, b), float(one @ other) / lengths if lengths else 1.0)
-
-
 def _heads(first: Trace, second: Trace) -> Iterator[HeadError]:
     for each in attentions(first.program):
-        sublayer = each.name.rpartition(".")[0]
-        context = f"{sublayer}.context"
+        context = f"{each.sublayer}.context"
         if not all(_alike(first, second, name) for name in (each.name, context)):
             continue
         weights, contexts = ((first[name], second[name]) for name in (each.name, context))
         for head in range(each.heads):
             p, q = (array[..., head, :, :] for array in weights)
             one, other = (array[..., head, :, :] for array in contexts)
-            yield HeadError(sublayer, head, _error(one, other), float(_divergences(p, q).mean()))
+            yield HeadError(each.sublayer, head, _error(one, other), float(_divergences(p, q).mean()))
 
 
 def _divergences(p: Host, q: Host) -> Host:
@@ -120,8 +118,7 @@ def _divergences(p: Host, q: Host) -> Host:
     p, q = p.astype(np.float64), q.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, p * np.log(p / np.maximum(q, SMALLEST)), 0.0)
-    sums: Host = np.maximum(terms.sum(axis=-1), 0.0)
-    return sums
+    return np.asarray(np.maximum(terms.sum(axis=-1), 0.0))
 
 
 def _logits(first: Trace, second: Trace) -> LogitsError | None:
@@ -129,7 +126,8 @@ def _logits(first: Trace, second: Trace) -> LogitsError | None:
     if name not in first.program.by_name or not _alike(first, second, name):
         return None
     a, b = (trace[name].reshape(-1, trace[name].shape[-1]) for trace in (first, second))
-    rows = np.array([_divergences(_shares(one), _shares(other)) for one, other in zip(a, b, strict=True)])
+    shares = (softmax(each.astype(np.float64)) for each in (a, b))
+    rows = np.array([_divergences(p, q) for p, q in zip(*shares, strict=True)])
     worst = int(rows.argmax())
     top = [logits.argmax(axis=-1) for logits in (a, b)]
     return LogitsError(
@@ -139,9 +137,3 @@ def _logits(first: Trace, second: Trace) -> LogitsError | None:
         len(rows),
         (int(top[0][-1]), int(top[1][-1])),
     )
-
-
-def _shares(logits: Host) -> Host:
-    spread = np.exp(logits.astype(np.float64) - logits.max())
-    shares: Host = spread / spread.sum()
-    return shares

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tui_transformer.analysis.answer import LOGITS, PROBABILITIES, likely_at
+from tui_transformer.analysis.effects import LOGITS
+from tui_transformer.analysis.score import PROBABILITIES, likely_at
 from tui_transformer.cli.commands.answer import Request
 from tui_transformer.cli.experiment import has_answers, parse_positions
 from tui_transformer.cli.output import Table, Value, emit, written
@@ -12,7 +13,7 @@ from tui_transformer.cli.session import open_session
 from tui_transformer.engine.program import LABEL
 from tui_transformer.errors import InputError
 from tui_transformer.generation.sampling import leading
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 from tui_transformer.session.session import Session
 
 COLUMNS = ("position", "of", "rank", "id", "word", "logit", "probability")

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tui_transformer.analysis.attentions import chosen_group
-from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
-from tui_transformer.analysis.composition import chance, compositions
+from tui_transformer.analysis.circuits import Circuit, Words, chance, circuits, compositions, words_of
 from tui_transformer.cli.commands.circuits import Request
 from tui_transformer.cli.output import Table, Value, by_size, emit, page, written
 from tui_transformer.cli.session import open_session

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.effects import LOGITS, Effect, answer_positions, answer_step, counted_positions, effect
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.metrics import Metric
+from tui_transformer.analysis.metrics import Metric, log_shares
 from tui_transformer.cli.progress import counted, show
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.number_format import in_percent
@@ -69,7 +68,7 @@ def run(
     differing = counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps))
     both = (answers(session, each, positions) for each in (trace, edited) if has_answers(trace))
     differences, pairs = list(differing), list(zip(*both, strict=True))
-    said = "" if metric is None else metric.said(session.labels.word)
+    said = "" if metric is None else metric.describe(session.labels.word)
     measured = effect(trace, edited, positions, metric=metric)
     return Experiment(what, differences, where(session, positions), pairs, measured, said)
 

@@ -18,10 +18,9 @@ from tui_transformer.cli.parsing import parse_ids, written
 from tui_transformer.cli.session import edits_of, loaded, read
 from tui_transformer.engine.parts import readable
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.generation.defaults import Defaults, defaults_of
-from tui_transformer.generation.rules import Ids
+from tui_transformer.generation.rules import Defaults, Ids, defaults_of
 from tui_transformer.generation.sampling import Settings
-from tui_transformer.generation.streaming import TextStream
+from tui_transformer.generation.text import TextStream
 from tui_transformer.generation.writing import State, Writer
 from tui_transformer.model import Model
 from tui_transformer.model.loading import built_in_name

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, in_layer
+from tui_transformer.analysis.attentions import Attention, Reader, attentions, chosen_group, in_layer
 from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, left_out
-from tui_transformer.analysis.heads import MEASURES
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.measures import HEAD_MEASURES
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.cli.commands.heads import Request
 from tui_transformer.cli.output import Table, Value, by_size, emit, written
 from tui_transformer.cli.session import open_session
@@ -22,8 +21,8 @@ def run(request: Request) -> None:
     Raises:
         InputError: There is no such attention or layer.
     """
-    if request.sort not in (None, *(measure.name for measure in MEASURES)):
-        known = ", ".join(measure.name for measure in MEASURES)
+    if request.sort not in (None, *(measure.name for measure in HEAD_MEASURES)):
+        known = ", ".join(measure.name for measure in HEAD_MEASURES)
         raise UsageError(f"--sort {request.sort[:40] if request.sort else ''!r} is no measure: use {known}")
     session = open_session(request)
     steps = chosen_steps(session, request.of, request.layer)
@@ -39,7 +38,7 @@ def chosen_steps(session: Session, of: str | None, layer: int | None) -> Sequenc
 
 
 def _table(layers: Sequence[LayerMeasures], request: Request, note: str) -> Table:
-    columns = ("layer", "head", *(measure.name for measure in MEASURES))
+    columns = ("layer", "head", *(measure.name for measure in HEAD_MEASURES))
     rows = [_row(layer, head) for layer in layers for head in range(layer.attention.heads)]
     if request.sort is not None:
         at, sign = columns.index(request.sort), 1 if request.reverse else -1
@@ -50,7 +49,7 @@ def _table(layers: Sequence[LayerMeasures], request: Request, note: str) -> Tabl
 
 
 def _row(layer: LayerMeasures, head: int) -> tuple[Value, ...]:
-    return layer.attention.layer, head, *(layer.values[measure.name][head] for measure in MEASURES)
+    return layer.attention.layer, head, *(layer.values[measure.name][head] for measure in HEAD_MEASURES)
 
 
 def _note(first: LayerMeasures, hidden: Hidden) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.head_lens import LOGITS, head_lens, writing_attentions
-from tui_transformer.analysis.logit_lens import Depth, Lens, lens_of, words_at
+from tui_transformer.analysis.logit_lens import Affine, Depth, Lens, lens_of, words_at
 from tui_transformer.cli.commands.lens import Request
 from tui_transformer.cli.experiment import where
 from tui_transformer.cli.output import Table, Value, emit, written
@@ -86,7 +85,7 @@ def _of_heads(session: Session, request: Request) -> Table:
 
 def _fitted(session: Session, path: Path, layer: int | None) -> Maps:
     """The maps of the layers that are shown, fitted on the lines of a file."""
-    from tui_transformer.analysis.tuned_lens import fit_lens
+    from tui_transformer.analysis.logit_lens import fit_lens
 
     model = session.model
     try:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.links import Link, Wanted, links
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.attentions import Attention, Reader
+from tui_transformer.analysis.rollout import Link, Wanted, links
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.cli.commands.links import Request
 from tui_transformer.cli.heads import chosen_steps
 from tui_transformer.cli.output import Table, Value, emit, written

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions, chosen_group, in_layer
+from tui_transformer.analysis.attentions import Reader, attentions, chosen_group, in_layer
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.cli.commands.rollout import Request
 from tui_transformer.cli.output import emit, page

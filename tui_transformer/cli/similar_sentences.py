@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tui_transformer.analysis.sentence_vectors import BIAS, SentenceVector, Together, sentence_vector, together
+from tui_transformer.analysis.similar import BIAS, SentenceVector, Together, sentence_vector, together
 from tui_transformer.cli.commands.similar import Request
 from tui_transformer.cli.output import Table, Value, emit, note
 from tui_transformer.cli.output import written as table

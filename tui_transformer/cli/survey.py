@@ -28,11 +28,9 @@ from tui_transformer.files import expanded, is_file, is_there
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.processes import in_processes
 from tui_transformer.survey.results import Results, check_out, write_results
-from tui_transformer.survey.running import Job, Progress, Spread
+from tui_transformer.survey.running import Job, Progress, Spread, state_path
 from tui_transformer.survey.running import run as run_job
-from tui_transformer.survey.state import state_path
-from tui_transformer.survey.texts import STDIN, check_files
-from tui_transformer.survey.work import Work
+from tui_transformer.survey.work import STDIN, Work, check_files
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.known_words import named

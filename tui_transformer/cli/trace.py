@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 import numpy.random
 
-from tui_transformer.analysis.real_tokens import VISIBLE
+from tui_transformer.analysis.tokens import VISIBLE
 from tui_transformer.cli.commands.trace import Request
 from tui_transformer.cli.metrics import gradients_of_chosen
 from tui_transformer.cli.output import full_shape, note, runs

@@ -21,14 +21,12 @@ from tui_transformer.cli.train_options import Given
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.parts import readable
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.learning.epochs import Epoch
-from tui_transformer.learning.log import Log
+from tui_transformer.learning.log import Epoch, Log
 from tui_transformer.learning.log import check_new as check_new_log
 from tui_transformer.learning.loop import Measured, Record, Trainer
 from tui_transformer.learning.recipes import recipe as by_name
 from tui_transformer.learning.run import Run, check_new
-from tui_transformer.learning.run_file import is_run
-from tui_transformer.learning.settings import Settings
+from tui_transformer.learning.settings import Settings, is_run
 from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array
+from tui_transformer.engine.computation import Watch
+from tui_transformer.engine.edits import changed
 from tui_transformer.engine.ops import Context, Mask, Op, Scores
-from tui_transformer.engine.program import Program, by_program
+from tui_transformer.engine.program import Program, Step, by_program
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 
 KEY, VALUE = "key_kept", "value_kept"
@@ -49,12 +54,9 @@ def is_cross(name: str) -> bool:
 
 @by_program
 def writes(program: Program) -> bool:
-    """Whether a model can write on: an attention of it is causal, and it has logits for the next token."""
-    return bool(_causal(program)) and LOGITS in program.by_name
-
-
-def _causal(program: Program) -> set[str]:
-    return {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
+    """True if a model can write on: an attention of it is causal, and it has logits for the next token."""
+    causal = any(isinstance(step.op, Mask) and step.op.causal for step in program.steps)
+    return causal and LOGITS in program.by_name
 
 
 def kept_steps(program: Program) -> dict[str, str]:
@@ -67,7 +69,7 @@ def kept_steps(program: Program) -> dict[str, str]:
     """
     if not writes(program):
         raise InputError("this model does not write: only a decoder, with logits for the next token, does")
-    kept, causal = {}, _causal(program)
+    kept, causal = {}, {step.sublayer for step in program.steps if isinstance(step.op, Mask) and step.op.causal}
     kinds: dict[type[Op], str] = {Scores: KEY, Context: VALUE}
     for step in program.steps:
         kind = kinds.get(type(step.op))
@@ -79,3 +81,24 @@ def kept_steps(program: Program) -> dict[str, str]:
 def cache_shapes(program: Program) -> dict[str, Shape]:
     """The shape of everything that is kept after the program has run, without a batch axis: g × tokens × d_k."""
     return {name: program.shape(step) for name, step in kept_steps(program).items()}
+
+
+@np.errstate(all="ignore")
+def last_logits(trace: Trace, before: Watch | None = None) -> tuple[Array, Mapping[str, Array]]:
+    """The logits of the last token (B × 1 × v), and what is kept for the next; `before` is called with every step."""
+    steps, head = kept_steps(trace.program), trace.program.step(LOGITS)
+    wanted = [trace.program.aliases.get(name, name) for name in (head.inputs[0], *steps.values())]
+    trace.keep(wanted)
+    trace.compute(trace.plan.names, before)
+    states, *arrays = trace.arrays(wanted)
+    weights = trace.arrays(head.inputs[1:])
+    logits = _edited(trace, head, head.op.forward(trace.backend, states[:, -1:], *weights))  # B × n × d → B × 1 × v
+    places = trace.program.places
+    for step in trace.program.steps[places[LOGITS] + 1 : places[trace.program.logits] + 1]:
+        logits = _edited(trace, step, step.op.forward(trace.backend, logits))  # capped, where the model does so
+    return logits, dict(zip(steps, arrays, strict=True))
+
+
+def _edited(trace: Trace, step: Step, last: Array) -> Array:
+    rows, columns = step.shape
+    return changed(trace.edits, step.name, trace.backend, last, (range(rows - 1, rows), range(columns)))

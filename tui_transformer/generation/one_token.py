@@ -7,14 +7,14 @@ same steps run in the same order, once worked out for a model, whatever the leng
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tui_transformer.engine.axis import shape_of, whole
+from tui_transformer.engine.axis import Shape, shape_of, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.changes import Place, of_pass, places
 from tui_transformer.engine.computation import Watch
@@ -23,7 +23,6 @@ from tui_transformer.engine.ops import Extend, Mask
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 from tui_transformer.generation.cache import is_cross, kept_steps
-from tui_transformer.generation.rooms import Rooms
 
 
 class _Line(NamedTuple):
@@ -70,13 +69,25 @@ class OneToken:
     def of(cls, program: Program, weights: Weights, edits: tuple[Change, ...] = ()) -> OneToken:
         """From the program of any length with tokens before, with edits that are made in every pass."""
         kept = kept_steps(program)
-        steps = _towards(program, {program.logits, *kept.values()})
+        wanted, steps = {program.logits, *kept.values()}, list[Step]()
+        for step in reversed(program.steps):  # those that lead to what is wanted
+            if step.name in wanted:
+                steps.append(step)
+                wanted.update(step.inputs)
+        steps.reverse()
         every = dict.fromkeys(name for step in steps for name in (*step.inputs, step.name))
         names = {name: place for place, name in enumerate((*every, *(kept.keys() - every.keys())))}
         start: list[Array] = [None] * len(names)
-        for name, weight in _weights(program, weights, edits, every.keys()).items():
-            start[names[name]] = weight
-        lines = _lines(steps, weights.backend, names, kept, _changes(program, edits))
+        shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in every}
+        weights.check_room(shapes)
+        of_weights = of_pass(edits, program, 1)
+        for name, shape in shapes.items():
+            weight = weights.get(name, shape)
+            start[names[name]] = changed(of_weights, name, weights.backend, weight, whole(shape))
+        changes: dict[str, list[tuple[Change, Place]]] = {}
+        for change, place in places(edits, program):
+            changes.setdefault(place.name, []).append((change, place))
+        lines = _lines(steps, weights.backend, names, kept, changes)
         return cls(weights.backend, lines, names, tuple(start), kept, program.logits)
 
     @np.errstate(all="ignore")
@@ -88,7 +99,11 @@ class OneToken:
         `before` is called with every step that is about to run, and may raise to end it.
         """
         values = list(self.start)
-        for name, array in (*kept.items(), *((name, self._on_device(given)) for name, given in givens.items())):
+        kinds = {"b": self.backend.booleans, "f": self.backend.floats}
+        for name, given in givens.items():
+            if name in self.names:
+                values[self.names[name]] = kinds.get(given.dtype.kind, self.backend.integers)(given)
+        for name, array in kept.items():
             if name in self.names:
                 values[self.names[name]] = array
         past = next(array.shape[2] for name, array in kept.items() if not is_cross(name))
@@ -103,19 +118,13 @@ class OneToken:
                 result = _written_over(line, operands, hiding)
             else:
                 result = line.forward(*operands)
-            values[line.result] = self._edited(line, result, past) if line.edits else result
+            if line.edits:
+                shape = result.shape[1:]
+                moved = (place.changed(change, shape, past) for change, place in line.edits)
+                made = [each for each in moved if each is not None]
+                result = changed(made, line.step.name, self.backend, result, whole(shape))
+            values[line.result] = result
         return values[self.names[self.logits]], {name: values[self.names[place]] for name, place in self.kept.items()}
-
-    def _edited(self, line: _Line, value: Array, past: int) -> Array:
-        """A step with its edits."""
-        shape = value.shape[1:]
-        moved = (place.changed(change, shape, past) for change, place in line.edits)
-        made = [each for each in moved if each is not None]
-        return changed(made, line.step.name, self.backend, value, whole(shape))
-
-    def _on_device(self, given: Host) -> Array:
-        convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
-        return convert(given)
 
 
 def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool]) -> Array:
@@ -133,35 +142,6 @@ def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool
 
 
 # Worked out once
-
-
-def _towards(program: Program, names: Collection[str]) -> list[Step]:
-    """The steps that these are made from, in order."""
-    wanted, steps = set(names), []
-    for step in reversed(program.steps):
-        if step.name in wanted:
-            steps.append(step)
-            wanted.update(step.inputs)
-    return steps[::-1]
-
-
-def _weights(program: Program, weights: Weights, edits: tuple[Change, ...], read: Collection[str]) -> dict[str, Array]:
-    """Those that are read, on the device, with their edits."""
-    shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in read}
-    weights.check_room(shapes)
-    here = of_pass(edits, program, 1)
-    return {
-        name: changed(here, name, weights.backend, weights.get(name, shape), whole(shape))
-        for name, shape in shapes.items()
-    }
-
-
-def _changes(program: Program, edits: tuple[Change, ...]) -> dict[str, list[tuple[Change, Place]]]:
-    """Edits and their places, by step."""
-    changes: dict[str, list[tuple[Change, Place]]] = {}
-    for change, place in places(edits, program):
-        changes.setdefault(place.name, []).append((change, place))
-    return changes
 
 
 def _lines(
@@ -188,3 +168,67 @@ def _lines(
         )
         for step in steps
     )
+
+
+SMALLEST_ROOM = 64
+
+
+@dataclass(eq=False)
+class Room:
+    """Memory for rows of keys or values, with space for more behind them. A row that was written never changes.
+
+    Attributes:
+        memory: B × g × space × d_k.
+        rows: The part of it that is in use.
+    """
+
+    memory: Array
+    rows: Array
+
+    def add(self, new: Array) -> Array | None:
+        """All rows, with new ones behind; None where there is not enough space."""
+        used, end = self.rows.shape[2], self.rows.shape[2] + new.shape[2]
+        if end > self.memory.shape[2]:
+            return None
+        self.memory[:, :, used:end] = new
+        self.rows = self.memory[:, :, :end]
+        return self.rows
+
+
+@dataclass(eq=False)
+class Rooms:
+    """The memory of a cache that grows: copied when it is full, or when one has gone back.
+
+    Attributes:
+        most: Tokens that the model reads; there is space for more only where a prompt is longer.
+        alike: How many arrays grow together. Those of one shape are taken from the system in one piece, whose large
+            pages are read faster than many small ones.
+    """
+
+    backend: Backend
+    most: int
+    alike: int = 1
+    rooms: dict[str, Room] = field(default_factory=dict)
+    _free: dict[Shape, list[Array]] = field(default_factory=dict)
+
+    def extended(self, name: str, kept: Array, new: Array) -> Array:
+        """Kept rows and new ones behind them: B × g × (p + n) × d_k."""
+        room = self.rooms.get(name)
+        longer = room.add(new) if room is not None and room.rows is kept else None
+        return self._moved(name, kept, new) if longer is None else longer
+
+    def _moved(self, name: str, kept: Array, new: Array) -> Array:
+        """The same in twice the space."""
+        batch, heads, past, width = kept.shape
+        end = past + new.shape[2]
+        size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)
+        memory = self._memory((batch, heads, size, width), new.dtype)
+        memory[:, :, :past], memory[:, :, past:end] = kept, new
+        self.rooms[name] = Room(memory, memory[:, :, :end])
+        return self.rooms[name].rows
+
+    def _memory(self, shape: Shape, dtype: Any) -> Array:
+        if not self._free.get(shape):
+            piece = self.backend.xp.empty((self.alike, *shape), dtype=dtype)
+            self._free = {shape: [piece[i] for i in range(self.alike)]}
+        return self._free[shape].pop()

@@ -1,17 +1,25 @@
-"""Rules of generation: tokens that a model's folder forces, forbids or makes less likely.
+"""Rules of generation: tokens that a model's folder forces, forbids or makes less likely, and where they are read.
 
-They act on the logits before temperature, in the order of the table at the end.
+They act on the logits before temperature, in the order of `RULES`. Defaults come from `generation_config.json`, else
+`config.json`, else the model's family. As in the library transformers, `generation_config.json` stands alone where it
+exists; only token IDs that it leaves out are those of `config.json`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import read_json
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.model import Model
+from tui_transformer.model.checks import shown
 
 Ids = tuple[int, ...]
 
@@ -72,12 +80,11 @@ def apply(rules: Rules, moment: Moment, logits: Host) -> tuple[Host, tuple[str, 
     Raises:
         InputError: The rules leave no token.
     """
-    acted = []
+    acted: list[str] = []
     for name, rule in RULES.items():
         changed = rule(rules, moment, logits)
         if changed is not None:
-            logits = changed
-            acted.append(name)
+            logits, acted = changed, [*acted, name]
     if acted and not np.isfinite(logits.max()):
         raise InputError(f"no token is left to be written: {', '.join(acted)} of the model's folder forbid all")
     return logits, tuple(acted)
@@ -107,7 +114,8 @@ def no_repeat_ngram_size(rules: Rules, moment: Moment, logits: Host) -> Host | N
 def bad_words_ids(rules: Rules, moment: Moment, logits: Host) -> Host | None:
     """The last token of a bad word whose other tokens are the last ones written; a stop token alone is none."""
     words = (word for word in rules.bad_words_ids if len(word) > 1 or word[0] not in rules.stop_ids)
-    return forbidden(logits, {word[-1] for word in words if _ends_with(moment.ids, word[:-1])})
+    ends = (word[-1] for word in words if moment.ids[max(0, len(moment.ids) - len(word) + 1) :] == word[:-1])
+    return forbidden(logits, set(ends))
 
 
 def min_length(rules: Rules, moment: Moment, logits: Host) -> Host | None:
@@ -160,22 +168,149 @@ def forced(logits: Host, ids: Ids) -> Host:
     return changed
 
 
-def _ends_with(ids: Ids, tail: Ids) -> bool:
-    return len(tail) <= len(ids) and ids[len(ids) - len(tail) :] == tail
-
-
 RULES: Mapping[str, Rule] = {
     rule.__name__: rule
     for rule in (
-        repetition_penalty,
-        no_repeat_ngram_size,
-        bad_words_ids,
-        min_length,
-        min_new_tokens,
-        forced_bos_token_id,
-        forced_eos_token_id,
-        suppress_tokens,
-        begin_suppress_tokens,
+        repetition_penalty, no_repeat_ngram_size, bad_words_ids, min_length, min_new_tokens, forced_bos_token_id,
+        forced_eos_token_id, suppress_tokens, begin_suppress_tokens,
     )
-}
+}  # fmt: skip
 """In the order in which they act, which is that of the library transformers."""
+
+
+FILES = ("generation_config.json", "config.json")
+LARGEST = 1 << 20
+STOP, START = "eos_token_id", "decoder_start_token_id"
+
+NOT_DONE: Mapping[str, tuple[Any, ...]] = {
+    "num_beams": (1,),
+    "num_beam_groups": (1,),
+    "constraints": (),
+    "force_words_ids": (),
+    "forced_decoder_ids": ([],),
+    "sequence_bias": (),
+    "guidance_scale": (1,),
+    "penalty_alpha": (0,),
+    "encoder_repetition_penalty": (1,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "exponential_decay_length_penalty": (),
+    "min_p": (0,),
+    "top_h": (),
+    "typical_p": (1,),
+    "epsilon_cutoff": (0,),
+    "eta_cutoff": (0,),
+    "stop_strings": ([],),
+    "watermarking_config": (),
+    "dola_layers": (),
+}
+"""Settings that would change the text and are not done here → the values beside null that change nothing."""
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """How a model is meant to write.
+
+    Attributes:
+        rules: What is forced and forbidden.
+        settings: Greedy, or temperature, top-k and top-p, where the file has `do_sample`.
+        note: One line on what the file says and is not done; "" where there is nothing.
+    """
+
+    rules: Rules
+    settings: Settings
+    note: str = ""
+
+
+def defaults_of(model: Model) -> Defaults:
+    """Defaults from the model's folder; of a built-in model, the end that its vocabulary has.
+
+    Raises:
+        InputError: A file is not JSON, or has a value that cannot be.
+    """
+    folder = model.folder
+    contents = {} if folder is None else {path: read_json(path, LARGEST) for path in _files(folder)}
+    end = None if model.target_vocabulary is None else model.target_vocabulary.end_id
+    stop = () if end is None else (end,)
+    if not contents:  # a built-in model, or a GGUF file
+        return Defaults(Rules(stop), Settings(greedy=True))
+    path, raw = next(iter(contents.items()))
+    family, pad = model.family.model_type, model.config.pad_id
+    given: dict[str, Any] = {STOP: list(stop) or _STOPS.get(family)}
+    if _FORCED.get(family, model.target_size) < model.target_size:
+        given["forced_eos_token_id"] = _FORCED[family]
+    if family == "marian" and pad is not None:
+        given["bad_words_ids"] = [[pad]]
+    given |= {key: value for key, value in raw.items() if key in _READ}
+    for source in reversed(contents.values()):  # the file that counts last
+        given |= {key: source.get(key) for key in (STOP, START) if key in source}
+    try:
+        rules = Rules(**{_READ[key][0]: _READ[key][1](key, value) for key, value in given.items() if value is not None})
+        drawn = {key: raw[key] for key in ("temperature", "top_k", "top_p") if raw.get(key) is not None}
+        settings = Settings(**drawn) if raw.get("do_sample") else Settings(greedy=True)
+    except UsageError as error:
+        raise InputError(f"{path}: {error}") from error
+    forced = {
+        START: rules.decoder_start_token_id,
+        "forced_bos_token_id": rules.forced_bos_token_id,
+        "forced_eos_token_id": max(rules.forced_eos_token_id, default=0),
+    }
+    for key, token in forced.items():
+        if token is not None and token >= model.target_size:
+            raise InputError(f"{path}: {key} {token} is outside the vocabulary of {model.target_size:,}")
+    ignored = {key: raw[key] for key, same in NOT_DONE.items() if raw.get(key) is not None and raw[key] not in same}
+    asked = ", ".join(f"{key} {shown(value)}" for key, value in ignored.items())
+    note = f"{path.name} asks for {asked}, which is not done here: the text can be another one" if ignored else ""
+    return Defaults(rules, settings, note)
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for name in FILES if (path := folder / name).exists()]
+
+
+_STOPS = {"bart": 2, "marian": 0, "t5": 1, "gpt2": 50256, "gpt_neox": 2, "llama": 2, "mistral": 2}
+_FORCED = {"bart": 2, "marian": 0}
+"""Tokens of a family where no file says anything, as far as the vocabulary has them."""
+
+# What is read
+
+
+def _token(key: str, value: object) -> int:
+    return _count(key, value, "a token ID, which is a whole number from 0")
+
+
+def _tokens(key: str, value: object) -> Ids:
+    return tuple(_token(key, token) for token in (value if isinstance(value, list) else [value]))
+
+
+def _sequences(key: str, value: object) -> tuple[Ids, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, list) and word for word in value):
+        raise UsageError(f"{key} {shown(value)} is not a list of lists of token IDs")
+    return tuple(_tokens(key, word) for word in value)
+
+
+def _count(key: str, value: object, what: str = "a whole number from 0") -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"{key} {shown(value)} is not {what}")
+    return value
+
+
+def _factor(key: str, value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e6:
+        raise UsageError(f"{key} {shown(value)} is not a number above 0")
+    return float(value)
+
+
+Reads = Callable[[str, object], Any]
+
+_KINDS: Mapping[Reads, tuple[str, ...]] = {
+    _token: ("forced_bos_token_id", START),
+    _tokens: ("forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens"),
+    _sequences: ("bad_words_ids",),
+    _count: ("min_length", "min_new_tokens", "no_repeat_ngram_size"),
+    _factor: ("repetition_penalty",),
+}
+_READ: Mapping[str, tuple[str, Reads]] = {
+    STOP: ("stop_ids", _tokens),
+    **{key: (key, read) for read, keys in _KINDS.items() for key in keys},
+}
+"""Keys of the files → the rule that they set, and how their value is read."""

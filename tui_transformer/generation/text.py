@@ -8,12 +8,12 @@ from typing import Any
 
 from tui_transformer.engine.edits import Change
 from tui_transformer.errors import UsageError
-from tui_transformer.generation.defaults import defaults_of
-from tui_transformer.generation.rules import Ids
+from tui_transformer.generation.rules import Ids, defaults_of
 from tui_transformer.generation.sampling import Settings
-from tui_transformer.generation.streaming import TextStream
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
+from tui_transformer.text.dispatch import target_tokenizer
+from tui_transformer.text.display import visible
 
 DRAWING = frozenset(("temperature", "top_k", "top_p", "seed"))
 """Settings that ask for a draw."""
@@ -66,3 +66,57 @@ def _settings(usual: Settings, given: dict[str, Any]) -> Settings:
         raise UsageError(f"no setting is called {wrong}: use {', '.join(known)}")
     greedy = usual.greedy and not given.keys() & DRAWING
     return replace(usual, **{"greedy": greedy} | given)
+
+
+INCOMPLETE = "\ufffd"
+"""Sign that a character of several bytes is decoded to while some of them are missing."""
+
+LISTS = ("words", "characters", "wordpiece")
+"""Kinds of vocabularies whose unknown word is a word like others."""
+
+
+class TextStream:
+    """Gives, for each token, the text that it adds behind a prompt.
+
+    It is decoded together with the tokens before it and the difference given, so that spaces between pieces are right.
+    Bytes that are half of a character are held back until the rest is there. Special tokens are left out, as they stand
+    for no text (an unknown word of a word list is not), and so are IDs past the vocabulary, which some models have.
+    Control characters are made visible, all but the ends of lines.
+    """
+
+    def __init__(self, model: Model, prompt: Sequence[int] = ()) -> None:
+        """The prompt itself is not given again; the start token of a decoder beside an encoder is no text."""
+        self._ids = list(prompt[1:] if model.has_decoder else prompt)
+        self._tokenizer = None if model.tokenizer is None else target_tokenizer(model.tokenizer)
+        words = model.target_vocabulary
+        self._words = 0 if words is None else words.size
+        self._hidden: frozenset[int] = frozenset() if words is None else words.special_ids
+        if words is not None and words.kind in LISTS:
+            self._hidden -= {words.unknown_id}
+        self._context, self._read = 0, len(self._ids)
+
+    def prompt(self) -> str:
+        """The text of the tokens that were given, before any other is added."""
+        return self._text(0, self._read).rstrip(INCOMPLETE)
+
+    def add(self, token: int) -> str:
+        """The text that is whole with this token, often of one token, sometimes none."""
+        self._ids.append(token)
+        more = self.end()
+        if not more or more.endswith(INCOMPLETE):
+            return ""
+        self._context, self._read = self._read, len(self._ids)
+        return more
+
+    def end(self) -> str:
+        """Text that was held back."""
+        before = self._text(self._context, self._read).rstrip(INCOMPLETE)
+        return self._text(self._context, len(self._ids))[len(before) :]
+
+    def _text(self, start: int, stop: int) -> str:
+        """The text of some of the tokens."""
+        ids = self._ids[start:stop]
+        if self._tokenizer is None:
+            return "".join(f" {token}" for token in ids)
+        text = self._tokenizer.decode([token for token in ids if token < self._words and token not in self._hidden])
+        return "\n".join(map(visible, text.split("\n")))

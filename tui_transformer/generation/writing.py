@@ -20,12 +20,9 @@ from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps
-from tui_transformer.generation.defaults import defaults_of
-from tui_transformer.generation.one_token import OneToken
-from tui_transformer.generation.passes import last_logits
-from tui_transformer.generation.rooms import Rooms
-from tui_transformer.generation.rules import Ids, Moment, Rules, apply
+from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps, last_logits
+from tui_transformer.generation.one_token import OneToken, Rooms
+from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults_of
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.model import Model
 from tui_transformer.model.inputs import checked_mask, unpadded_ids
@@ -288,7 +285,6 @@ class Writer:
     # Computing
 
     def _inputs(self, ids: Ids) -> tuple[list[Ids], ...]:
-        """Token IDs as the model takes them: of the source first, where there is one."""
         return ([self.source], [ids]) if self.source else ([ids],)
 
     def _state(self, ids: Ids, prompt: int, before: Watch | None) -> State:
@@ -306,29 +302,24 @@ class Writer:
         """The logits of the last token; keys and values of all are kept from now on."""
         cache = self._cache.cut(kept)
         alike = self.model.config.keeps(2, len(ids))  # the steps of one token are those of a sentence of two
-        run = self._one if alike and 0 < kept == len(ids) - 1 else self._several
-        logits, arrays = run(ids, cache, before)
+        arrays: Mapping[str, Array]
+        if alike and 0 < kept == len(ids) - 1:
+            _, givens = self.model.inputs_after(cache.length, *self._inputs(ids), mask=self.mask)
+            logits, arrays = self._step.run(givens, cache.arrays, self._rooms, before)
+        else:
+            trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
+            logits, arrays = last_logits(self._edited(trace, cache.length), before)
         self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
         row = np.asarray(self.model.backend.to_host(logits)[0, -1])
         if not np.isfinite(row.max()):
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")
         return row
 
-    def _one(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
-        _, givens = self.model.inputs_after(cache.length, *self._inputs(ids), mask=self.mask)
-        return self._step.run(givens, cache.arrays, self._rooms, before)
-
-    def _several(self, ids: Ids, cache: Cache, before: Watch | None) -> tuple[Array, Mapping[str, Array]]:
-        """Of many tokens at once: only the logits of the last are worked out."""
-        trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
-        return last_logits(self._edited(trace, cache.length), before)
-
     def _edited(self, trace: Trace, past: int) -> Trace:
         return trace.edited(of_pass(self.edits, trace.program, past))
 
     @cached_property
     def _step(self) -> OneToken:
-        """The pass of one token more; its steps are the same after any number of tokens."""
         lengths, _ = self.model.inputs_after(1, *self._inputs((0, 0)), mask=self.mask)
         return OneToken.of(self.model.program_of(lengths), self.model.weights, self.edits)
 

@@ -8,19 +8,21 @@ A checkpoint is written under a temporary name, flushed to the disk and renamed;
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import math
 import os
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.backend import Array
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json, remove_folder, write_whole
 from tui_transformer.learning.loop import Trainer
@@ -91,7 +93,16 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
         to_host = trainer.model.backend.to_host
         arrays = {f"{slot}/{name}": to_host(a) for name, kept in trainer.state.items() for slot, a in kept.items()}
         write_whole(temporary / ARRAYS, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
-        write_whole(temporary / STATE, (json.dumps(_state(trainer), indent=2) + "\n").encode())
+        settings = trainer.settings
+        state = {  # everything random comes from the seed and these numbers
+            "step": trainer.step,
+            "next_batch": trainer.step * settings.accumulate,
+            "seed": settings.seed,
+            "learning_rate": trainer.learning_rate,
+            "schedule": settings.schedule,
+            "optimizer": settings.optimizer,
+        }
+        write_whole(temporary / STATE, (json.dumps(state, indent=2) + "\n").encode())
         _flush(temporary)
         if place.exists():  # of a run that was resumed from an earlier one
             remove_folder(place)
@@ -101,19 +112,6 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
         with suppress(OSError):
             remove_folder(temporary)
         raise
-
-
-def _state(trainer: Trainer) -> dict[str, Any]:
-    """Where the trainer stands: everything random comes from the seed and these numbers."""
-    settings = trainer.settings
-    return {
-        "step": trainer.step,
-        "next_batch": trainer.step * settings.accumulate,
-        "seed": settings.seed,
-        "learning_rate": trainer.learning_rate,
-        "schedule": settings.schedule,
-        "optimizer": settings.optimizer,
-    }
 
 
 def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
@@ -127,17 +125,12 @@ def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
     step, rate = raw.get("step"), raw.get("learning_rate")
     if step != int(place.name) or not isinstance(rate, float | int) or not 0 <= rate < math.inf:
         raise InputError(f"{shown_path(place / STATE)}: not the state of step {int(place.name)}: the file is damaged")
-    return trainer(settings, model, lines, step=step, learning_rate=rate, state=_arrays(place / ARRAYS, model.backend))
-
-
-def _arrays(path: Path, backend: Backend) -> dict[str, dict[str, Array]]:
-    """The slots of the optimiser, by weight and slot."""
-    tensors = open_file(path)
+    tensors = open_file(place / ARRAYS)
     slots: dict[str, dict[str, Array]] = {}
     for key in tensors.names:
         slot, _, name = key.partition("/")
-        slots.setdefault(name, {})[slot] = backend.floats(tensors.read(key, lambda tensor: tensor)).copy()
-    return slots
+        slots.setdefault(name, {})[slot] = model.backend.floats(tensors.read(key, lambda tensor: tensor)).copy()
+    return trainer(settings, model, lines, step=step, learning_rate=rate, state=slots)
 
 
 def publish(place: Path, folder: Path) -> None:
@@ -170,3 +163,47 @@ def _flush(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+LOCK = ".lock"
+
+
+class Lock:
+    """Holds a folder against other trainings, until this one ends however it may; made where it is not there.
+
+    Raises:
+        InputError: It cannot be written, or another training holds it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._descriptor = -1
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise InputError(f"{shown_path(folder)} cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            raise InputError(f"{shown_path(folder)}: another training is writing there: stop it first") from error
+
+    def close(self) -> None:
+        """Let others have it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[Lock]:
+    """The folder, given back only where the block fails."""
+    lock = Lock(folder)
+    try:
+        yield lock
+    except BaseException:
+        lock.close()
+        raise

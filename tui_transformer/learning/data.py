@@ -14,11 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient import NOT_COUNTED, counted
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.learning.batches import Batch, Order, Row, chosen, split, together
 from tui_transformer.learning.settings import Settings
-from tui_transformer.learning.tasks import Task, task_of
-from tui_transformer.learning.tasks.base import Reader, needed
+from tui_transformer.learning.tasks import Reader, Row, Task, needed, task_of
 from tui_transformer.text.build import build_bpe, build_characters, build_words
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import read_lines, shown_path
@@ -68,7 +67,7 @@ class Data:
 
     def _batch(self, places: Host, number: int) -> Batch:
         random = np.random.default_rng((self.settings.seed, number))
-        rows = [self.task.draw(row, random, self.vocabulary) for row in chosen(self.rows, places)]
+        rows = [self.task.draw(self.rows[place], random, self.vocabulary) for place in places.tolist()]
         return together(rows, self.vocabulary.pad_id)
 
 
@@ -79,19 +78,14 @@ def lines_of(settings: Settings) -> list[str]:
         InputError: It cannot be read, or is empty.
     """
     path = Path(settings.file)
-    _refuse_stream(path)
+    with contextlib.suppress(OSError, ValueError):  # reading says what is wrong
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # it cannot be read again when the run is resumed
+            raise InputError(f"{shown_path(path)} is a pipe or a device: save its text in a file and name that")
     lines = list(read_lines([path]))
     if not any(line.strip() for line in lines):
         raise InputError(f"{shown_path(path)} is empty: there is nothing to learn from")
     return lines
-
-
-def _refuse_stream(path: Path) -> None:
-    """Raise InputError for what cannot be read again when the run is resumed."""
-    with contextlib.suppress(OSError, ValueError):  # reading says what is wrong
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise InputError(f"{shown_path(path)} is a pipe or a device: save its text in a file and name that")
 
 
 def fingerprint(lines: Sequence[str]) -> str:
@@ -112,7 +106,11 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
     unit = settings.tokens or task.unit
     with _naming(settings):
         own_words = task.extra_words(lines)
-        built = BUILDERS[unit](task.text(lines), settings.vocab_size, **_rule(settings, unit))
+        given = {name: value for name in ("split", "case") if (value := getattr(settings, name))}
+        if given and unit != "words":
+            raise UsageError(f"--{next(iter(given))} says what a word is: leave it out, or use --tokens words")
+        rule = {"rule": WordRule(**given)} if given else {}
+        built = BUILDERS[unit](task.text(lines), settings.vocab_size, **rule)
     missing = tuple(word for word in own_words if word not in built.ids)
     if missing and unit == "bpe":
         raise InputError(f"--tokens bpe: {settings.task} needs words of its own in the vocabulary: use words")
@@ -120,18 +118,6 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
     marks = tuple(word for word in missing if word in SPECIAL_WORDS)
     others = tuple(word for word in missing if word not in marks)
     return dataclasses.replace(built, words=(*built.words[:first], *marks, *built.words[first:], *others))
-
-
-def _rule(settings: Settings, unit: str) -> dict[str, WordRule]:
-    """The rule of what a word is, where the entries are words.
-
-    Raises:
-        UsageError: A rule for words is given, and they are not.
-    """
-    given = {name: value for name in ("split", "case") if (value := getattr(settings, name))}
-    if given and unit != "words":
-        raise UsageError(f"--{next(iter(given))} says what a word is: leave it out, or use --tokens words")
-    return {"rule": WordRule(**given)} if given else {}
 
 
 def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, start_id: int | None = None) -> Data:
@@ -145,17 +131,13 @@ def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, st
         rows = task.rows(lines, Reader(tokenizer, settings.length, start_id))
         if not task.whole:
             needed(words, words.pad_id, words.specials.padding)
-        _check_count(len(rows), settings, "stretch of text" if task.whole else "line")
+        kind = "stretch of text" if task.whole else "line"
+        if not rows:
+            raise InputError(f"no {kind} to learn from: use a longer file, or a larger --length")
+        if len(rows) == 1 and settings.validation:
+            advice = "use a longer file, a smaller --length, or --validation 0"
+            raise InputError(f"one {kind} is too few to validate on some: {advice}")
     return Data(task, settings, words, rows)
-
-
-def _check_count(count: int, settings: Settings, kind: str) -> None:
-    """Raise InputError where there are too few examples."""
-    if not count:
-        raise InputError(f"no {kind} to learn from: use a longer file, or a larger --length")
-    if count == 1 and settings.validation:
-        advice = "use a longer file, a smaller --length, or --validation 0"
-        raise InputError(f"one {kind} is too few to validate on some: {advice}")
 
 
 @contextlib.contextmanager
@@ -167,3 +149,70 @@ def _naming(settings: Settings) -> Iterator[None]:
         raise
     except InputError as error:
         raise InputError(f"{shown_path(Path(settings.file))}: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Examples as arrays of batch × longest, padded with the pad ID and, in the targets, with −1."""
+
+    ids: Host
+    targets: Host
+    decoder_ids: Host | None
+    tokens: int
+
+    @property
+    def counted(self) -> int:
+        """Positions that are in the loss."""
+        return counted(self.targets)
+
+
+def together(rows: Sequence[Row], pad_id: int | None) -> Batch:
+    """The batch of some rows."""
+    pad = pad_id or 0
+    decoder = [row.decoder_ids for row in rows if row.decoder_ids is not None]
+    tokens = sum(row.ids.size for row in rows) + sum(ids.size for ids in decoder)
+    targets = _padded([row.targets for row in rows], NOT_COUNTED)
+    return Batch(_padded([row.ids for row in rows], pad), targets, _padded(decoder, pad) if decoder else None, tokens)
+
+
+def _padded(rows: Sequence[Host], value: int) -> Host:
+    result = np.full((len(rows), max(row.size for row in rows)), value, dtype=np.int64)
+    for i, row in enumerate(rows):
+        result[i, : row.size] = row
+    return result
+
+
+@dataclass(frozen=True)
+class Order:
+    """The order of examples: a permutation of its own for every epoch, from the seed; nothing has to be remembered.
+
+    Attributes:
+        count: Examples.
+        batch: Examples a batch; the last one of an epoch may have fewer.
+        seed: Of the permutations.
+    """
+
+    count: int
+    batch: int
+    seed: int
+
+    @property
+    def per_epoch(self) -> int:
+        """Batches an epoch."""
+        return -(-self.count // self.batch)
+
+    def examples(self, number: int) -> Host:
+        """The examples of a batch, which are counted through all epochs from 0."""
+        epoch, place = divmod(number, self.per_epoch)
+        order = np.random.default_rng((self.seed, epoch)).permutation(self.count)
+        return order[place * self.batch : (place + 1) * self.batch]
+
+
+def split(count: int, share: float, seed: int, *, whole: bool) -> tuple[Host, Host]:
+    """Examples for training and for validation: the last ones of a text that is whole, else picked at random.
+
+    Where a share is wanted there is at least one of each.
+    """
+    held_out = min(max(round(count * share), 1), count - 1) if share else 0
+    order = np.arange(count) if whole else np.random.default_rng((seed, count)).permutation(count)
+    return np.sort(order[: count - held_out]), np.sort(order[count - held_out :])

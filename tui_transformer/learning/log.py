@@ -5,30 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import write_whole
-from tui_transformer.learning.epochs import Epoch, Epochs
 from tui_transformer.learning.loop import Measured, Record
 
 COLUMNS = (
-    "step",
-    "epoch",
-    "loss",
-    "accuracy",
-    "learning_rate",
-    "gradient_norm",
-    "tokens_per_second",
-    "validation_loss",
-    "validation_accuracy",
-    "validation_perplexity",
-    "epoch_loss",
-    "epoch_accuracy",
-)
+    "step", "epoch", "loss", "accuracy", "learning_rate", "gradient_norm", "tokens_per_second",
+    "validation_loss", "validation_accuracy", "validation_perplexity", "epoch_loss", "epoch_accuracy",
+)  # fmt: skip
 
 
 def fields_of(record: Record, measured: Measured | None, epoch: Epoch | None = None) -> dict[str, Any]:
@@ -39,22 +30,8 @@ def fields_of(record: Record, measured: Measured | None, epoch: Epoch | None = N
     return values | {f"epoch_{name}": getattr(epoch, name) if epoch else None for name in ("loss", "accuracy")}
 
 
-def _csv_line(record: Record, measured: Measured | None, epoch: Epoch | None) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(fields_of(record, measured, epoch).values())
-    return line.getvalue()
-
-
-def _json_line(record: Record, measured: Measured | None, epoch: Epoch | None) -> str:
-    return json.dumps(fields_of(record, measured, epoch) | {"norms": dict(record.norms)}) + "\n"
-
-
-Write = Callable[[Record, "Measured | None", "Epoch | None"], str]
-FORMATS: Mapping[str, tuple[str, Write]] = {
-    ".csv": (",".join(COLUMNS) + "\n", _csv_line),
-    ".jsonl": ("", _json_line),
-}
-"""The beginning of a file, and its lines, by the end of its name."""
+FORMATS = (".csv", ".jsonl")
+"""The ends of the names of logs."""
 
 
 class Log:
@@ -68,11 +45,11 @@ class Log:
             InputError: It cannot be written, or is no log.
         """
         _check_name(path)
-        head, self._line = FORMATS[path.suffix]
         self.path = path
         self.epoch: Epoch | None = None
         before = _before(path, step)
         self._epochs = _epochs_of(path, before)
+        head = ",".join(COLUMNS) + "\n" if path.suffix == ".csv" else ""
         write_whole(path, (head + "".join(before)).encode())
         self._file = path.open("ab", buffering=0)
         self._waiting = b""
@@ -84,21 +61,23 @@ class Log:
             InputError: It cannot be written; the file ends with a whole line.
         """
         self.epoch = self._epochs.add(record.epoch, record.loss, record.accuracy)
-        self._waiting += self._line(record, measured, self.epoch).encode()
+        fields, line = fields_of(record, measured, self.epoch), io.StringIO()
+        if self.path.suffix == ".csv":
+            csv.writer(line, lineterminator="\n").writerow(fields.values())
+        else:
+            line.write(json.dumps(fields | {"norms": dict(record.norms)}) + "\n")
+        self._waiting += line.getvalue().encode()
         try:
-            self._add(self._waiting)
+            end, lines = self._file.seek(0, os.SEEK_END), self._waiting
+            try:
+                while lines:
+                    lines = lines[self._file.write(lines) :]
+            except OSError:
+                self._file.truncate(end)
+                raise
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
         self._waiting = b""
-
-    def _add(self, lines: bytes) -> None:
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            while lines:
-                lines = lines[self._file.write(lines) :]
-        except OSError:
-            self._file.truncate(end)
-            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -133,8 +112,15 @@ def _before(path: Path, step: int) -> list[str]:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if step and path.exists() else []
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a log: choose another --log") from error
-    rows = (line for line in lines if line.endswith("\n") and not line.startswith(f"{COLUMNS[0]},"))
-    return [line for line in rows if 0 < _step(line, path) <= step]
+    rows = [line for line in lines if line.endswith("\n") and not line.startswith(f"{COLUMNS[0]},")]
+    try:
+        return [line for line in rows if 0 < _step(line, path) <= step]
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise InputError(f"{path}: is no log of a run: choose another --log") from error
+
+
+def _step(line: str, path: Path) -> int:
+    return int(json.loads(line)["step"] if path.suffix == ".jsonl" else line.partition(",")[0])
 
 
 def _epochs_of(path: Path, lines: Iterable[str]) -> Epochs:
@@ -149,9 +135,42 @@ def _epochs_of(path: Path, lines: Iterable[str]) -> Epochs:
     return epochs
 
 
-def _step(line: str, path: Path) -> int:
-    """The step of a line, which is JSON or a row of CSV: either way one message says that it is none."""
-    try:
-        return int(json.loads(line)["step"] if path.suffix == ".jsonl" else line.partition(",")[0])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"{path}: is no log of a run: choose another --log") from error
+@dataclass(frozen=True)
+class Epoch:
+    """Means over the steps of an epoch, each of its examples before it was learned from.
+
+    Attributes:
+        number: Counted from 1.
+        loss: In nats.
+        accuracy: Share of the counted positions whose prediction was right.
+    """
+
+    number: int
+    loss: float
+    accuracy: float
+
+
+@dataclass
+class Epochs:
+    """The epoch that is under way."""
+
+    ended: int = 0
+    losses: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+
+    def add(self, epoch: float, loss: float, accuracy: float) -> Epoch | None:
+        """The epoch that a step ends, if it does.
+
+        Args:
+            epoch: How often all examples have been seen after the step.
+            loss: Of the step.
+            accuracy: Of the step.
+        """
+        self.losses.append(loss)
+        self.accuracies.append(accuracy)
+        if not math.isfinite(epoch) or math.floor(epoch) <= self.ended:
+            return None
+        self.ended, count = math.floor(epoch), len(self.losses)
+        finished = Epoch(self.ended, math.fsum(self.losses) / count, math.fsum(self.accuracies) / count)
+        self.losses, self.accuracies = [], []
+        return finished

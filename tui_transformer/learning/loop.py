@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
-from tui_transformer.engine.axis import shape_of
-from tui_transformer.engine.backend import Array
-from tui_transformer.engine.gradient import Loss, cross_entropy, weight_gradients
+import numpy as np
+
+from tui_transformer.engine.axis import Axes, shape_of
+from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.gradient import Loss, backward, cross_entropy, kept_for_backward, weight_gradients
+from tui_transformer.engine.ops import Dropout, Mask
 from tui_transformer.engine.parts import available_memory, readable
+from tui_transformer.engine.pool import FREE_LIMIT
+from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
-from tui_transformer.learning import clipping
-from tui_transformer.learning.batches import Batch
-from tui_transformer.learning.broken import where_it_began
-from tui_transformer.learning.data import Data
-from tui_transformer.learning.dropout import with_dropout
-from tui_transformer.learning.memory import step_bytes
-from tui_transformer.learning.optimizers import OPTIMIZERS, Optimizer
-from tui_transformer.learning.schedules import SCHEDULES
+from tui_transformer.learning.data import Batch, Data
+from tui_transformer.learning.optimizers import (
+    OPTIMIZERS,
+    SCHEDULES,
+    Optimizer,
+    clip,
+    layer_norms,
+    layer_of,
+    norm,
+    squares,
+)
 from tui_transformer.learning.settings import Settings
 from tui_transformer.model.model import Model
 
@@ -108,7 +116,9 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.learning_rate = self.learning_rate or self.settings.learning_rate
-        self.model = _own_weights(self.model)
+        read = self.model.weights  # copied, all of them, as every step changes them
+        held = {name: read.get(name, shape_of(axes)).copy() for name, axes in self.model.program(1).weights.items()}
+        self.model = replace(self.model, weights=Weights(self.model.backend, read.read, held))
         for name, weight in self.weights.items():
             kept = self.state.setdefault(name, {})
             for slot in self.optimizer.slots:
@@ -152,14 +162,15 @@ class Trainer:
             InputError: The loss or a gradient is no finite number; the weights are as they were.
         """
         started = time.perf_counter()
-        batches = list(self._batches())
+        first = self.step * self.settings.accumulate
+        batches = [(number, self.data.batch(number)) for number in range(first, first + self.settings.accumulate)]
         loss, gradients = self._gradients(batches)
-        sums = clipping.squares(gradients)
-        length = clipping.norm(sums)
+        sums = squares(gradients)
+        length = norm(sums)
         if not math.isfinite(loss.mean + length):
             raise self._broken(batches, loss.mean)
         if self.settings.clip:
-            clipping.clip(gradients, length, self.settings.clip)
+            clip(gradients, length, self.settings.clip)
         rate = self.rate(self.step + 1)
         self.update(gradients, rate)
         self.step += 1
@@ -170,14 +181,10 @@ class Trainer:
             accuracy=loss.accuracy,
             learning_rate=rate,
             gradient_norm=length,
-            norms=clipping.layer_norms(sums),
+            norms=layer_norms(sums),
             tokens=sum(batch.tokens for _, batch in batches),
             seconds=time.perf_counter() - started,
         )
-
-    def _batches(self) -> Iterator[tuple[int, Batch]]:
-        first = self.step * self.settings.accumulate
-        return ((number, self.data.batch(number)) for number in range(first, first + self.settings.accumulate))
 
     def _gradients(self, batches: list[tuple[int, Batch]]) -> tuple[Loss, dict[str, Array]]:
         """Loss and gradients over all batches of a step, as if they were one."""
@@ -198,7 +205,6 @@ class Trainer:
         return with_dropout(self._plain(batch), self.settings.dropout, self.settings.seed, number)
 
     def _plain(self, batch: Batch) -> Trace:
-        """The same without dropout; it keeps nothing."""
         return self.model.trace(ids=cast("Any", batch.ids), decoder_ids=cast("Any", batch.decoder_ids), budget=0)
 
     def update(self, gradients: Mapping[str, Array], rate: float) -> None:
@@ -228,8 +234,92 @@ class Trainer:
         return Measured(loss / counted, right / counted, int(counted), whole / examples) if counted else None
 
 
-def _own_weights(model: Model) -> Model:
-    """The model with weights of its own that can be changed, all of them there."""
-    read = model.weights
-    held = {name: read.get(name, shape_of(axes)).copy() for name, axes in model.program(1).weights.items()}
-    return dataclasses.replace(model, weights=Weights(model.backend, read.read, held))
+TOGETHER = 6
+"""Arrays as large as the largest step that are there at once besides what is kept: gradients, scratch, logits."""
+
+
+def step_bytes(program: Program, batch: int, slots: int, item: int) -> int:
+    """Bytes that a step takes at most: what is kept for the backward pass, work space, weights, gradients and state.
+
+    Args:
+        program: The steps of one example of the greatest length.
+        batch: Examples of a batch.
+        slots: Arrays that the optimiser keeps for every weight.
+        item: Bytes of a number.
+    """
+    kept = _cells(program, kept_for_backward(program))
+    largest = max(_cells(program, [name]) for name in (*program.by_name,) if name != "output.probabilities")
+    idle = min(FREE_LIMIT, (kept + TOGETHER * largest) * batch * item)  # lies ready to be used again
+    # Weights, their gradients and the sum of these, and one more while an optimiser works on a weight.
+    weights = program.weight_count() * (3 + slots) + max(_cells(program, [name]) for name in program.weights)
+    return (kept + TOGETHER * largest) * batch * item + weights * item + idle
+
+
+def _cells(program: Program, names: Iterable[str]) -> int:
+    return sum(math.prod(program.shape(name)) for name in names)
+
+
+def where_it_began(trace: Trace, targets: Host) -> str:
+    """The first weight, step or gradient, in the order of computation, that holds NaN or infinity."""
+    trace = Trace(trace.program, trace.weights, trace.givens, budget=1 << 50)  # keep everything
+    program = trace.program
+    for name in program.weights:
+        if _broken(trace, trace.array(name)):
+            return f"the weight {name}, in layer {layer_of(name)}"
+    for step in program.steps[: program.places[program.logits] + 1]:
+        if _broken(trace, trace.array(step.name), hidden=isinstance(step.op, Mask)):
+            return f"{step.name}, in layer {step.layer}"
+    names: list[str] = []
+
+    def visit(name: str, gradient: Array) -> None:
+        if not names and _broken(trace, gradient):
+            names.append(name)
+
+    backward(trace, targets, visit)
+    return f"the gradient of {names[0]}, in layer {layer_of(names[0])}" if names else "the loss"
+
+
+def _broken(trace: Trace, array: Array, *, hidden: bool = False) -> bool:
+    xp: Any = trace.backend.xp
+    wrong = ~(array < math.inf) if hidden else ~(xp.abs(array) < math.inf)
+    return bool(wrong.any())
+
+
+EMBEDDING = "embedding.output"
+_LEVELS = 1 << 16
+
+
+def with_dropout(trace: Trace, rate: float, seed: int, batch: int) -> Trace:
+    """The trace of the same input with dropout: the same seed and number of the batch drop the same cells."""
+    if not rate:
+        return trace
+    program = inserted(trace.program, rate)
+    masks = {
+        name: kept((trace.batch, *program.shape(name)), rate, (seed, batch, zlib.crc32(name.encode())))
+        for name in program.givens
+        if name not in trace.givens
+    }
+    return Trace(program, trace.weights, {**trace.givens, **masks}, trace.budget)
+
+
+@by_program
+def inserted(program: Program, rate: float) -> Program:
+    """Dropout of the embedding's sum and of every sublayer's output before it is added (Vaswani et al. 2017, §5.4)."""
+    added = (name for step in program.steps if step.role == "residual" for name in step.inputs[1:])
+    followed = (*(name for name in program.names if name.endswith(EMBEDDING)), *added)
+    places = {program.step(name).name: f"{name.rpartition('.')[0]}.dropout" for name in followed}
+    givens: dict[str, Axes] = dict(program.givens)
+    steps: list[Step] = []
+    for step in program.steps:
+        steps.append(replace(step, inputs=tuple(places.get(source, source) for source in step.inputs)))
+        if step.name in places:
+            name = places[step.name]
+            givens[f"{name}.kept"] = step.axes
+            steps.append(Step(name, Dropout(rate), (step.name, f"{name}.kept"), step.axes))
+    return Program(tuple(steps), program.aliases, program.weights, givens)
+
+
+def kept(shape: tuple[int, ...], rate: float, seed: tuple[int, ...]) -> Host:
+    """Which cells are kept: each with probability 1 − rate, to within 2⁻¹⁷."""
+    data = np.random.default_rng(seed).bytes(2 * math.prod(shape))
+    return (np.frombuffer(data, "<u2") >= round(rate * _LEVELS)).reshape(shape)

@@ -11,7 +11,9 @@ from typing import Any
 from tui_transformer.errors import InputError
 from tui_transformer.learning.checkpoint import (
     CHECKPOINTS,
+    Lock,
     drop_states,
+    held,
     newest_checkpoint,
     publish,
     remove_unfinished,
@@ -19,11 +21,9 @@ from tui_transformer.learning.checkpoint import (
     write_checkpoint,
 )
 from tui_transformer.learning.data import fingerprint, lines_of
-from tui_transformer.learning.lock import Lock, held
 from tui_transformer.learning.log import Log
 from tui_transformer.learning.loop import Measured, Record, Trainer
-from tui_transformer.learning.run_file import is_run, read_settings, with_changes, write_settings
-from tui_transformer.learning.settings import Settings
+from tui_transformer.learning.settings import Settings, is_run, read_settings, with_changes, write_settings
 from tui_transformer.learning.start import new_trainer
 from tui_transformer.text.files import shown_path
 
@@ -129,9 +129,9 @@ class Run:
             drop_states(self.folder)
         except (OSError, InputError) as error:
             whole = "no checkpoint was written before" if self.saved is None else f"that of step {self.saved} is whole"
-            raise InputError(
-                f"{shown_path(place)}: the checkpoint cannot be written ({_reason(error)}); {whole}"
-            ) from error
+            cause = error if isinstance(error, OSError) else error.__cause__  # the temporary name tells nobody anything
+            reason = getattr(cause, "strerror", None) or str(error)
+            raise InputError(f"{shown_path(place)}: the checkpoint cannot be written ({reason}); {whole}") from error
         self.saved = self.trainer.step
         return place
 
@@ -157,9 +157,3 @@ def check_new(folder: Path, file: str = "") -> None:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{shown_path(folder)} cannot be read ({reason}): choose another --out") from error
-
-
-def _reason(error: Exception) -> str:
-    """The reason that the system gives; the temporary name of a file tells nobody anything."""
-    cause = error if isinstance(error, OSError) else error.__cause__
-    return getattr(cause, "strerror", None) or str(error)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-from tui_transformer.errors import UsageError
-from tui_transformer.learning.optimizers import OPTIMIZERS
-from tui_transformer.learning.schedules import SCHEDULES
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import is_file, read_json, write_whole
+from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
+from tui_transformer.learning.recipes import RUN
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to
 from tui_transformer.model.new_embedding import NORMAL, STARTS
+from tui_transformer.text.files import shown_path
 from tui_transformer.text.vocabulary_rules import CASES, SPLITS
 
 UNITS = ("words", "characters", "bpe")
@@ -139,12 +143,8 @@ def _number(low: float, high: float, *, open_above: bool = False) -> Check:
     return check
 
 
-def _or_none(check: Check) -> Check:
-    return lambda key, value: None if value is None else check(key, value)
-
-
-def _from_zero(check: Check) -> Check:
-    return lambda key, value: None if value == 0 and value is not False else check(key, value)
+def _or(free: int | None, check: Check) -> Check:
+    return lambda key, value: None if value == free and value is not False else check(key, value)
 
 
 def _above_zero(key: str, value: object) -> None:
@@ -154,7 +154,7 @@ def _above_zero(key: str, value: object) -> None:
 
 
 _CHECKS: Mapping[str, Check] = {
-    "task": one_of(TASKS),
+    "task": one_of(tuple(TASKS)),
     "tokens": one_of(("", *UNITS)),
     "split": one_of(("", *SPLITS)),
     "case": one_of(("", *CASES)),
@@ -162,9 +162,72 @@ _CHECKS: Mapping[str, Check] = {
     "optimizer": one_of(tuple(OPTIMIZERS)),
     "schedule": one_of(tuple(SCHEDULES)),
     **dict.fromkeys(("steps", "batch", "accumulate", "length", "vocab_size"), size_up_to(MOST)),
-    **dict.fromkeys(("warm_up", "save_every", "seed"), _from_zero(size_up_to(MOST))),
+    **dict.fromkeys(("warm_up", "save_every", "seed"), _or(0, size_up_to(MOST))),
     "learning_rate": _above_zero,
     "clip": _number(0, 1e9),
-    "weight_decay": _or_none(_number(0, 1e3)),
+    "weight_decay": _or(None, _number(0, 1e3)),
     **dict.fromkeys(("dropout", "label_smoothing", "validation"), _number(0, 1, open_above=True)),
 }
+
+
+CHANGEABLE = ("steps", "save_every", "device")
+"""Settings that may be others when a run is resumed."""
+
+_LARGEST = 1 << 20
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run was begun in the folder."""
+    return is_file(folder / RUN)
+
+
+def settings_of(folder: Path) -> Settings:
+    """The settings of a run; errors as of `read_settings`."""
+    return read_settings(folder)[0]
+
+
+def write_settings(folder: Path, settings: Settings, text: str) -> None:
+    """Keep the settings of a run, and the fingerprint of its text.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    data = json.dumps({"settings": settings.to_json(), "text": text}, indent=2) + "\n"
+    write_whole(folder / RUN, data.encode())
+
+
+def read_settings(folder: Path) -> tuple[Settings, str]:
+    """The settings of a run, and the fingerprint of its text.
+
+    Raises:
+        InputError: No run is there, or its file is damaged.
+    """
+    if not is_run(folder):
+        raise InputError(f"{shown_path(folder)} holds no run: leave out --resume to begin one")
+    raw = read_json(folder / RUN, _LARGEST)
+    try:
+        return Settings.from_json(raw["settings"]), str(raw["text"])
+    except UsageError as error:
+        raise InputError(f"{shown_path(folder / RUN)}: {error}: the file is damaged") from error
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{shown_path(folder / RUN)}: not the settings of a run: the file is damaged") from error
+
+
+def with_changes(settings: Settings, given: Mapping[str, Any]) -> Settings:
+    """The settings of the run, with those of `given` that may change.
+
+    Raises:
+        UsageError: One that may not is another.
+    """
+    own = settings.to_json()
+    fixed: dict[str, tuple[Any, Any]] = {}
+    for key, value in given.items():
+        if key == "sizes":
+            fixed |= {name: (size, own["sizes"].get(name, "another")) for name, size in value.items()}
+        elif key not in CHANGEABLE:
+            fixed[key] = value, own[key]
+    for name, (wanted, has) in fixed.items():
+        if wanted != has:
+            option = f"--{name.replace('_', '-')}" if name != "file" else "FILE"
+            raise UsageError(f"{option} {wanted}: the run has {has}: leave it out, or begin another run in --out")
+    return replace(settings, **{key: given[key] for key in CHANGEABLE if key in given})

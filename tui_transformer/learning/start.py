@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Mask
-from tui_transformer.engine.weights import Weights
+from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.errors import UsageError
 from tui_transformer.learning.data import read_data, vocabulary_for
-from tui_transformer.learning.initial import initial_weights
 from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import task_of
@@ -21,14 +26,7 @@ from tui_transformer.model.new_embedding import NORMAL, NewEmbedding
 from tui_transformer.model.word_vectors import read_vectors
 from tui_transformer.text.dispatch import load_vocabulary
 
-SIZES: dict[str, Any] = {
-    "d_model": 128,
-    "heads": 4,
-    "layers": 2,
-    "norm": "pre",
-    "bias": True,
-    "scale_embedding": True,
-}
+SIZES: dict[str, Any] = {"d_model": 128, "heads": 4, "layers": 2, "norm": "pre", "bias": True, "scale_embedding": True}
 """A new model where nothing else is said; its d_ff is 4 · d_model."""
 
 
@@ -48,7 +46,9 @@ def trainer(settings: Settings, model: Model, lines: Sequence[str], **more: Any)
     Raises:
         InputError: The model does not fit the task, or has no vocabulary.
     """
-    wanted, given = task_of(settings.task).architecture, _kind(model)
+    masks = [step.op.causal for step in model.program(2).steps if isinstance(step.op, Mask)]
+    alone = "decoder" if all(masks) else "encoder"
+    wanted, given = task_of(settings.task).architecture, "encoder-decoder" if model.has_decoder else alone
     if wanted != given:
         raise UsageError(f"--task {settings.task} is for {_KINDS[wanted]}: {model.name} is {_KINDS[given]}")
     if model.tokenizer is None:
@@ -64,14 +64,6 @@ _KINDS = {
     "decoder": "a decoder, in which no token sees a later one",
     "encoder-decoder": "an encoder-decoder",
 }
-
-
-def _kind(model: Model) -> str:
-    """The texts that the model can see."""
-    if model.has_decoder:
-        return "encoder-decoder"
-    masks = [step.op.causal for step in model.program(2).steps if isinstance(step.op, Mask)]
-    return "decoder" if all(masks) else "encoder"
 
 
 def _existing(settings: Settings) -> Model:
@@ -98,3 +90,19 @@ def _new(settings: Settings, lines: Sequence[str]) -> Model:
     embedding = NewEmbedding(settings.embedding, vectors)
     weights = Weights(model.backend, embedding.over(initial_weights(settings.seed), settings.seed))
     return dataclasses.replace(model, weights=weights, embedding=embedding)
+
+
+def initial_weights(seed: int) -> Reader:
+    """Matrices normal with variance 2 ÷ (in + out) (Glorot & Bengio 2010), embeddings with 1 ÷ d, biases 0, γ 1, β 0.
+
+    Every weight has its own stream, from the seed and its name.
+    """
+
+    def read(name: str, shape: Shape) -> Host:
+        if len(shape) < 2:
+            return np.full(shape, 1.0 if name.endswith("norm.weight") else 0.0, dtype=np.float32)
+        variance = 1.0 / shape[-1] if "embedding." in name else 2.0 / sum(shape)
+        stream = np.random.default_rng([seed, zlib.crc32(name.encode())])
+        return stream.standard_normal(shape, dtype=np.float32) * np.float32(math.sqrt(variance))
+
+    return read

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.effects import answer_positions, answer_step
-from tui_transformer.analysis.log_shares import log_shares
-from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.analysis.metrics import METRICS, Metric, log_shares
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, spoken
@@ -184,7 +183,7 @@ def metric_said(session: Session) -> str:
 
 def said(session: Session, measure: Measure) -> str:
     """A metric of tokens in words: `logit of had less that of by`."""
-    return METRICS[measure.name].said.format(*map(session.model.target_label, measure.tokens))
+    return METRICS[measure.name].description.format(*map(session.model.target_label, measure.tokens))
 
 
 def on_targets(measure: Measure | None) -> bool:

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from tui_transformer.analysis.renormalized import renormalized
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.attentions import renormalized
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.session.answer_summary import told as answer_of
 from tui_transformer.session.answer_summary import told_cost

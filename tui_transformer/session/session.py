@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.analysis.gradient_norms import norm
 from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.analysis.norms import norm
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Add, Apply, Scale, is_of_any_text
 from tui_transformer.engine.edits import Change
@@ -18,7 +18,7 @@ from tui_transformer.engine.gradient_explanation import has_gradient
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.framing import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
@@ -137,7 +137,7 @@ class Session(Sentences):
         if metric is None:
             return Gradients(backward(trace, [self.loss_targets], visit).mean, gradients)
         value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
-        start = replace(start, description=metric.said(self.model.target_label))
+        start = replace(start, description=metric.describe(self.model.target_label))
         backward_from(trace, start, visit)
         return Gradients(value, gradients, start)
 

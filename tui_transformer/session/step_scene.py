@@ -10,9 +10,8 @@ from time import perf_counter as clock
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import is_attention
-from tui_transformer.analysis.renormalized import renormalized
-from tui_transformer.analysis.token_kinds import NOTHING, Hidden, tokens_of
+from tui_transformer.analysis.attentions import is_attention, renormalized
+from tui_transformer.analysis.tokens import NOTHING, Hidden, tokens_of
 from tui_transformer.engine.axis import Axes, shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Explanation, Value

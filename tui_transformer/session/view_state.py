@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from tui_transformer.analysis.token_kinds import NOTHING as NONE_HIDDEN
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.tokens import NOTHING as NONE_HIDDEN
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.edits import Change
 from tui_transformer.model import Model
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from tui_transformer.analysis.answer import Likely, likely_at
+from tui_transformer.analysis.score import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.generation.wording import WINDOW, token_text
-from tui_transformer.learning.answering import answers_first
+from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.session.answer_summary import percent

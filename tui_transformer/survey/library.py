@@ -11,7 +11,7 @@ from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
 from tui_transformer.survey.results import Results
-from tui_transformer.survey.texts import batches
+from tui_transformer.survey.work import batches
 from tui_transformer.text.display import visible
 
 

@@ -154,13 +154,14 @@ def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]
         num_gpus=1 if gpu else None,
     )
     done, following = dict[int, bytes](), 0
-    for row in _rows(results):
-        if row["failed"]:
-            raise InputError(str(row["failed"]))
-        done[int(row["number"])] = bytes(row["sums"])
-        while following in done:
-            yield done.pop(following)
-            following += 1
+    with _failures():
+        for row in results.iter_rows():
+            if row["failed"]:
+                raise InputError(str(row["failed"]))
+            done[int(row["number"])] = bytes(row["sums"])
+            while following in done:
+                yield done.pop(following)
+                following += 1
 
 
 def _from_outside(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
@@ -189,12 +190,6 @@ def collected(sums: Iterable[bytes]) -> tuple[list[bytes], str]:
     return done, ""
 
 
-def _rows(results: Any) -> Iterator[Any]:
-    """The rows of a data set, as they are computed."""
-    with _failures():
-        yield from results.iter_rows()
-
-
 @contextlib.contextmanager
 def _failures() -> Iterator[None]:
     """An InputError in place of what Ray raises."""
@@ -213,20 +208,13 @@ class Actor:
     """A model, and what is done with it."""
 
     def __init__(self, work: Work) -> None:
-        """The model is loaded when the first batch comes."""
-        self._work = work
+        self._work = work  # whose model is loaded when the first batch comes
 
     def __call__(self, rows: Any) -> dict[str, list[Any]]:
         """The sums of each batch, and what went wrong."""
-        done = [self._done(bytes(batch)) for batch in rows["batch"]]
+        done = [collected(map(self._work.sums, [batch_of(bytes(batch))])) for batch in rows["batch"]]
         return {
             "number": list(rows["number"]),
-            "sums": [sums for sums, _ in done],
+            "sums": [b"".join(sums) for sums, _ in done],
             "failed": [failed for _, failed in done],
         }
-
-    def _done(self, batch: bytes) -> tuple[bytes, str]:
-        try:
-            return self._work.sums(batch_of(batch)), ""
-        except InputError as error:
-            return b"", str(error)

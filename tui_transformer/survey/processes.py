@@ -8,7 +8,7 @@ import os
 import signal
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -45,7 +45,13 @@ def in_processes(
     try:
         yield from pool.run(iter(batches))
     finally:
-        pool.end()
+        for each in pool.workers:
+            each.end()
+
+
+def in_process(work: Work, batches: Iterable[Batch]) -> Iterator[bytes]:
+    """The same in this process. Where BLAS has several threads, the last bits may differ from those of workers."""
+    return map(work.sums, batches)
 
 
 class Worker:
@@ -55,8 +61,14 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process = context.Process(target=_serve, args=(other, work), daemon=True)
-        with _environment(ONE_THREAD):
+        before = {name: os.environ.get(name) for name in ONE_THREAD}
+        os.environ.update(ONE_THREAD)  # of the process that is started
+        try:
             self.process.start()
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({} if value is None else {name: value})
         other.close()
         self.task: Task | None = None
 
@@ -86,7 +98,7 @@ class _Pool:
 
     def __init__(self, work: Work, count: int, start: Callable[[Work], Worker]) -> None:
         self._work, self._count, self._start = work, count, start
-        self._workers: list[Worker] = []
+        self.workers: list[Worker] = []
         self._again: deque[Task] = deque()
         self._tries: Counter[int] = Counter()
 
@@ -95,36 +107,29 @@ class _Pool:
         done: dict[int, bytes] = {}
         following = given = 0
         while True:
-            while len(busy := self._busy()) < self._count and given - following < AHEAD * self._count:
+            while len(busy := [each for each in self.workers if each.task]) < self._count and (
+                given - following < AHEAD * self._count
+            ):
                 task = self._again.popleft() if self._again else next(waiting, None)
                 if task is None:
                     break
                 given = max(given, task[0] + 1)
-                self._idle().give(task)
+                idle = next((each for each in self.workers if each.task is None), None)
+                if idle is None:
+                    idle = self._start(self._work)
+                    self.workers.append(idle)
+                idle.give(task)
             if not busy:
                 return
-            if not (ready := wait(list(busy), SECONDS)):
+            ready = wait([worker.pipe for worker in busy], SECONDS)
+            if not ready:
                 yield None
-            for pipe in ready:
-                done |= self._taken(busy[pipe])
+            for worker in busy:
+                if worker.pipe in ready:
+                    done |= self._taken(worker)
             while following in done:
                 yield done.pop(following)
                 following += 1
-
-    def end(self) -> None:
-        for worker in self._workers:
-            worker.end()
-
-    def _busy(self) -> dict[Any, Worker]:
-        return {worker.pipe: worker for worker in self._workers if worker.task is not None}
-
-    def _idle(self) -> Worker:
-        """A process that has nothing to do; a new one where there is none."""
-        idle = next((worker for worker in self._workers if worker.task is None), None)
-        if idle is None:
-            idle = self._start(self._work)
-            self._workers.append(idle)
-        return idle
 
     def _taken(self, worker: Worker) -> dict[int, bytes]:
         """The result of a process; of one that ended, nothing, and its task is put back."""
@@ -133,7 +138,7 @@ class _Pool:
         answer = worker.answer()
         if answer is None:
             worker.end()
-            self._workers.remove(worker)
+            self.workers.remove(worker)
             self._put_back((number, batch), worker.process.exitcode)
             return {}
         kind, result = answer
@@ -146,32 +151,14 @@ class _Pool:
         self._tries[number] += 1
         if self._tries[number] >= TRIES:
             first, last = batch[0].source, batch[-1].source
+            why = f"exit code {code}"
+            if code is not None and code < 0:
+                why = signal.strsignal(-code) or f"signal {-code}"
             raise InputError(
-                f"{self._tries[number]} processes ended ({_said(code)}) at {first.file} lines {first.line:,} to "
+                f"{self._tries[number]} processes ended ({why}) at {first.file} lines {first.line:,} to "
                 f"{last.line:,}: is memory short? Use fewer workers, or a shorter --length"
             )
         self._again.append(task)
-
-
-def _said(code: int | None) -> str:
-    if code is None or code >= 0:
-        return f"exit code {code}"
-    return signal.strsignal(-code) or f"signal {-code}"
-
-
-@contextlib.contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """The environment with these values, for processes that are started meanwhile."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 # In the process
@@ -182,13 +169,12 @@ def _serve(pipe: Connection[Any, Any], work: Work) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            pipe.send(_answer(work, pipe.recv()))
-
-
-def _answer(work: Work, batch: Batch) -> tuple[str, Any]:
-    try:
-        return "sums", work.sums(batch)
-    except InputError as error:
-        return "input", str(error)
-    except Exception:  # noqa: BLE001 - the process that asked says it
-        return "mistake", traceback.format_exc()
+            batch = pipe.recv()
+            answer: tuple[str, Any]
+            try:
+                answer = "sums", work.sums(batch)
+            except InputError as error:
+                answer = "input", str(error)
+            except Exception:  # noqa: BLE001 - the process that asked says it
+                answer = "mistake", traceback.format_exc()
+            pipe.send(answer)

@@ -27,6 +27,8 @@ LARGEST, LARGEST_JSON, MOST_LINES = 1 << 28, 1 << 26, 1 << 21
 """Bytes of a file that are read, and lines of a table of Parquet, which takes few bytes for many: read, they need some
 gigabyte."""
 
+FEWER = "survey fewer layers or measures at once"
+
 
 @dataclass(frozen=True)
 class Results:
@@ -67,8 +69,10 @@ def read_results(path: Path) -> Results:
     check_regular(path)
     if path.suffix not in FORMATS:
         raise InputError(f"{shown_path(path)}: the result of a survey ends with {', '.join(FORMATS)}")
+    largest = LARGEST_JSON if path.suffix == ".json" else LARGEST
     for each in (path, examples_path(path)):
-        _check_size(each)
+        if is_file(each) and each.stat().st_size > largest:
+            raise InputError(f"{shown_path(each)}: larger than {largest:,} bytes: {FEWER}")
     if path.suffix == PARQUET:
         check_out(path)
     try:
@@ -80,12 +84,6 @@ def read_results(path: Path) -> Results:
     return results
 
 
-def _check_size(path: Path) -> None:
-    largest = LARGEST_JSON if path.suffix == ".json" else LARGEST
-    if is_file(path) and path.stat().st_size > largest:
-        raise InputError(f"{shown_path(path)}: larger than {largest:,} bytes: survey fewer layers or measures at once")
-
-
 def examples_path(out: Path) -> Path:
     """Where the examples are, beside a table of rows."""
     return out.with_name(f"{out.stem}.examples{out.suffix}")
@@ -94,22 +92,18 @@ def examples_path(out: Path) -> Path:
 # Tables, each in a file of its own
 
 
-def _tables(write: Callable[[type[Any], Sequence[Any]], bytes]) -> Callable[[Path, Results], list[tuple[Path, bytes]]]:
+def _tables(write: Callable[[type[Any], Sequence[Any]], bytes], read: Callable[[Path, type[Any]], list[Any]]) -> Format:
     def files(out: Path, results: Results) -> list[tuple[Path, bytes]]:
         examples = examples_path(out)
         wanted = results.examples or examples.exists()  # none are left of a survey before
         first = [(examples, write(Example, results.examples))] if wanted else []
         return [*first, (out, write(Row, results.rows))]  # the rows last: with them the results are there
 
-    return files
-
-
-def _read_tables(read: Callable[[Path, type[Any]], list[Any]]) -> Callable[[Path], Results]:
     def results(path: Path) -> Results:
         examples = examples_path(path)
         return Results(read(path, Row), read(examples, Example) if examples.is_file() else [])
 
-    return results
+    return Format(files, results)
 
 
 def _csv(kind: type[Any], lines: Sequence[Any]) -> bytes:
@@ -152,7 +146,6 @@ _MAY_BE: Mapping[type, tuple[type, ...]] = {str: (str,), int: (str, int), float:
 
 
 def _kind(hint: Any) -> type:
-    """Of `int | None`, int."""
     among = (hint, *getattr(hint, "__args__", ()))
     return next(kind for kind in (str, int, float) if kind in among)
 
@@ -178,7 +171,7 @@ def _read_parquet(path: Path, kind: type[Kind]) -> list[Kind]:
     import pyarrow.parquet
 
     if pyarrow.parquet.read_metadata(path).num_rows > MOST_LINES:
-        raise InputError(f"{shown_path(path)}: more than {MOST_LINES:,} lines: survey fewer layers or measures at once")
+        raise InputError(f"{shown_path(path)}: more than {MOST_LINES:,} lines: {FEWER}")
     return [_made(kind, line) for line in pyarrow.parquet.read_table(path).to_pylist()]
 
 
@@ -205,8 +198,8 @@ class Format:
 
 
 FORMATS: Mapping[str, Format] = {
-    ".csv": Format(_tables(_csv), _read_tables(_read_csv)),
+    ".csv": _tables(_csv, _read_csv),
     ".json": Format(_json, _read_json),
-    PARQUET: Format(_tables(_parquet), _read_tables(_read_parquet)),
+    PARQUET: _tables(_parquet, _read_parquet),
 }
 """By the ending of the file."""

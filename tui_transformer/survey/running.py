@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tui_transformer import __version__
+from tui_transformer.analysis.survey.batch import Item
 from tui_transformer.analysis.survey.sums import Counts, Sums
 from tui_transformer.errors import InputError
-from tui_transformer.survey.state import Digest, State, digest_of, load_state, skipped, state_path
-from tui_transformer.survey.texts import batches, read_items
-from tui_transformer.survey.work import Batch, Work
+from tui_transformer.files import check_regular, write_whole
+from tui_transformer.survey.work import Batch, Work, batches, read_items
 from tui_transformer.text.files import shown_path
 
 Spread = Callable[[Work, Iterable[Batch]], Iterator[bytes | None]]
@@ -114,24 +116,35 @@ class _Running:
         self._known = saved.first if saved is not None else ""
         self.state = saved or State(job.settings, 0, "", "", Sums.nothing(job.work.asked.top))
         self._before, self._bytes = self.state.sums.counts.texts, 0
-        self._items = read_items(job.files, self._read)
+        self._files = job.files
         self._digest = Digest()
         self._given: deque[Batch] = deque()
         self._saved, self._at = self.state, time.monotonic()
 
     @property
     def progress(self) -> Progress:
-        """How far it is."""
         return Progress(self.state.sums.counts, self._before, self._bytes)
 
     def batches(self) -> Iterator[Batch]:
-        """The batches that are left; where it was stopped, before them the first of all, to be compared."""
-        items = self._items
+        """The batches that are left; where it was stopped, before them the first of all, to be compared.
+
+        Raises:
+            InputError: The texts are others than before.
+        """
+        items = read_items(self._files, self._read)
         if self._known:
             first = next(batches(items), ())
-            yield self._noted(first)
-            items = skipped(itertools.chain(first, items), self.state, self._digest)
-        yield from map(self._noted, batches(items))
+            self._given.append(first)
+            yield first
+            items = itertools.chain(first, items)
+            self._digest.add(itertools.islice(items, self.state.read))
+            if self._digest.value != self.state.digest:
+                raise InputError(
+                    "the texts are not those of the survey that was stopped: remove its .state file to begin anew"
+                )
+        for batch in batches(items):
+            self._given.append(batch)
+            yield batch
 
     def take(self, result: bytes) -> None:
         """Add what a batch gave.
@@ -159,9 +172,92 @@ class _Running:
             self.state.save(self._path)
             self._saved, self._at = self.state, time.monotonic()
 
-    def _noted(self, batch: Batch) -> Batch:
-        self._given.append(batch)
-        return batch
-
     def _read(self, count: int) -> None:
         self._bytes += count
+
+
+ENDING = ".state"
+LARGEST = 1 << 30
+"""Bytes that are read."""
+
+
+def state_path(out: Path) -> Path:
+    """The file of a survey whose results go to `out`."""
+    return out.with_name(f"{out.name}{ENDING}")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """How far a survey is.
+
+    Attributes:
+        settings: What is asked, and of which model.
+        read: How many texts were read.
+        digest: Of those texts, so that others are not taken for them.
+        first: The digest of what the first batch gave, so that another model is not taken for this one.
+        sums: Of the texts that were read.
+    """
+
+    settings: Mapping[str, Any]
+    read: int
+    digest: str
+    first: str
+    sums: Sums
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all.
+
+        Raises:
+            InputError: It cannot be written.
+        """
+        more = {"settings": self.settings, "read": self.read, "digest": self.digest, "first": self.first}
+        data = self.sums.to_bytes(**more, version=__version__)
+        write_whole(path, f"{digest_of(data)}\n".encode() + data)
+
+
+def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
+    """The state of a survey that was stopped; None where there is none.
+
+    Raises:
+        InputError: The file is of another survey, or none.
+    """
+    if not path.exists():
+        return None
+    check_regular(path)
+    begin = f"remove {shown_path(path)} to begin anew, or name another --out"
+    try:
+        with path.open("rb") as file:
+            digest, _, content = file.read(LARGEST).partition(b"\n")  # what is larger was changed
+        unchanged = digest == digest_of(content).encode()
+        sums, more = Sums.from_bytes(content if unchanged else b"")
+        state = State(more["settings"], int(more["read"]), str(more["digest"]), str(more["first"]), sums)
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{shown_path(path)} is not the state of a survey: {begin}") from error
+    if state.settings != settings:
+        differing = [name for name in settings if state.settings.get(name) != settings[name]]
+        raise InputError(f"{shown_path(path)} is of a survey with another {', '.join(differing) or 'setting'}: {begin}")
+    return state
+
+
+@dataclass(eq=False)
+class Digest:
+    """A digest of texts, as they go by."""
+
+    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Take in some texts."""
+        for item in items:
+            text = item.source.text.encode("utf-8", "surrogatepass")
+            self._hash.update(len(text).to_bytes(8, "little") + text)
+
+    @property
+    def value(self) -> str:
+        """Of all texts so far."""
+        digits: str = self._hash.hexdigest()
+        return digits
+
+
+def digest_of(data: bytes) -> str:
+    """The digest of some bytes."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
+from tui_transformer.files import is_folder, is_there, json_object
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.text.encoding import MAX_CHARACTERS
+from tui_transformer.text.files import lines_of, read_lines, shown_path
 
 Batch = tuple[Item, ...]
 
@@ -68,3 +74,67 @@ def batch_bytes(batch: Batch) -> bytes:
 def batch_of(data: bytes) -> Batch:
     """The batch of some JSON, which another process of the program wrote."""
     return tuple(Item(number, Source(*source)) for number, *source in json.loads(data))
+
+
+STDIN = "-"
+JSONL = (".jsonl", ".ndjson")
+FIELD = "text"
+LONGEST = 1 << 26
+"""A longer line comes in parts, which JSON cannot."""
+
+BATCH = 16
+"""Texts that are measured together by a worker; their numbers do not depend on it."""
+
+
+def check_files(files: Sequence[str]) -> None:
+    """Raise InputError where a file is not there, or standard input is meant twice."""
+    for name in files:
+        if name != STDIN and not is_there(Path(name)):
+            raise InputError(f"{shown_path(Path(name))}: no such file")
+        if name != STDIN and is_folder(Path(name)):
+            raise InputError(f"{shown_path(Path(name))} is a folder: name the files in it")
+    if files.count(STDIN) > 1:
+        raise InputError("- is given twice, and standard input can be read once")
+
+
+def read_items(files: Sequence[str], read: Callable[[int], None] = lambda _: None) -> Iterator[Item]:
+    """The texts of files, with their numbers; lines with nothing but blanks are none.
+
+    Args:
+        files: Paths; `-` is standard input, of JSONL where its first line begins with a brace.
+        read: Told how many bytes were read.
+
+    Raises:
+        InputError: A file cannot be read, or a line of JSONL has no text.
+    """
+    number = 0
+    for name in files:
+        shown = "standard input" if name == STDIN else shown_path(Path(name))
+        objects = name.endswith(JSONL)
+        if name == STDIN:
+            lines = lines_of(sys.stdin.buffer, "standard input", longest=LONGEST)
+        else:
+            lines = read_lines([Path(name)], longest=LONGEST)
+        for line_number, line in enumerate(lines, 1):
+            read(len(line.encode("utf-8", "surrogatepass")))
+            objects |= name == STDIN and line_number == 1 and line.startswith("{")
+            if not line.strip():
+                continue
+            text = _text_of(line, f"{shown} line {line_number:,}") if objects else line.rstrip("\n")
+            if text.strip():
+                yield Item(number, Source(name, line_number, text[:MAX_CHARACTERS]))
+                number += 1
+
+
+def batches(items: Iterable[Item], size: int = BATCH) -> Iterator[tuple[Item, ...]]:
+    """Neighbouring texts, so many together."""
+    iterator = iter(items)
+    while batch := tuple(itertools.islice(iterator, size)):
+        yield batch
+
+
+def _text_of(line: str, where: str) -> str:
+    text = json_object(line, where).get(FIELD)
+    if not isinstance(text, str):
+        raise InputError(f'{where}: no object with a text: write {{"{FIELD}": "…"}}')
+    return text

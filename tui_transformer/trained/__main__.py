@@ -13,7 +13,7 @@ from pathlib import Path
 from tui_transformer.files import write_whole
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.recipes import RECIPES
-from tui_transformer.learning.run_file import settings_of
+from tui_transformer.learning.settings import settings_of
 from tui_transformer.model.local_models import ABOUT
 from tui_transformer.model.model import Model
 from tui_transformer.trained import HERE

@@ -15,12 +15,17 @@ import numpy as np
 from tui_transformer.analysis.attentions import is_attention
 from tui_transformer.analysis.entropy import HeadEntropy, head_entropy
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
-from tui_transformer.analysis.gradient_norms import Norms, group_of, layer_norms, stream_norms, weight_norms
-from tui_transformer.analysis.histogram import histogram
-from tui_transformer.analysis.residual_norm import residual_norms, streams
-from tui_transformer.analysis.sample import CELLS, row_sample
+from tui_transformer.analysis.norms import (
+    Norms,
+    group_of,
+    layer_norms,
+    residual_norms,
+    stream_norms,
+    streams,
+    weight_norms,
+)
 from tui_transformer.analysis.similar import TABLE, Term, similar
-from tui_transformer.analysis.statistics import Statistics, statistics
+from tui_transformer.analysis.statistics import CELLS, Statistics, histogram, row_sample, statistics
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.ops import Embed, Sinusoid

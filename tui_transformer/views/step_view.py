@@ -22,8 +22,7 @@ from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, win
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import Attention
-    from tui_transformer.analysis.circuits import Circuit
-    from tui_transformer.analysis.composition import Path
+    from tui_transformer.analysis.circuits import Circuit, Path
 
 ONE = ArrayAxis("", 1)
 

@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.effects import effects
 from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.measures import Place, Reading, Text
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, readings, survey
 from tui_transformer.analysis.survey.measures import MEASURES, USUAL, chosen, unit_of
-from tui_transformer.analysis.survey.reading import Place, Reading, Text
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Origin, examples, rows
+from tui_transformer.analysis.tokens import tokens_of
 from tui_transformer.engine.targets import every
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
@@ -78,7 +78,7 @@ def test_attention_by_distance_is_the_mean_of_diagonals(name: str):
 
 def test_every_key_has_one_kind(story: Model):
     trace = story.trace(TEXT)
-    tokens = Reader(story.vocabulary).keys(trace, attentions(trace.program)[0])
+    tokens = tokens_of(trace, story.vocabulary, attentions(trace.program)[0].keys)
     words = [story.word(token) for token in tokens.ids.tolist()]
     weights = trace["decoder.0.self_attention.weights"].astype(np.float64)
     dots = np.array([word.strip("Ġ") == "." for word in words])

@@ -10,11 +10,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.survey.exact import LARGEST, Moments
-from tui_transformer.analysis.survey.examples import NONE, Examples
-from tui_transformer.analysis.survey.interval import half_width, student
-from tui_transformer.analysis.survey.reading import Place
-from tui_transformer.analysis.survey.sums import Counts, Source, Sums
+from tui_transformer.analysis.measures import Place
+from tui_transformer.analysis.survey.sums import LARGEST, NONE, Counts, Examples, Moments, Source, Sums
+from tui_transformer.analysis.survey.table import half_width, student
 
 AWKWARD = [0.1, -0.3, 1e16 / 3 % 1e9, 1e-9, 7.0, -(2.0**30) / 3, 123456.789, 0.1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from driving import WIDE, exploring
 
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.model.options import ModelOptions

@@ -8,8 +8,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.analysis.head_lens import head_lens
-from tui_transformer.analysis.logit_lens import logit_lens, words_at
-from tui_transformer.analysis.tuned_lens import fit_lens
+from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
 from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.tools.heads.screen import HeadsScreen

@@ -7,30 +7,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention, attentions
-from tui_transformer.analysis.head_measures import counted_only
+from tui_transformer.analysis.attentions import Reader, attentions
+from tui_transformer.analysis.head_measures import query_numbers
 from tui_transformer.analysis.logit_lens import lens_of
+from tui_transformer.analysis.measures import Place, Reading, Text
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.analysis.sample import row_sample
-from tui_transformer.analysis.survey.exact import Moments
-from tui_transformer.analysis.survey.examples import Examples
-from tui_transformer.analysis.survey.measures import MEASURES, USUAL
-from tui_transformer.analysis.survey.measures.ablation import ABLATION
-from tui_transformer.analysis.survey.measures.measure import Measure, QueryMeasure
-from tui_transformer.analysis.survey.reading import Place, Reading, Text
-from tui_transformer.analysis.survey.sums import Counts, Source, Sums, first_words
-from tui_transformer.engine.backend import Host
+from tui_transformer.analysis.statistics import row_sample
+from tui_transformer.analysis.survey.measures import ABLATION, MEASURES, USUAL
+from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Source, Sums, first_words, starts_of
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.text.encoding import MAX_CHARACTERS, Encoding
+from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.known_words import LONGEST
 
 LENGTH = 512
 TOP = 5
 WITHOUT_HEADS = ("lens", "neurons")
 """Measures that are not of attention heads."""
+
+NO_VOCABULARY = "has no vocabulary to read texts with: name one with --vocab"
 
 
 @dataclass(frozen=True)
@@ -68,29 +64,29 @@ def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
     Raises:
         InputError: The model lacks what is measured, as a vocabulary, heads or logits.
     """
+    if model.tokenizer is None:
+        raise InputError(f"{model.name} {NO_VOCABULARY}")
     counts, read, sources = Counts(), dict[int, list[Reading]](), dict[int, Source]()
+    most = min(asked.length, model.config.max_length)
     for item in batch:
-        encoding = _encoded(model, item.source.text, asked.length)
-        if encoding is None:
+        encoding = model.tokenizer.encode(item.source.text[:MAX_CHARACTERS], max_tokens=most, cut=True)
+        tokens = encoding.tokens
+        if not tokens:
             counts += Counts(left_out=1)
             continue
-        counts += _counts(item, encoding)
+        unknown = tuple((item.number, at, token.text[:LONGEST]) for at, token in enumerate(tokens) if token.unknown)
+        counts += Counts(1, len(tokens), 0, int(encoding.cut > 0), len(unknown), first_words(unknown))
         trace = model.trace(ids=encoding.ids, segments=encoding.segments, budget=asked.budget)
         read[item.number] = list(readings(Text(model, trace, asked.layers, asked.metric), asked.measures))
-        sources[item.number] = replace(item.source, text=_as_read(encoding))
+        text = encoding.text[: max(token.end for token in tokens)] if encoding.cut else encoding.text
+        sources[item.number] = replace(item.source, text=text)
     return _together(counts, read, sources, asked.top)
-
-
-def _counts(item: Item, encoding: Encoding) -> Counts:
-    places = ((place, token.text[:LONGEST]) for place, token in enumerate(encoding.tokens) if token.unknown)
-    unknown = tuple((item.number, place, word) for place, word in places)
-    return Counts(1, len(encoding.tokens), 0, int(encoding.cut > 0), len(unknown), first_words(unknown))
 
 
 def check_asked(model: Model, asked: Asked) -> None:
     """Raise InputError where a model lacks what is asked, before any text is read."""
     if model.tokenizer is None:
-        raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
+        raise InputError(f"{model.name} {NO_VOCABULARY}")
     program = model.program(2)
     if not attentions(program) and any(name not in WITHOUT_HEADS for name in asked.measures):
         raise InputError(f"{model.name} has no attention whose heads could be measured: use {', '.join(WITHOUT_HEADS)}")
@@ -102,85 +98,40 @@ def check_asked(model: Model, asked: Asked) -> None:
     if "lens" in asked.measures:
         lens_of(program)
     if asked.metric is not None:
-        _check_metric(model, asked, asked.metric)
-
-
-def _check_metric(model: Model, asked: Asked, metric: tuple[str, tuple[int, ...]]) -> None:
-    if not {measure.name for measure in ABLATION} & set(asked.measures):
-        raise UsageError("a metric is what ablation is measured by: name ablation or ablation-mean too")
-    if metric != ("loss", ()):
-        Metric(*metric)
-    if not model.program(2).logits:
-        raise InputError("the model has no logits of words: metrics are of these")
+        if not {measure.name for measure in ABLATION} & set(asked.measures):
+            raise UsageError("a metric is what ablation is measured by: name ablation or ablation-mean too")
+        if asked.metric != ("loss", ()):
+            Metric(*asked.metric)
+        if not program.logits:
+            raise InputError("the model has no logits of words: metrics are of these")
 
 
 def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:
     """Everything that is measured in one text; attention weights are read once for all measures of queries."""
     chosen = [MEASURES[name] for name in names]
-    of_queries = [measure for measure in chosen if isinstance(measure, QueryMeasure)]
-    if of_queries:
-        reader = Reader(text.model.vocabulary)
-        for step in reversed(text.attentions):  # the last first: the others are there then
-            yield from _of_queries(text, step, reader, of_queries)
+    of_queries = [measure for measure in chosen if measure.columns]
+    reader, trace = Reader(text.model.vocabulary), text.trace
+    for step in reversed(text.attentions) if of_queries else ():  # the last first: the others are there then
+        trace.prepare(step.name)
+        queries = np.flatnonzero(reader.counted(trace, step))
+        blocks = reader.rows(trace, step, row_sample(queries.tolist(), 1, len(queries)))
+        for name, values in query_numbers(blocks, of_queries)[1].items():
+            yield Reading.of_tokens(Place(step.group, step.layer, name), values, queries)
     for measure in chosen:
-        if isinstance(measure, Measure):
-            yield from measure.read(text)
-
-
-def _encoded(model: Model, text: str, length: int) -> Encoding | None:
-    """The tokens of a text; None where it has none."""
-    if model.tokenizer is None:
-        raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
-    most = min(length, model.config.max_length)
-    encoding = model.tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=most, cut=True)
-    return encoding if encoding.tokens else None
-
-
-def _as_read(encoding: Encoding) -> str:
-    return encoding.text[: max(token.end for token in encoding.tokens)] if encoding.cut else encoding.text
-
-
-def _of_queries(text: Text, step: Attention, reader: Reader, measures: Sequence[QueryMeasure]) -> Iterator[Reading]:
-    """The measures of the queries that count, of one attention step."""
-    trace = text.trace
-    trace.prepare(step.name)
-    queries = np.flatnonzero(reader.counted(trace, step))
-    seen: list[Host] = []
-    columns: dict[str, tuple[QueryMeasure, list[Host]]] = {}
-    for rows in reader.rows(trace, step, row_sample(queries.tolist(), 1, len(queries))):
-        seen.append(rows.seen)
-        for measure in measures:
-            for name, values in measure.columns(rows).items():
-                columns.setdefault(name, (measure, []))[1].append(values)
-    if not seen:
-        return
-    keys = np.concatenate(seen)
-    for name, (measure, parts) in columns.items():
-        values = counted_only(np.concatenate(parts, axis=1), keys, measure.fewest)
-        yield Reading.of_tokens(Place(step.group, step.layer, name), values, queries)
+        if measure.readings:
+            yield from measure.readings(text)
 
 
 def _together(counts: Counts, read: dict[int, list[Reading]], sources: dict[int, Source], top: int) -> Sums:
     """The sums of what was read in each text."""
-    sizes = {reading.place: len(reading.values) for of_text in read.values() for reading in of_text}
-    places = tuple((place, sizes[place]) for place in sorted(sizes))
-    starts = dict(zip((place for place, _ in places), np.cumsum([0, *sizes_of(places)])[:-1].tolist(), strict=True))
-    shape = len(read), sum(sizes_of(places))
+    places = tuple(sorted({each.place: len(each.values) for of_text in read.values() for each in of_text}.items()))
+    starts = starts_of(places)
+    shape = len(read), sum(size for _, size in places)
     values, strongest = np.full(shape, np.nan), np.full(shape, np.nan)
     positions = np.zeros(shape, np.int64)
     for at, of_text in enumerate(read.values()):
-        for reading in of_text:
-            part = slice(starts[reading.place], starts[reading.place] + len(reading.values))
-            values[at, part], strongest[at, part], positions[at, part] = (
-                reading.values,
-                reading.strongest,
-                reading.positions,
-            )
-    numbers = np.array(list(read), np.int64)
-    examples = Examples.of(strongest.T, numbers, positions.T, top)
+        for each in of_text:
+            part = slice(starts[each.place], starts[each.place] + len(each.values))
+            values[at, part], strongest[at, part], positions[at, part] = each.values, each.strongest, each.positions
+    examples = Examples.of(strongest.T, np.array(list(read), np.int64), positions.T, top)
     return Sums(counts, places, Moments.of(values), examples, sources).pruned()
-
-
-def sizes_of(places: Sequence[tuple[Place, int]]) -> list[int]:
-    """How many units each has."""
-    return [size for _, size in places]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import json
+import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.survey.exact import Moments
-from tui_transformer.analysis.survey.examples import NONE, Examples
-from tui_transformer.analysis.survey.reading import Place
+from tui_transformer.analysis.measures import Place
+from tui_transformer.engine.backend import Host
 from tui_transformer.text.known_words import FIRST
 
 Places = tuple[tuple[Place, int], ...]
@@ -55,10 +57,10 @@ def first_words(words: Words) -> Words:
     return tuple(sorted(first.values())[: FIRST + 1])
 
 
-def _check_stored(archive: zipfile.ZipFile) -> None:
-    """Raise ValueError for what is packed: a small file could hold any number of cells."""
-    if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
-        raise ValueError("packed")
+def starts_of(places: Places) -> dict[Place, int]:
+    """The first column of every place, where the units of all lie one behind the other."""
+    starts = itertools.accumulate((size for _, size in places), initial=0)
+    return dict(zip((place for place, _ in places), starts, strict=False))
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,9 @@ class Sums:
         return self._plus(other)
 
     def _plus(self, other: Sums) -> Sums:
-        sums = Sums(
-            self.counts + other.counts,
-            self.places,
-            self.moments + other.moments,
-            self.examples + other.examples,
-            {**self.sources, **other.sources},
-        )
-        return sums.pruned()
+        sources = {**self.sources, **other.sources}
+        moments, examples = self.moments + other.moments, self.examples + other.examples
+        return Sums(self.counts + other.counts, self.places, moments, examples, sources).pruned()
 
     def pruned(self) -> Sums:
         """Without the texts that are no example any more."""
@@ -120,9 +117,7 @@ class Sums:
         """The same with units for more places, of which nothing was counted."""
         if places == self.places:
             return self
-        units, starts, following = sum(size for _, size in places), dict[Place, int](), 0
-        for place, size in places:
-            starts[place], following = following, following + size
+        units, starts = sum(size for _, size in places), starts_of(places)
         at = [np.arange(starts[place], starts[place] + size) for place, size in self.places]
         columns = np.concatenate([np.zeros(0, np.int64), *at])
         moments, examples = Moments.of(np.zeros((0, units))), Examples.none(units, self.examples.values.shape[1])
@@ -157,8 +152,8 @@ class Sums:
         """
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
-                # in an archive, of which all that is damaged gets one error
-                _check_stored(file.zip)
+                if any(each.compress_type != zipfile.ZIP_STORED for each in file.zip.infolist()):
+                    raise ValueError("packed: it could hold any number of cells")  # noqa: TRY301 - as all damage
                 header = json.loads(file["header"].tobytes())
                 arrays = {name: file[name] for name in ARRAYS}
             places = tuple((Place(*place), int(size)) for place, size in header["places"])
@@ -170,3 +165,140 @@ class Sums:
             return cls(counts, places, moments, examples, sources), header["more"]
         except Exception as error:
             raise ValueError("not the sums of a survey") from error
+
+
+NONE = np.iinfo(np.int64).max
+"""The text where there are fewer than k."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The strongest of every unit, the strongest first.
+
+    Attributes:
+        values: Units × k; −∞ where there are fewer.
+        texts: Units × k: numbers of texts; `NONE` where there are fewer.
+        positions: Units × k: the token.
+    """
+
+    values: Host
+    texts: Host
+    positions: Host
+
+    @classmethod
+    def of(cls, values: Host, texts: Host, positions: Host, top: int) -> Examples:
+        """The strongest of candidates.
+
+        Args:
+            values: Units × candidates; NaN where there is none.
+            texts: Of each candidate.
+            positions: Units × candidates.
+            top: k.
+        """
+        there = np.isfinite(values)
+        parts = zip((values, texts, positions), EMPTY, strict=True)
+        return cls(*(np.where(there, part, empty) for part, empty in parts)).strongest(top)
+
+    @classmethod
+    def none(cls, units: int, top: int) -> Examples:
+        """Those of no text."""
+        return cls(np.zeros((units, 0)), np.zeros((units, 0), np.int64), np.zeros((units, 0), np.int64)).strongest(top)
+
+    def strongest(self, top: int) -> Examples:
+        """The k strongest of these."""
+        order = np.lexsort((self.positions, self.texts, -self.values), axis=-1)[:, :top]
+        missing = ((0, 0), (0, top - order.shape[1]))
+        return Examples(
+            *(
+                np.pad(np.take_along_axis(part, order, axis=1), missing, constant_values=empty)
+                for part, empty in zip(self._parts, EMPTY, strict=True)
+            )
+        )
+
+    def __add__(self, other: Examples) -> Examples:
+        pairs = zip(self._parts, other._parts, strict=True)
+        return Examples(*(np.concatenate(pair, axis=1) for pair in pairs)).strongest(self.values.shape[1])
+
+    @property
+    def _parts(self) -> tuple[Host, Host, Host]:
+        return self.values, self.texts, self.positions
+
+
+EMPTY = (-np.inf, NONE, 0)
+"""Value, text and position where there is no example."""
+
+FRACTION, DIGIT = 96, 32
+UNITS = tuple(2.0**power for power in range(FRACTION - DIGIT, -FRACTION - 1, -DIGIT))
+"""The value that one of each part stands for; 2³¹ numbers fit before a part is full."""
+
+LARGEST = 2.0**40
+"""Larger numbers, infinite ones and NaN are not counted."""
+
+SPLITTER = 2.0**27 + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """How many numbers, their sum and the sum of their squares, of every unit.
+
+    Attributes:
+        count: Units.
+        total: Parts × units.
+        squares: Parts × units.
+    """
+
+    count: Host
+    total: Host
+    squares: Host
+
+    @classmethod
+    def of(cls, values: Host) -> Moments:
+        """Those of values, numbers × units, in float64."""
+        there = np.abs(values) <= LARGEST  # false for NaN
+        kept = np.where(there, values, 0.0)
+        square, rest = _squared(kept)
+        return cls(there.sum(axis=0), summed(kept), summed(square) + summed(rest))
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.count + other.count, self.total + other.total, self.squares + other.squares)
+
+    def mean(self, unit: int) -> float:
+        """The mean of a unit, rounded once; NaN where nothing was counted."""
+        count = int(self.count[unit])
+        return float(_whole(self.total[:, unit]) / count) if count else math.nan
+
+    def deviation(self, unit: int) -> float:
+        """√(Σ (x − mean)² ÷ (N − 1)) of a unit; NaN of fewer than two numbers."""
+        count = int(self.count[unit])
+        if count < 2:
+            return math.nan
+        spread = _whole(self.squares[:, unit]) - _whole(self.total[:, unit]) ** 2 / count
+        return math.sqrt(max(float(spread / (count - 1)), 0.0))
+
+
+def summed(values: Host) -> Host:
+    """The sum of numbers × units over the numbers, as parts × units."""
+    parts = np.empty((len(UNITS), values.shape[1]), np.int64)
+    rest = values
+    for at, unit in enumerate(UNITS):
+        part = np.trunc(rest / unit)
+        rest = rest - part * unit
+        parts[at] = part.astype(np.int64).sum(axis=0)
+    return parts
+
+
+def _squared(values: Host) -> tuple[Host, Host]:
+    """The square of every number and what its rounding left (Dekker 1971)."""
+    square = values * values
+    scaled = SPLITTER * values
+    high = scaled - (scaled - values)
+    low = values - high
+    return square, ((high * high - square) + 2.0 * high * low) + low * low
+
+
+def _whole(parts: Host) -> Fraction:
+    """The number that the parts of one unit make."""
+    number = 0
+    for part in parts.tolist():
+        number = (number << DIGIT) + part
+    return Fraction(number, 1 << FRACTION)

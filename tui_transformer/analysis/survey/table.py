@@ -7,14 +7,12 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 
-import numpy as np
-
-from tui_transformer.analysis.survey.examples import NONE
-from tui_transformer.analysis.survey.interval import half_width
+from tui_transformer.analysis.measures import HEAD, NEURON, WHOLE, Place
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
-from tui_transformer.analysis.survey.reading import HEAD, NEURON, WHOLE, Place
-from tui_transformer.analysis.survey.sums import Sums
+from tui_transformer.analysis.survey.sums import NONE, Sums, starts_of
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,8 @@ def rows(sums: Sums, of: Origin) -> Iterator[Row]:
             mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
             half = half_width(deviation, count)
             where = of.model, place.part, *_numbers(place, number), place.measure, unit_of(place.measure)
-            numbers = mean, _known(mean - half), _known(mean + half), _known(deviation), count
-            yield Row(*where, *numbers, of.vocab, of.seed, of.dtype)
+            low, high, spread = (None if math.isnan(each) else each for each in (mean - half, mean + half, deviation))
+            yield Row(*where, mean, low, high, spread, count, of.vocab, of.seed, of.dtype)
 
 
 def examples(sums: Sums, of: Origin) -> Iterator[Example]:
@@ -132,15 +130,11 @@ def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 def _units(sums: Sums) -> Iterator[tuple[int, Place, int]]:
     """Every unit: its column in the sums, what is measured, and its number; measures in order of their table."""
-    starts = np.cumsum([0, *(size for _, size in sums.places)]).tolist()
-    for start, (place, size) in sorted(zip(starts, sums.places, strict=False), key=lambda each: _order(each[1][0])):
-        yield from ((start + number, place, number) for number in range(size))
+    starts = starts_of(sums.places)
+    for place, size in sorted(sums.places, key=lambda each: _order(each[0])):
+        yield from ((starts[place] + number, place, number) for number in range(size))
 
 
 def _order(place: Place) -> tuple[str, int, int, int, str]:
@@ -152,3 +146,40 @@ def _order(place: Place) -> tuple[str, int, int, int, str]:
 def _numbers(place: Place, number: int) -> tuple[int | None, int | None, int | None]:
     layer = None if place.layer == WHOLE else place.layer
     return layer, number if place.unit == HEAD else None, number if place.unit == NEURON else None
+
+
+LEVEL = 0.95
+MANY = 400
+"""Degrees of freedom from which the expansion around the normal distribution is exact to eight digits."""
+
+
+def half_width(deviation: float, count: int) -> float:
+    """Half of the interval; NaN for fewer than two numbers."""
+    return student(count - 1) * deviation / math.sqrt(count) if count > 1 else math.nan
+
+
+@cache
+def student(freedom: int) -> float:
+    """The t that |T| exceeds with probability 1 − `LEVEL`."""
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    if freedom >= MANY:  # Abramowitz & Stegun 1964, 26.7.5
+        return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    low, high = 0.0, 64.0
+    for _ in range(64):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < LEVEL else (low, middle)
+    return (low + high) / 2
+
+
+def _within(t: float, freedom: int) -> float:
+    """The probability that |T| is at most t (Abramowitz & Stegun 1964, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term = total = 0.0
+    if freedom > 1:
+        term = total = cosine if odd else 1.0
+    for k in range(2 + odd, freedom - 1, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total

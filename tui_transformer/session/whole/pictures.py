@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from tui_transformer.analysis.answer import likely_at
 from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.score import likely_at
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.analysis.token_kinds import Hidden
+from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.model import Model
 from tui_transformer.report.differences import compare_traces
 from tui_transformer.session.overlay import apart, details

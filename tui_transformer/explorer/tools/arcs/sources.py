@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention, attentions
+from tui_transformer.analysis.attentions import Attention, Reader, attentions
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
 from tui_transformer.session.session import Session

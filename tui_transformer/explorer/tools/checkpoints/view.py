@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.head_pictures import smaller
+from tui_transformer.analysis.head_measures import smaller
 from tui_transformer.explorer.tools.checkpoints.computed import Computed
 from tui_transformer.explorer.tools.checkpoints.saved import Checkpoint
 from tui_transformer.explorer.tools.runs.sample import Heads

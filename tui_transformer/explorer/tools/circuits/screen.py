@@ -10,8 +10,7 @@ import numpy as np
 from textual import on
 from textual.app import ComposeResult
 
-from tui_transformer.analysis.circuits import Circuit, Words, circuits, words_of
-from tui_transformer.analysis.composition import READS, Path, chance, compositions
+from tui_transformer.analysis.circuits import READS, Circuit, Path, Words, chance, circuits, compositions, words_of
 from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CIRCUITS

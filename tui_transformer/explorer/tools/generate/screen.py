@@ -34,7 +34,7 @@ from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.token_text import TokenText
-from tui_transformer.generation.defaults import defaults_of
+from tui_transformer.generation.rules import defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.wording import token_texts
 from tui_transformer.generation.writing import Writer

@@ -7,12 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention
+from tui_transformer.analysis.attentions import Attention, Reader, Report
 from tui_transformer.analysis.head_measures import LayerMeasures, layer_measures
-from tui_transformer.analysis.heads import MEASURES, Measure
-from tui_transformer.analysis.progress import Report
-from tui_transformer.analysis.token_kinds import NOTHING, Hidden
+from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
+from tui_transformer.analysis.tokens import NOTHING, Hidden
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.trace import Trace
 from tui_transformer.text.vocabulary import Vocabulary
@@ -76,7 +74,7 @@ class MeasuredHeads:
     @property
     def measures(self) -> list[Measure]:
         """The measures that any head has."""
-        return [each for each in MEASURES if any(_has(result, each) for result in self.known)]
+        return [each for each in HEAD_MEASURES if any(_has(result, each) for result in self.known)]
 
     def missing(self, first: Collection[int] = ()) -> list[Attention]:
         """The layers that are not measured, those with one of these numbers first."""

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tui_transformer.analysis.head_pictures import largest, smaller
-from tui_transformer.analysis.heads import Measure
+from tui_transformer.analysis.head_measures import largest, smaller
+from tui_transformer.analysis.measures import Measure
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.overview import part_shown
 from tui_transformer.explorer.tools.heads.measured import MeasuredHeads, written

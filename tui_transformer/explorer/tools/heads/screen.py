@@ -9,9 +9,8 @@ from textual import on
 from textual.app import ComposeResult
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group, groups
-from tui_transformer.analysis.head_measures import LayerMeasures, left_out
-from tui_transformer.analysis.head_pictures import SIDE
-from tui_transformer.analysis.heads import MEASURES, Measure
+from tui_transformer.analysis.head_measures import SIDE, LayerMeasures, left_out
+from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
 from tui_transformer.explorer.shell.actions.tools import HEADS
 from tui_transformer.explorer.shell.overview import Overview, joined, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces
@@ -126,7 +125,9 @@ class HeadsScreen(Overview):
         if known is None:
             return name, "not yet measured"
         counted = f"mean of {known.queries:,}" + (f" of {known.real:,} queries, evenly spaced" if known.sampled else "")
-        values = {measure.name: written(known.values[measure.name][head], measure, unit=True) for measure in MEASURES}
+        values = {
+            measure.name: written(known.values[measure.name][head], measure, unit=True) for measure in HEAD_MEASURES
+        }
         queries = counted if known.sampled else f"{counted} queries"
         without = f" · entropy{left_out(known)}" if known.few else ""
         return f"{name}   {joined(values)}", f"{queries}{without}   {step.name}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.affine import Affine
 from tui_transformer.analysis.attentions import Attention
 from tui_transformer.analysis.head_lens import HeadWords, words_of_heads, writing_attentions
+from tui_transformer.analysis.logit_lens import Affine
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.lens.sheet import TOP, Words

@@ -11,9 +11,7 @@ from typing import Any
 from textual import on
 from textual.app import ComposeResult
 
-from tui_transformer.analysis.affine import Affine
-from tui_transformer.analysis.logit_lens import Lens, lens_of
-from tui_transformer.analysis.tuned_lens import fit_lens
+from tui_transformer.analysis.logit_lens import Affine, Lens, fit_lens, lens_of
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import LENS
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown

@@ -10,7 +10,7 @@ from rich.style import Style
 from rich.text import Text
 
 from tui_transformer.analysis.attentions import Attention
-from tui_transformer.analysis.links import Link
+from tui_transformer.analysis.rollout import Link
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.text.display import cells, fit
 from tui_transformer.views.step_view import Labels, placed

@@ -9,10 +9,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import Attention, attentions
-from tui_transformer.analysis.links import Link, Wanted, links_of, strongest
-from tui_transformer.analysis.token_kinds import NOTHING
+from tui_transformer.analysis.attentions import Attention, Reader, attentions
+from tui_transformer.analysis.rollout import Link, Wanted, links_of, strongest
+from tui_transformer.analysis.tokens import NOTHING
 from tui_transformer.explorer.shell.actions.tools import LINKS
 from tui_transformer.explorer.shell.overview import Overview, leave_to
 from tui_transformer.explorer.shell.pieces import Pieces

@@ -8,8 +8,7 @@ from functools import partial
 from textual import on
 from textual.app import ComposeResult
 
-from tui_transformer.analysis.attention_rows import Reader
-from tui_transformer.analysis.attentions import SELF, attentions, groups
+from tui_transformer.analysis.attentions import SELF, Reader, attentions, groups
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.actions.tools import ROLLOUT

@@ -16,10 +16,10 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.generation.rules import Ids
 from tui_transformer.generation.sampling import Settings
-from tui_transformer.generation.streaming import TextStream
+from tui_transformer.generation.text import TextStream
 from tui_transformer.generation.writing import Writer
-from tui_transformer.learning.batches import Row
 from tui_transformer.learning.data import Data
+from tui_transformer.learning.tasks import Row
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import Labels
 from tui_transformer.views.view import Axis, View, window_of

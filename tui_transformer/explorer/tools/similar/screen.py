@@ -9,7 +9,7 @@ import numpy as np
 from textual import on
 from textual.app import ComposeResult
 
-from tui_transformer.analysis.sentence_vectors import POOLED, Together, sentence_vector, together
+from tui_transformer.analysis.similar import POOLED, Together, sentence_vector, together
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.actions.tools import SIMILAR
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown

@@ -19,8 +19,7 @@ from tui_transformer.explorer.tools.train.curve import Curves
 from tui_transformer.explorer.tools.train.plan import plain_names
 from tui_transformer.explorer.tools.train.snapshots import Snapshots
 from tui_transformer.files import is_there
-from tui_transformer.learning.epochs import Epoch
-from tui_transformer.learning.log import Log
+from tui_transformer.learning.log import Epoch, Log
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.run import Run
 from tui_transformer.model import Model

@@ -15,8 +15,7 @@ from tui_transformer.files import is_file, make_folder, write_whole
 from tui_transformer.learning.checkpoint import newest_checkpoint
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.run import Run, check_new
-from tui_transformer.learning.run_file import is_run, settings_of
-from tui_transformer.learning.settings import UNITS, Settings
+from tui_transformer.learning.settings import UNITS, Settings, is_run, settings_of
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.new_embedding import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.text.files import shown_path
@@ -77,7 +76,7 @@ FIELDS = (
     Field(
         "file", "  its path", "Lines of text; for pairs and classify with a tab between the two parts.", longest=TEXT
     ),
-    Field("task", "task", "What the model predicts; it decides the architecture.", TASKS),
+    Field("task", "task", "What the model predicts; it decides the architecture.", tuple(TASKS)),
     Field("tokens", "tokens", "What the vocabulary is built of.", UNITS),
     Field("steps", "steps", "Batches that are learned from."),
     Field("learning_rate", "learning rate", "How far a step goes, at most: it rises first and then falls."),

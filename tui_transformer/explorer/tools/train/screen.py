@@ -24,7 +24,7 @@ from tui_transformer.explorer.tools.train.leaving import Leaving
 from tui_transformer.explorer.tools.train.panel import TrainPanel
 from tui_transformer.explorer.tools.train.plan import TEXTS, Plan
 from tui_transformer.explorer.widgets.labels import inks_of
-from tui_transformer.learning.run_file import is_run
+from tui_transformer.learning.settings import is_run
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models
 

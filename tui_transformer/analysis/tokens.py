@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
@@ -94,7 +93,13 @@ class Tokens:
 
 def tokens_of(trace: Trace, vocabulary: Vocabulary | None, axis: Axis, item: int = 0) -> Tokens:
     """The tokens along an axis of queries or keys. Without a vocabulary none is special and none separates."""
-    ids = _ids(trace, axis, item)
+    names = (name for name in trace.givens if name.endswith("input.ids"))
+    by_sequence = {trace.program.axes(name)[0].sequence: trace.givens[name] for name in names}
+    ids = np.full(axis.size, -1, dtype=np.int64)
+    given = by_sequence.get(axis.sequence)
+    if given is not None:  # −1 where the model reads none, or for tokens that are not in this trace
+        count = min(given.shape[1], axis.size)
+        ids[axis.size - count :] = given[item][:count]
     if vocabulary is not None and axis.sequence == WRITTEN:
         vocabulary = vocabulary.written
     special = _marked(ids, vocabulary, is_special)
@@ -131,18 +136,6 @@ def _kind(vocabulary: Vocabulary | None, token_id: int) -> str:
     return "number" if first.isdigit() else "word" if first.isalpha() or first in ("[", "<") else "other"
 
 
-def _ids(trace: Trace, axis: Axis, item: int) -> Host:
-    """The IDs of the sequence of an axis; −1 where the model reads none, or for tokens that are not in this trace."""
-    names = (name for name in trace.givens if name.endswith("input.ids"))
-    by_sequence = {trace.program.axes(name)[0].sequence: trace.givens[name] for name in names}
-    ids = np.full(axis.size, -1, dtype=np.int64)
-    given = by_sequence.get(axis.sequence)
-    if given is not None:
-        count = min(given.shape[1], axis.size)
-        ids[axis.size - count :] = given[item][:count]
-    return ids
-
-
 def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary, int], bool]) -> Host:
     if vocabulary is None:
         return np.zeros(ids.shape, dtype=np.bool_)
@@ -156,3 +149,15 @@ def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary
 
 _KNOWN: WeakKeyDictionary[Vocabulary, dict[tuple[Callable[[Vocabulary, int], bool], int], bool]] = WeakKeyDictionary()
 """Answers about the words of each vocabulary, since every attention step asks again."""
+
+
+VISIBLE = "input.visible"
+
+
+def real_tokens(trace: Trace, axis: Axis, item: int = 0) -> Host:
+    """True for every token along an axis that is not padding; all of them where there is nothing but padding."""
+    real: Host = np.ones(axis.size, dtype=np.bool_)
+    for name, array in trace.givens.items():
+        if name.endswith(VISIBLE) and trace.program.axes(name)[0].sequence == axis.sequence and array[item].any():
+            real = array[item]
+    return real

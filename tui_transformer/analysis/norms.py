@@ -11,20 +11,20 @@ read the stream and are not on it. A layer's `output` is another name of a step 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.real_tokens import real_tokens
-from tui_transformer.analysis.sample import CELLS
+from tui_transformer.analysis.statistics import CELLS
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 
 START = "embedding.output"
-Readers = Mapping[str, Sequence[Step]]
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,17 @@ def residual_norms(trace: Trace, item: int = 0) -> tuple[StreamNorms, ...]:
 
 def streams(program: Program) -> tuple[tuple[str, ...], ...]:
     """The steps of every residual stream in order: one stream a stack, none where nothing is embedded."""
-    readers = defaultdict(list)
+    readers: defaultdict[str, list[Step]] = defaultdict(list)
     for step in program.steps:
         for source in step.inputs:
             readers[source].append(step)
-    starts = (name for name in program.names if name == START or name.endswith(f".{START}"))
-    return tuple(_follow(program.step(start).name, readers) for start in starts)
-
-
-def _follow(name: str, readers: Readers) -> tuple[str, ...]:
-    """The stream that starts at a step."""
-    steps = [name]
-    while following := _next(readers.get(steps[-1], ())):
-        steps.append(following)
-    return tuple(steps)
+    found = []
+    for start in (name for name in program.names if name == START or name.endswith(f".{START}")):
+        steps = [program.step(start).name]
+        while following := _next(readers.get(steps[-1], ())):
+            steps.append(following)
+        found.append(tuple(steps))
+    return tuple(found)
 
 
 def _next(readers: Sequence[Step]) -> str | None:
@@ -87,3 +84,39 @@ def _mean_norm(trace: Trace, name: str, item: int) -> float:
     parts = [range(row, min(row + height, tokens.size)) for row in range(0, tokens.size, height)]
     norms = [row_norms(trace.window(name, (part, range(model.size)), item)) for part in parts]
     return float(np.concatenate(norms)[real_tokens(trace, tokens, item)].mean())
+
+
+Norms = Mapping[str, float]
+Arrays = Mapping[str, Host]
+
+
+def norm(gradient: Host) -> float:
+    """√(Σ G²) over all cells, in float64."""
+    with np.errstate(over="ignore"):
+        return math.sqrt(float(np.square(gradient, dtype=np.float64).sum()))
+
+
+def weight_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of every weight's gradient, in the order in which the forward pass reads them."""
+    read = (source for step in program.steps for source in step.inputs if source in program.weights)
+    return {name: norm(gradients[name]) for name in dict.fromkeys(read) if name in gradients}
+
+
+def layer_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of every layer's gradient, all its weights together, from the embedding to the output."""
+    squares: dict[str, float] = {}
+    for name, size in weight_norms(program, gradients).items():
+        squares[group_of(name)] = squares.get(group_of(name), 0.0) + size**2
+    return {group: math.sqrt(total) for group, total in squares.items()}
+
+
+def stream_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of ∂loss/∂x at every step of the residual stream, in order."""
+    steps = (step for stream in streams(program) for step in stream)
+    return {name: norm(gradients[name]) for name in steps if name in gradients}
+
+
+def group_of(weight: str) -> str:
+    """The layer of a weight (`encoder.0`); outside the layers what its name begins with (`embedding`, `output`)."""
+    parts = weight.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 and (parts[1].isdigit() or parts[1] == "embedding") else parts[0]

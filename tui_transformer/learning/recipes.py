@@ -1,0 +1,156 @@
+"""Recipes: the text and the settings by which the models that come with the program were trained.
+
+`tui-transformer train --recipe NAME --out FOLDER` trains one again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import read_json, write_whole
+from tui_transformer.learning.corpora import lines_of
+from tui_transformer.model.local_models import ABOUT
+
+RUN = "run.json"
+LARGEST = 1 << 20
+AT_THE_FIRST = frozenset({"classify"})
+"""Tasks whose only target is at the first token."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is made.
+
+    Attributes:
+        name: Of the model, and of the text in `corpora` that it learns from.
+        does: What the model does, in a few words.
+        lines: How many lines of the text.
+        settings: Of the run, by their names, without the file.
+    """
+
+    name: str
+    does: str
+    lines: int
+    settings: Mapping[str, Any]
+
+    @property
+    def file(self) -> str:
+        """The name of the file of its text."""
+        return f"{self.name}.txt"
+
+    def write_text(self, folder: Path) -> Path:
+        """The text as a file of the folder.
+
+        Raises:
+            InputError: It cannot be written.
+        """
+        path = folder / self.file
+        text = "".join(f"{line}\n" for line in lines_of(self.name, self.lines))
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode())
+        return path
+
+
+def recipe(name: str) -> Recipe:
+    """A recipe by its name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if name not in _BY_NAME:
+        raise UsageError(f"no recipe is called {name!r}: there are {', '.join(RECIPES)}")
+    return _BY_NAME[name]
+
+
+def answers_first(folder: Path | None) -> bool:
+    """True if the model of a folder was trained to answer at its first token alone; False where nothing says so.
+
+    The task is that of a run, of a checkpoint of one, or of a model that comes with the program.
+    """
+    if folder is None:
+        return False
+    if (folder / ABOUT).is_file() and folder.name in RECIPES:
+        return recipe(folder.name).settings["task"] in AT_THE_FIRST
+    path = next((place / RUN for place in (folder, folder.parent.parent) if (place / RUN).is_file()), None)
+    try:
+        settings = None if path is None else read_json(path, LARGEST).get("settings")
+    except (InputError, OSError):
+        return False
+    return isinstance(settings, dict) and str(settings.get("task", "")) in AT_THE_FIRST
+
+
+_BY_NAME = {
+    each.name: each
+    for each in (
+        # A decoder of two layers, with induction heads (Olsson et al. 2022).
+        Recipe(
+            "copy",
+            "repeats sequences of letters",
+            40_000,
+            {
+                "task": "next-word",
+                "sizes": {"layers": 2, "d_model": 64, "heads": 4, "positions": "learned"},
+                "steps": 4_000,
+                "batch": 64,
+                "length": 48,
+                "learning_rate": 0.003,
+                "warm_up": 200,
+                "dropout": 0.0,
+            },
+        ),
+        # An encoder–decoder that turns a written date into the form of ISO 8601, character by character.
+        Recipe(
+            "dates",
+            "writes dates as 2021-05-03",
+            20_000,
+            {
+                "task": "pairs",
+                "tokens": "characters",
+                "sizes": {"layers": 2, "d_model": 64, "heads": 4},
+                "steps": 3_000,
+                "batch": 64,
+                "length": 40,
+                "learning_rate": 0.002,
+            },
+        ),
+        # An encoder.
+        Recipe(
+            "question",
+            "tells questions from statements",
+            8_000,
+            {
+                "task": "classify",
+                "sizes": {"layers": 1, "d_model": 32, "heads": 4},
+                "steps": 600,
+                "batch": 64,
+                "length": 24,
+                "learning_rate": 0.003,
+                "warm_up": 40,
+                "weight_decay": 0.1,
+            },
+        ),
+        # A decoder that writes in pieces of words.
+        Recipe(
+            "story",
+            "writes very short stories",
+            6_000,
+            {
+                "task": "next-word",
+                "tokens": "bpe",
+                "vocab_size": 512,
+                "sizes": {"layers": 3, "d_model": 80, "heads": 4, "tie_output": True, "max_length": 160},
+                "steps": 1_500,
+                "batch": 16,
+                "length": 160,
+                "learning_rate": 0.003,
+                "dropout": 0.0,
+            },
+        ),
+    )
+}
+RECIPES = tuple(_BY_NAME)
+"""The names."""
