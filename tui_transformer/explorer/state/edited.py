@@ -65,11 +65,7 @@ def _value(change: Change) -> str:
     if isinstance(change, Ablate):
         return "→ mean" if change.mean else "→ 0"
     if isinstance(change, Set | Add | Scale):
-        return (
-            f"{_SIGNS[type(change)]} {minus(f'{change.values:g}')}"
-            if np.ndim(change.values) == 0
-            else change.how
-        )
+        return f"{_SIGNS[type(change)]} {minus(f'{change.values:g}')}" if np.ndim(change.values) == 0 else change.how
     return change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
 
 
