@@ -185,8 +185,8 @@ class OfExpert(Op):
             none = self._not_chosen(index, shares)
             return none or self.op.explain_backward(index, toward, gradient, output, *operands)
         places = tuple(int(row) for row in shares.line(None, self.expert).nonzero()[0])
-        gradient, output = (_Rows.of(source, places) for source in (gradient, output))
-        operands[: self.rows] = [_Rows.of(source, places) for source in operands[: self.rows]]
+        gradient, output = (_Rows.from_source(source, places) for source in (gradient, output))
+        operands[: self.rows] = [_Rows.from_source(source, places) for source in operands[: self.rows]]
         return self.op.explain_backward(index, toward, gradient, output, *operands)
 
     def gradient_formula(self, toward: int) -> str:
@@ -209,7 +209,7 @@ class _Rows(Source):
     places: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, source: Source, places: tuple[int, ...]) -> _Rows:
+    def from_source(cls, source: Source, places: tuple[int, ...]) -> _Rows:
         """The rows at these places."""
 
         def read(region: Region) -> Any:
