@@ -17,7 +17,7 @@ from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.cli.tables import Table, Value, written
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.state.session import Session
-from tui_transformer.model.traced import texts_of, traced
+from tui_transformer.model.options import texts_of, traced
 from tui_transformer.text.display import visible
 
 COLUMNS = ("layer", "token", "of", "rank", "id", "word", "probability")

@@ -15,8 +15,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.explorer.state.opened import session_of
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
-from tui_transformer.model.options import Ids, ModelOptions, Reading
-from tui_transformer.model.traced import Listen
+from tui_transformer.model.options import Ids, Listen, ModelOptions, Reading
 from tui_transformer.text.encoding import Encoding
 from tui_transformer.text.known_words import Unknown
 

@@ -16,8 +16,8 @@ from tui_transformer.files import expanded, home_of, is_file, is_there, may_open
 from tui_transformer.gate import gate
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
-from tui_transformer.model.foreign import WEIGHTS, refuse_file
-from tui_transformer.model.sentence_folder import MODULES
+from tui_transformer.model.other_files import WEIGHTS, refuse_file
+from tui_transformer.model.sentence import MODULES
 
 Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
 MODEL_LAYER = "application/vnd.ollama.image.model"

@@ -20,10 +20,13 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.base_config import BaseConfig
-from tui_transformer.model.fitting import unread_said
-from tui_transformer.model.inputs import (
+from tui_transformer.model.checkpoint import unread_said
+from tui_transformer.model.loading import New, Where, program_of, reading_unknown
+from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.texts import (
     DECODER,
     Givens,
+    Texts,
     all_visible,
     checked_ids,
     checked_mask,
@@ -32,9 +35,6 @@ from tui_transformer.model.inputs import (
     segments_of,
     without_past,
 )
-from tui_transformer.model.loading import New, Where, program_of, reading_unknown
-from tui_transformer.model.sequence import Lengths
-from tui_transformer.model.texts import Texts
 from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.text.vocabulary import Vocabulary
 

@@ -17,8 +17,7 @@ from tui_transformer.engine.explanation import Item, Value, Working
 from tui_transformer.engine.spoken import bracketed, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
-from tui_transformer.model.header import read_header
-from tui_transformer.model.weights_file import WeightsFile
+from tui_transformer.model.weights_file import WeightsFile, read_header
 
 
 @dataclass(frozen=True)

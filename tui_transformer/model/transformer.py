@@ -36,11 +36,11 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.embedding import embed
 from tui_transformer.model.layers import (
     ACTIVATIONS,
     attention,
     attention_to_kept,
+    embed,
     feed_forward,
     matrix,
     norm,

@@ -21,9 +21,8 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_there, writing
 from tui_transformer.model import Model
 from tui_transformer.model.checkpoint import save_settings
-from tui_transformer.model.foreign import WEIGHTS
 from tui_transformer.model.loading import check_settings_say_all
-from tui_transformer.model.plain_weights import SHAPES
+from tui_transformer.model.other_files import SHAPES, WEIGHTS
 from tui_transformer.report import as_npz
 from tui_transformer.report.as_csv import csv_text
 from tui_transformer.report.numbers import exact

@@ -9,7 +9,7 @@ from tui_transformer.engine.keep import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.state.cache import Cache
 from tui_transformer.model import Model
-from tui_transformer.model.framing import PLAIN, Batch, Framing, batch_of
+from tui_transformer.model.options import PLAIN, Batch, Framing, batch_of
 from tui_transformer.model.targets import Ids
 from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.vocabulary import Vocabulary

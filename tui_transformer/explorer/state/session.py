@@ -23,7 +23,7 @@ from tui_transformer.explorer.state.sentences import Sentences
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.answering import answers_first
 from tui_transformer.model import Model
-from tui_transformer.model.framing import PLAIN
+from tui_transformer.model.options import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
 from tui_transformer.report.comparison import Comparison, compare_traces
 from tui_transformer.text.dispatch import load_vocabulary

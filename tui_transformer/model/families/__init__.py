@@ -7,7 +7,7 @@ from tui_transformer.model.base_config import BaseConfig
 
 FAMILIES: Mapping[str, str] = {
     "vanilla": "config.Config",
-    "attention": "families.attention.AttentionConfig",
+    "attention": "config.AttentionConfig",
     "bert": "families.bert.BertConfig",
     "distilbert": "families.bert.DistilBertConfig",
     "roberta": "families.bert.RobertaConfig",

@@ -24,7 +24,7 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.score_biases import RelativePositions
+from tui_transformer.model.layers import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable
 
 TRANSFORM = "output.transform.hidden.weight"

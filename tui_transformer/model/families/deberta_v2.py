@@ -11,8 +11,7 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, one_of, shown, size_from
 from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
 from tui_transformer.model.families.bert import EncoderConfig, encoder_parts
-from tui_transformer.model.layers import divided
-from tui_transformer.model.score_biases import Disentangled
+from tui_transformer.model.layers import Disentangled, divided
 from tui_transformer.model.weight_table import Part, WeightTable
 
 SIDES: Mapping[str, str] = {"c2p": "query", "p2c": "key"}

@@ -14,7 +14,7 @@ from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALU
 from tui_transformer.model.families.decoder import ALWAYS, LAYER, PARTS, DecoderConfig
 from tui_transformer.model.families.gpt2 import PLAIN_KEYS, PlainSettings
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.score_biases import Distances, alibi_slopes
+from tui_transformer.model.layers import Distances, alibi_slopes
 from tui_transformer.model.weight_table import Part, WeightTable, of_every_head
 
 

@@ -21,8 +21,7 @@ from tui_transformer.model.description import (
     Transformer,
 )
 from tui_transformer.model.families.bart import check_one_table, repeated
-from tui_transformer.model.layers import NOT_DIVIDED
-from tui_transformer.model.score_biases import RelativePositions
+from tui_transformer.model.layers import NOT_DIVIDED, RelativePositions
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable
 
 MAX_LENGTH = 1 << 15

@@ -20,9 +20,8 @@ from tui_transformer.explorer.state.overlay import NOTHING
 from tui_transformer.explorer.state.position import Position
 from tui_transformer.explorer.state.session import Session
 from tui_transformer.model import Model
-from tui_transformer.model.framing import PLAIN
 from tui_transformer.model.local_models import find_model
-from tui_transformer.model.options import ModelOptions
+from tui_transformer.model.options import PLAIN, ModelOptions
 from tui_transformer.views.step_view import Place
 
 CONTEXT = "context"
