@@ -9,23 +9,18 @@ from typing import ClassVar
 from tui_transformer.model.checks import layers_count
 from tui_transformer.model.description import Layer
 from tui_transformer.model.families.bert import EncoderConfig
-from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
 
-
-def group_parts(layer: str, group: str) -> Mapping[str, str]:
-    """The tensors of a layer of a group."""
-    return {
-        f"{layer}.self_attention.query": f"{group}.attention.query",
-        f"{layer}.self_attention.key": f"{group}.attention.key",
-        f"{layer}.self_attention.value": f"{group}.attention.value",
-        f"{layer}.self_attention.output": f"{group}.attention.dense",
-        f"{layer}.self_attention.norm": f"{group}.attention.LayerNorm",
-        f"{layer}.feed_forward.hidden": f"{group}.ffn",
-        f"{layer}.feed_forward.output": f"{group}.ffn_output",
-        f"{layer}.feed_forward.norm": f"{group}.full_layer_layer_norm",
-    }
-
-
+GROUP_LAYER: dict[str, str | Part] = {
+    "query": "attention.query",
+    "key": "attention.key",
+    "value": "attention.value",
+    "output": "attention.dense",
+    "norm": "attention.LayerNorm",
+    "hidden": "ffn",
+    "down": "ffn_output",
+    "feed_norm": "full_layer_layer_norm",
+}
 GROUPS = "albert.encoder.albert_layer_groups.{}.albert_layers"
 EMBEDDINGS = "albert.embeddings"
 
@@ -54,8 +49,8 @@ class AlbertConfig(EncoderConfig):
             "embedding.segments": f"{EMBEDDINGS}.token_type_embeddings",
             "embedding.norm": f"{EMBEDDINGS}.LayerNorm",
             "embedding.projected": "albert.encoder.embedding_hidden_mapping_in",
-            **group_parts("encoder.{}", f"{GROUPS}.0"),
-            **group_parts("encoder.{}.{}", f"{GROUPS}.{{}}"),
+            **layer_parts("encoder.{}", f"{GROUPS}.0", **GROUP_LAYER),
+            **layer_parts("encoder.{}.{}", f"{GROUPS}.{{}}", **GROUP_LAYER),
             "output.transform.hidden": "predictions.dense",
             "output.transform.norm": "predictions.LayerNorm",
             "output.logits": Part(("predictions.decoder", "predictions")),
@@ -78,7 +73,6 @@ class AlbertConfig(EncoderConfig):
 
     @property
     def projected(self) -> bool:
-        """Always, of whatever width."""
         return True
 
     def layers_of_the_stack(self) -> tuple[Layer, ...]:

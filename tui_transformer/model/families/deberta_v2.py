@@ -47,12 +47,14 @@ class DebertaConfig(EncoderConfig):
     }
     weights = WeightTable(
         {
-            **encoder_parts("deberta."),
+            **encoder_parts(
+                "deberta.",
+                query="attention.self.query_proj",
+                key="attention.self.key_proj",
+                value="attention.self.value_proj",
+            ),
             "encoder.distances": Part("deberta.encoder.rel_embeddings", turned=False),
             "encoder.distances_norm": "deberta.encoder.LayerNorm",
-            "encoder.{}.self_attention.query": f"{LAYER}.query_proj",
-            "encoder.{}.self_attention.key": f"{LAYER}.key_proj",
-            "encoder.{}.self_attention.value": f"{LAYER}.value_proj",
             "encoder.{}.self_attention.distance_key": f"{LAYER}.pos_key_proj",
             "encoder.{}.self_attention.distance_query": f"{LAYER}.pos_query_proj",
             "output.transform.hidden": Part(("cls.predictions.transform.dense", "lm_predictions.lm_head.dense")),
@@ -89,7 +91,6 @@ class DebertaConfig(EncoderConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
         given = {**raw, "pos_att_type": _kinds(raw.get("pos_att_type")), "norm_rel_ebd": _norm(raw.get("norm_rel_ebd"))}
         config = super().from_json(given)
         for key, value in zip(SAME, (config.d_model, config.d_model // config.heads), strict=True):
@@ -108,7 +109,6 @@ class DebertaConfig(EncoderConfig):
         return self.position_buckets if self.position_buckets > 0 else self.farthest
 
     def describe(self) -> Transformer:
-        """With vectors of distances that all layers read."""
         what = super().describe()
         if not self.relative_attention or what.encoder is None:
             return what
@@ -116,7 +116,6 @@ class DebertaConfig(EncoderConfig):
         return replace(what, encoder=replace(what.encoder, distances=table))
 
     def embedding(self) -> Embedding:
-        """Positions are added where the file says so."""
         embedding = super().embedding()
         return embedding if self.position_biased_input else replace(embedding, positions="none", max_length=0)
 

@@ -22,7 +22,7 @@ from tui_transformer.model.description import (
 )
 from tui_transformer.model.families.bart import check_one_table, repeated
 from tui_transformer.model.layers import NOT_DIVIDED, RelativePositions
-from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable
+from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 
 MAX_LENGTH = 1 << 15
 """Relative positions set no limit; this one keeps a mistake from filling the memory."""
@@ -32,24 +32,23 @@ FEWEST_BUCKETS = 4
 """Fewer leave the encoder, which halves them, none for near keys or none for far ones."""
 
 
-def _attention(layer: str, ours: str, stored: str) -> Mapping[str, str]:
-    parts = {"query": "q", "key": "k", "value": "v", "output": "o"}
-    return {f"{ours}.{part}": f"{layer}.{stored}.{name}" for part, name in parts.items()} | {
-        f"{ours}.norm": f"{layer}.layer_norm"
-    }
-
-
-def _stack(stack: str, last: int) -> Mapping[str, str | Part]:
+def _stack(stack: str, last: int) -> dict[str, str | Part]:
     """The parts of a stack, whose layers count their sublayers: `last` is the feed-forward layer."""
-    layer, feed = f"{stack}.block.{{}}.layer", f"{stack}.block.{{}}.layer.{last}.DenseReluDense"
+    ours, layer, feed = f"{stack}.{{}}", f"{stack}.block.{{}}.layer", f"{last}.DenseReluDense"
+    names = {"query": "q", "key": "k", "value": "v", "output": "o"}
     return {
-        **_attention(f"{layer}.0", f"{stack}.{{}}.self_attention", "SelfAttention"),
-        **_attention(f"{layer}.1", f"{stack}.{{}}.cross_attention", "EncDecAttention"),
-        f"{stack}.{{}}.self_attention.biased": f"{layer}.0.SelfAttention.relative_attention_bias",
-        f"{stack}.{{}}.feed_forward.hidden": Part((f"{feed}.wi", f"{feed}.wi_1")),
-        f"{stack}.{{}}.feed_forward.gate": f"{feed}.wi_0",
-        f"{stack}.{{}}.feed_forward.output": f"{feed}.wo",
-        f"{stack}.{{}}.feed_forward.norm": f"{layer}.{last}.layer_norm",
+        **layer_parts(ours, layer, norm="0.layer_norm", **{p: f"0.SelfAttention.{q}" for p, q in names.items()}),
+        **{f"{ours}.cross_attention.{p}": f"{layer}.1.EncDecAttention.{q}" for p, q in names.items()},
+        f"{ours}.cross_attention.norm": f"{layer}.1.layer_norm",
+        f"{ours}.self_attention.biased": f"{layer}.0.SelfAttention.relative_attention_bias",
+        **layer_parts(
+            ours,
+            layer,
+            hidden=Part((f"{feed}.wi", f"{feed}.wi_1")),
+            gate=f"{feed}.wi_0",
+            down=f"{feed}.wo",
+            feed_norm=f"{last}.layer_norm",
+        ),
         f"{stack}.norm": f"{stack}.final_layer_norm",
     }
 
@@ -129,17 +128,14 @@ class T5Config(BaseConfig):
 
     @property
     def has_decoder(self) -> bool:
-        """There are two sequences, unless the encoder is alone."""
         return not self.encoder_alone
 
     @property
     def max_length(self) -> int:
-        """How many tokens a sentence may have."""
         return MAX_LENGTH
 
     @property
     def pad_id(self) -> int | None:
-        """The ID of padding."""
         return self.pad_token_id
 
     @property
@@ -176,7 +172,6 @@ class T5Config(BaseConfig):
         return replace(self, own_head=own)
 
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        """One table serves both stacks and, unless the file has another there, the logits."""
         return repeated(names, IN_FILES)
 
     def describe(self) -> Transformer:
@@ -231,7 +226,6 @@ class MT5Config(T5Config):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes; gated by tanh's GELU, where it does not say."""
         return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
 
 
@@ -245,11 +239,9 @@ class UMT5Config(T5Config):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes; gated by tanh's GELU, where it does not say."""
         return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
 
     def describe(self) -> Transformer:
-        """Every layer has a table of its own."""
         whole = super().describe()
         encoder, decoder = _own_tables("encoder", whole.encoder), _own_tables("decoder", whole.decoder)
         return replace(whole, encoder=encoder, decoder=decoder)

@@ -12,8 +12,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING
-from tui_transformer.model.families.rope import read_rope
+from tui_transformer.model.families.rope import FULL, SLIDING, read_rope
 from tui_transformer.model.gguf.names import Settings
 from tui_transformer.model.gguf.tensors import Placed, open_gguf
 
