@@ -23,10 +23,9 @@ from tui_transformer.model.families import ALIASES, FAMILIES, family_of
 from tui_transformer.model.labels import fitted_labels, has_labels, table_of
 from tui_transformer.model.other_files import WEIGHTS, check_architecture, open_plain, refuse_folder
 from tui_transformer.model.packed import formats_of, with_weights
-from tui_transformer.model.packed_formats import Format
 from tui_transformer.model.sentence import KEY, sentence_modules
 from tui_transformer.model.tensors import Tensor, Tensors, open_file, open_index, without_wrapper
-from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
+from tui_transformer.model.weight_table import Stored, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"
@@ -80,15 +79,12 @@ def _tensors_in(folder: Path) -> Tensors:
     else:
         refuse_folder(folder)
         tensors = open_file(folder / WEIGHTS)
-    return with_weights(without_wrapper(tensors), _formats(folder / CONFIG))
-
-
-def _formats(path: Path) -> tuple[Format, ...]:
-    """How the weights beside a configuration are quantized."""
+    path = folder / CONFIG
     try:
-        return formats_of(read_json(path, LARGEST_CONFIG)) if is_file(path) else ()
+        formats = formats_of(read_json(path, LARGEST_CONFIG)) if is_file(path) else ()
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
+    return with_weights(without_wrapper(tensors), formats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +121,9 @@ class StoredWeights:
             for name, place in self.places.items()
             for other in (names - read).intersection(table.spellings(name, names))
         }
-        known = read | {other for other, name in left.items() if self._alike(other, name)}
+        held = self.tensors.by_name
+        known = read | {other for other, name in left.items() if equal(held[other], held[name])}
         return unread(names, known, harmless=() if config.sentence is None else POOLER)
-
-    def _alike(self, first: str, second: str) -> bool:
-        return equal(self.tensors.by_name[first], self.tensors.by_name[second])
 
     def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
         """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
@@ -149,25 +143,18 @@ def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> St
     """
     names = tensors.names
     table = table_of(config.weights, config)
-    places = {name: _place(table, config, name, names) for name in program.weights}
-    for name, axes in program.weights.items():
+    places = {}
+    for (
+        name,
+        axes,
+    ) in program.weights.items():  # under its own name, as this program saves it, or where the family has it
+        places[name] = Stored(name) if name in names else table.stored(config, name, names)
         _check_shape(tensors, places[name], shape_of(axes))
-    if tensors.all_matter:
-        _check_all_read(tensors, {place.name for place in places.values()})
-    return StoredWeights(tensors, places)
-
-
-def _check_all_read(tensors: Tensors, read: set[str]) -> None:
-    """Raise InputError for a tensor that no step reads: llama.cpp would compute something else with it."""
-    left = sorted(tensors.names - read)
-    if left:
+    left = sorted(tensors.names - {place.name for place in places.values()})
+    if left and tensors.all_matter:  # llama.cpp would compute something else with it
         more = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
         raise InputError(f"{tensors.path}: tensor {left[0][:80]}{more} not read here: what it changes is not computed")
-
-
-def _place(table: WeightTable, config: BaseConfig, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is: under its own name, as this program saves it, or where the family has it."""
-    return Stored(name) if name in names else table.stored(config, name, names)
+    return StoredWeights(tensors, places)
 
 
 def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
@@ -269,20 +256,17 @@ def save(folder: Path, config: BaseConfig, weights: Mapping[str, Host], vocabula
 
 
 def save_settings(folder: Path, config: BaseConfig, vocabulary: Vocabulary | None) -> None:
-    """Write what stands beside the weights: the vocabulary's files, and last `config.json`."""
-    if vocabulary is not None:
-        _save_vocabulary(folder, vocabulary)
-    write_whole(folder / CONFIG, (json.dumps(config.to_json(), indent=2) + "\n").encode())
+    """Write what stands beside the weights: the vocabulary's files, and last `config.json`.
 
-
-def _save_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
-    """Write a vocabulary's files, and remove those of another tokenizer, which would be read instead of them."""
-    files = vocabulary.files()
+    Files of another tokenizer are removed: they would be read instead.
+    """
+    files = {} if vocabulary is None else vocabulary.files()
     for name, data in files.items():
         write_whole(folder / name, data)
-    for name in OF_A_TOKENIZER:
+    for name in () if vocabulary is None else OF_A_TOKENIZER:
         if name not in files:
             (folder / name).unlink(missing_ok=True)
+    write_whole(folder / CONFIG, (json.dumps(config.to_json(), indent=2) + "\n").encode())
 
 
 BLOCK = 1 << 24
@@ -298,7 +282,8 @@ def fit(config: BaseConfig, tensors: Tensors) -> tuple[BaseConfig, Tensors]:
         InputError: Tensors that the family has only once differ.
     """
     if config.wrapped and config.labels is not None:
-        tensors = _unwrapped(tensors, config.wrapped)
+        unwrapped = {name.removeprefix(config.wrapped): tensor for name, tensor in tensors.by_name.items()}
+        tensors = replace(tensors, by_name=unwrapped) if len(unwrapped) == len(tensors.by_name) else tensors
     tensors = _without_copies(tensors, config.copies(tensors.names))
     names = frozenset((*tensors.names, *tensors.promised))
     try:
@@ -310,12 +295,6 @@ def fit(config: BaseConfig, tensors: Tensors) -> tuple[BaseConfig, Tensors]:
         return replace(config, labels=fitted), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error
-
-
-def _unwrapped(tensors: Tensors, prefix: str) -> Tensors:
-    """The tensors without what a classifier puts before the names of its layers."""
-    unwrapped = {name.removeprefix(prefix): tensor for name, tensor in tensors.by_name.items()}
-    return replace(tensors, by_name=unwrapped) if len(unwrapped) == len(tensors.by_name) else tensors
 
 
 def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:

@@ -85,9 +85,9 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % self.heads:
-            raise UsageError(
-                f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {_divisors(self.d_model)}"
-            )
+            divisors = [i for i in range(1, min(self.d_model, 4096) + 1) if self.d_model % i == 0]
+            can_be = ", ".join(map(str, divisors[:12]))
+            raise UsageError(f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {can_be}")
         for key in ("pad_id", "start_id"):
             if (getattr(self, key) or 0) >= self.vocab_size:
                 raise UsageError(f"{key} {shown(getattr(self, key))} is outside the vocabulary of {self.vocab_size}")
@@ -154,11 +154,6 @@ class Config(BaseConfig):
         causal, free = (replace(attention, causal=each) for each in (True, False))
         second = Stack(embedding, (replace(layer, attention=causal, cross=free),) * self.decoder_layers, last)
         return Transformer(self.vocab_size, self.d_model, first, second, head)
-
-
-def _divisors(number: int) -> str:
-    divisors = [i for i in range(1, min(number, 4096) + 1) if number % i == 0]
-    return ", ".join(map(str, divisors[:12]))
 
 
 LARGEST = 4096

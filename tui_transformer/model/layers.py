@@ -117,14 +117,11 @@ def dot_product(
         states = how.score_bias.add(build, states, query, key, queries, keys)
     mask = Mask(causal=how.causal, window=how.window)
     masked = build("masked", mask, states, queries.places, keys.keys, keys.visible)
-    weights = _shares(build, masked, how)
+    if how.sink:
+        weights = build("weights", SoftmaxWithSink(), masked, build.weight("sinks.weight", build.known[masked][0]))
+    else:
+        weights = build("weights", Softmax(), masked)
     return build("context", Context(share), weights, value)  # h × n × d_k
-
-
-def _shares(build: Builder, masked: str, how: Attention) -> str:
-    if not how.sink:
-        return build("weights", Softmax(), masked)
-    return build("weights", SoftmaxWithSink(), masked, build.weight("sinks.weight", build.known[masked][0]))
 
 
 def divided(width: float, divisor: float = 1.0) -> Scale:
@@ -254,7 +251,7 @@ class RelativePositions:
         del key
         axes = Axis("bucket", self.buckets), build.known[query][0]
         table = build.shared_weight(self.table, *axes)
-        places = (_order(build, queries),) * 2 if self.in_order else (queries.places, keys.keys)
+        places = (queries.other_input(build, "order"),) * 2 if self.in_order else (queries.places, keys.keys)
         return build("biased", RelativeBias(self.limit, self.bidirectional), scores, table, *places)
 
 
@@ -314,10 +311,6 @@ class Disentangled:
         return build(f"{side}_distance_scores", DistanceScores(side=side), tokens, distances)
 
 
-def _order(build: Builder, tokens: Sequence) -> str:
-    return build.given(f"{tokens.places.rpartition('.')[0]}.order", *build.known[tokens.places])
-
-
 def alibi_slopes(heads: int, divisor: float = 1.0) -> tuple[float, ...]:
     """Slopes of the heads as published: 2^(−8/h), 2^(−16/h) … for a power of 2; else those and every second between.
 
@@ -351,7 +344,9 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
         parts.append(build("segments", Embed(ids="segment"), segments, rows))
     if width is model:
         return _output(build, parts, what.norm)
-    return _projected(build, _normed(build, parts, what.norm), model, what)
+    x = _projection(build, _normed(build, parts, what.norm), model, what)  # narrow (Lan et al. 2020, "ALBERT", §3.1)
+    build.alias("output", x)
+    return x
 
 
 def with_silent(program: Program, unknown: Mapping[str, int | None]) -> Program:
@@ -383,13 +378,6 @@ def _normed(build: Builder, parts: list[str], how: Norm | None) -> str:
     axis = build.known[parts[0]][-1]
     weight, bias = build.weight("norm.weight", axis), build.weight("norm.bias", axis)
     return build("norm", NormOfSum(how.epsilon, len(parts)), *parts, weight, bias)
-
-
-def _projected(build: Builder, x: str, model: Axis, what: Embedding) -> str:
-    """A narrow embedding brought to the model's width (Lan et al. 2020, "ALBERT", §3.1)."""
-    x = _projection(build, x, model, what)
-    build.alias("output", x)
-    return x
 
 
 def _projection(build: Builder, x: str, model: Axis, what: Embedding) -> str:

@@ -112,11 +112,7 @@ def _dense(settings: Mapping[str, Any]) -> Dense:
     return Dense(settings["out_features"], TORCH[last], bias)
 
 
-def _normalize(settings: Mapping[str, Any]) -> None:
-    del settings
-
-
-BEHIND: Mapping[str, Callable[[Mapping[str, Any]], Dense | None]] = {"Dense": _dense, "Normalize": _normalize}
+BEHIND: Mapping[str, Callable[[Mapping[str, Any]], Dense | None]] = {"Dense": _dense, "Normalize": lambda _: None}
 """The modules that may follow the pooling."""
 
 
@@ -229,7 +225,10 @@ def sentence_modules(folder: Path) -> Modules | None:
     chosen = next((each for each in named if each.is_file()), named[0])
     texts = _optional(chosen)
     _check_texts(folder, chosen, texts)
-    settings = [{**_settings(kind, place), "type": kind} for kind, place in others]
+    settings = [
+        {**(read_json(place / "config.json", LARGEST_FILE) if kind in ("Pooling", "Dense") else {}), "type": kind}
+        for kind, place in others
+    ]
     return Modules(layers, settings, [place for _, place in others], texts.get(MOST_TOKENS))
 
 
@@ -242,11 +241,6 @@ def _named(path: Path, raw: object) -> tuple[str, Path]:
     if not isinstance(place, str) or not (place == "" or PLACE.fullmatch(place)):
         raise InputError(f"{path}: {shown(place)} is not the name of a folder beside it")
     return known[2], path.parent / place
-
-
-def _settings(kind: str, place: Path) -> dict[str, Any]:
-    """The settings of a module; Normalize has none."""
-    return read_json(place / "config.json", LARGEST_FILE) if kind in ("Pooling", "Dense") else {}
 
 
 def _check_texts(folder: Path, path: Path, texts: Mapping[str, Any]) -> None:

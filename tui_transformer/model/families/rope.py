@@ -81,7 +81,11 @@ class Rope:
             _number(key, getattr(self, key) or 1.0, 0.0, LARGEST_FACTOR)
         truth("truncate", self.truncate)
         for key in PAIR_FACTORS:
-            _factors(key, getattr(self, key))
+            factors = getattr(self, key)
+            if not isinstance(factors, tuple):
+                raise UsageError(f"{key} {shown(factors)} is not a list of numbers")
+            for each in factors:
+                positive(key, each)
         size_up_to(LARGEST_SIZE)("max_position_embeddings", self.context)
         if self.rope_type == "yarn" and self.rope_theta == 1.0:
             raise UsageError("rope_theta 1 gives every pair of columns the same wave: yarn has nothing to tell apart")
@@ -166,7 +170,11 @@ def read_rope(
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
     """
     given = _table(raw, layers)
-    _check_not_null(raw, given, theta, partial if whole != 1.0 else ())
+    nulls = [key for key in NOT_NULL if key in given and given[key] is None]
+    for name, names in (("rope_theta", theta), ("partial_rotary_factor", partial if whole != 1.0 else ())):
+        nulls += [key for key in names if name not in given and key in raw and raw[key] is None]
+    if nulls:
+        raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
     values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
@@ -178,7 +186,10 @@ def read_rope(
         values["original_max_position_embeddings"] = {**old, **raw}["original_max_position_embeddings"]
         values["truncate"] = given.get("truncate", True) or False  # null is no
     if values.get("factor") is None and (kind == "longrope" or (kind == "yarn" and "factor" in given)):
-        values["factor"] = _stretched(values, shortest=1.0 if kind == "longrope" else 0.0)
+        sizes = [values[key] for key in ("context", "original_max_position_embeddings")]
+        for key, size in zip(("max_position_embeddings", "original_max_position_embeddings"), sizes, strict=True):
+            size_up_to(LARGEST_SIZE)(key, size)
+        values["factor"] = float(max(sizes[0] / sizes[1], 1.0 if kind == "longrope" else 0.0))
     for key in PAIR_FACTORS:
         values |= {key: tuple(values[key])} if isinstance(values.get(key), list) else {}
     for key in NEEDED.get(kind, ()):
@@ -193,8 +204,7 @@ def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
     Raises:
         UsageError: They are no table of numbers.
     """
-    given = raw.get("rope_scaling") or raw.get("rope_parameters")
-    given = {} if given is None else given
+    given = raw.get("rope_scaling") or raw.get("rope_parameters") or {}
     if isinstance(given, Mapping) and isinstance(given.get(layers), Mapping):
         given = given[layers]
     other = raw.get("rope_parameters")
@@ -203,25 +213,6 @@ def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
         raise UsageError(f"rope_parameters {shown(given)} is not one table of numbers for all layers")
     return given
-
-
-def _check_not_null(
-    raw: Mapping[str, Any], given: Mapping[str, Any], theta: tuple[str, ...], partial: tuple[str, ...]
-) -> None:
-    """Raise UsageError for null where the published code needs a number."""
-    nulls = [key for key in NOT_NULL if key in given and given[key] is None]
-    for name, old in (("rope_theta", theta), ("partial_rotary_factor", partial)):
-        nulls += [key for key in old if name not in given and key in raw and raw[key] is None]
-    if nulls:
-        raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
-
-
-def _stretched(values: Mapping[str, Any], shortest: float) -> float:
-    """How many times longer the context is than the old one, where the file does not say it."""
-    sizes = values["context"], values["original_max_position_embeddings"]
-    for key, size in zip(("max_position_embeddings", "original_max_position_embeddings"), sizes, strict=True):
-        size_up_to(LARGEST_SIZE)(key, size)
-    return float(max(sizes[0] / sizes[1], shortest))
 
 
 Scaling = Callable[["Rope", float, int, int], float]
@@ -310,8 +301,7 @@ SCALINGS: Mapping[str, Scaling] = {
     "longrope": _short,
 }
 PAIR_FACTORS = ("short_factor", "long_factor")
-OF_AN_OLD_CONTEXT = ("llama3", "yarn", "longrope")
-"""Kinds that count from the context that a model had before it was stretched."""
+OF_AN_OLD_CONTEXT = ("llama3", "yarn", "longrope")  # they count from the context before it was stretched
 
 NEEDED = {
     "linear": ("factor",),
@@ -320,13 +310,12 @@ NEEDED = {
     "yarn": ("factor",),
     "longrope": PAIR_FACTORS,
 }
-OF_YARN = ("beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim")
 NUMBERS = (
     "rope_theta",
     "partial_rotary_factor",
     *NEEDED["llama3"],
     "original_max_position_embeddings",
-    *OF_YARN,
+    *("beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim"),
     *PAIR_FACTORS,
 )
 
@@ -342,14 +331,6 @@ def _number(key: str, value: object, lowest: float, largest: float) -> None:
     if not lowest <= value <= largest:
         above = f"from {lowest:g}" if largest == math.inf else f"between {lowest:g} and {largest:g}"
         raise UsageError(f"{key} {shown(value)} is not a number {above}")
-
-
-def _factors(key: str, value: object) -> None:
-    """Finite numbers above 0, one for every pair of columns."""
-    if not isinstance(value, tuple):
-        raise UsageError(f"{key} {shown(value)} is not a list of numbers")
-    for each in value:
-        positive(key, each)
 
 
 # Kinds of layers: `layer_types` of a `config.json` says which see all keys and which a window

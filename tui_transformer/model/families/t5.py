@@ -176,7 +176,9 @@ class T5Config(BaseConfig):
 
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder, each with a final norm → logits (Raffel et al. 2020, §2.1)."""
-        layer = self._layer()
+        attention = Attention(self.num_heads, self.d_kv, scale=NOT_DIVIDED)
+        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.dense_act_fn], self.is_gated_act)
+        layer = Layer(attention, feed_forward, Norm(self.layer_norm_epsilon, "rms"), "pre")
         first = replace(layer, attention=self._biased(layer.attention, "encoder"))
         causal = replace(self._biased(layer.attention, "decoder"), causal=True)
         second = replace(layer, attention=causal, cross=layer.attention)
@@ -187,11 +189,6 @@ class T5Config(BaseConfig):
         scale = self.d_model**-0.5 if self.scale_decoder_outputs else 1.0
         head = Head(None if self.own_head else TABLE, scale=scale)
         return Transformer(self.vocab_size, self.d_model, encoder, decoder, head)
-
-    def _layer(self) -> Layer:
-        attention = Attention(self.num_heads, self.d_kv, scale=NOT_DIVIDED)
-        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.dense_act_fn], self.is_gated_act)
-        return Layer(attention, feed_forward, Norm(self.layer_norm_epsilon, "rms"), "pre")
 
     def _biased(self, attention: Attention, stack: str) -> Attention:
         """With the bias of a stack's scores; all its layers read the table of the first."""
