@@ -225,7 +225,7 @@ def test_json_and_toml_files_have_one_reader() -> None:
         "course/child.py",
         "explorer/tools/runs/log.py",
         "learning/log.py",
-        "model/header.py",
+        "model/weights_file.py",
         "survey/work.py",
         "text/guarded.py",
         "text/guarded_child.py",

@@ -319,9 +319,9 @@ FAULTS = (
     ),
     Fault(
         "windows of gpt-oss are in the other layers",
-        "model/families/mixtral.py",
-        "return layer % 2 == 0",
-        "return layer % 2 == 1",
+        "model/families/qwen.py",
+        "return layer % 2 == 0\n",
+        "return layer % 2 == 1\n",
         "tests/model/test_decoder_settings.py::test_windows_without_a_list_of_kinds_are_where_the_family_has_them",
     ),
     Fault(

@@ -12,7 +12,7 @@ from reference import REFERENCES
 from tui_transformer.engine.ops import LayerNormByHead
 from tui_transformer.errors import InputError
 from tui_transformer.model.families import family_of
-from tui_transformer.model.score_biases import alibi_slopes
+from tui_transformer.model.layers import alibi_slopes
 from tui_transformer.model.sequence import Lengths
 
 LAYERS = ["full_attention", "full_attention"]

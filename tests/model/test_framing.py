@@ -8,7 +8,7 @@ from reference import REFERENCES
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.framing import Framing, batch_of, bracketed
+from tui_transformer.model.options import Framing, batch_of, bracketed
 
 
 @pytest.fixture(scope="module")

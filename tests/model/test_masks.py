@@ -10,7 +10,7 @@ from reference import REFERENCES, with_settings
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.inputs import padded
+from tui_transformer.model.texts import padded
 
 DECODERS = (
     "vanilla-decoder",

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model, checkpoint
 from tui_transformer.model.local_models import find_model, local_models
-from tui_transformer.model.sentence_folder import sentence_modules
+from tui_transformer.model.sentence import sentence_modules
 
 FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
 LIBRARY = "sentence_transformers.models"

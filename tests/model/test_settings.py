@@ -11,6 +11,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.checks import LARGEST_SIZE, MOST_LAYERS
 from tui_transformer.model.config import Config
+from tui_transformer.model.families import FAMILIES, family_of
 
 REFUSED = [
     ({"d_model": 0}, "d_model 0 is not a whole number from 1"),
@@ -151,3 +152,9 @@ def test_keys_of_json_that_are_not_known_are_left_alone():
 def test_settings_of_a_folder_cannot_be_changed(reference, size):
     with pytest.raises(UsageError, match=f"^{size}: the sizes and weights of .* are in its folder and cannot be set"):
         Model.load(reference.folder, **{size: 2})
+
+
+@pytest.mark.parametrize("model_type", FAMILIES)
+def test_a_family_is_at_most_three_classes_deep(model_type):
+    own = [each.__name__ for each in family_of(model_type).__mro__ if each.__module__.startswith("tui_transformer.")]
+    assert len(own) <= 3, own

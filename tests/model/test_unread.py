@@ -11,7 +11,7 @@ from reference import REFERENCES
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.model import Model
-from tui_transformer.model.fitting import unread, unread_said
+from tui_transformer.model.checkpoint import unread, unread_said
 
 FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
 

@@ -14,8 +14,7 @@ from safetensors.numpy import save_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.model.checkpoint import open_tensors, read_config, stored_weights
-from tui_transformer.model.fitting import fit
+from tui_transformer.model.checkpoint import fit, open_tensors, read_config, stored_weights
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensors, open_file
 

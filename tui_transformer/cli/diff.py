@@ -29,9 +29,9 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model import Model
-from tui_transformer.model.framing import batch_of
 from tui_transformer.model.loading import built_in_name
 from tui_transformer.model.local_models import find_model
+from tui_transformer.model.options import batch_of
 from tui_transformer.report.differences import TOLERANCE, Difference, compare_blocks
 from tui_transformer.report.numbers import aligned, precise
 from tui_transformer.report.text import place

@@ -14,7 +14,7 @@ from tui_transformer.cli.output import Table, Value, emit, written
 from tui_transformer.cli.progress import show
 from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.model.traced import texts_of, traced
+from tui_transformer.model.options import texts_of, traced
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 

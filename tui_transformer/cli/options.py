@@ -274,8 +274,7 @@ class Flags:
         """
         if self.text_pair is not None and self.text is None:
             raise UsageError("--text-pair is a second sentence: give the first with --text")
-        from tui_transformer.model.framing import Framing
-        from tui_transformer.model.options import ModelOptions
+        from tui_transformer.model.options import Framing, ModelOptions
 
         sizes = {name: value for name in SIZES if (value := getattr(self, name)) is not None}
         budget = parse_budget(self.budget)

@@ -13,8 +13,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 from tui_transformer.model import Model
-from tui_transformer.model.options import Ids, ModelOptions, Reading
-from tui_transformer.model.traced import Listen
+from tui_transformer.model.options import Ids, Listen, ModelOptions, Reading
 from tui_transformer.session.open_session import session_of
 from tui_transformer.session.session import Session
 from tui_transformer.text.encoding import Encoding

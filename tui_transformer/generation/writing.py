@@ -25,7 +25,7 @@ from tui_transformer.generation.one_token import OneToken, Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults_of
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.model import Model
-from tui_transformer.model.inputs import checked_mask, unpadded_ids
+from tui_transformer.model.texts import checked_mask, unpadded_ids
 from tui_transformer.text.encoding import Encoding, Token
 
 

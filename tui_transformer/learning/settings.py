@@ -16,7 +16,7 @@ from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
 from tui_transformer.learning.recipes import RUN
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to
-from tui_transformer.model.new_embedding import NORMAL, STARTS
+from tui_transformer.model.word_vectors import NORMAL, STARTS
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.vocabulary_rules import CASES, SPLITS
 

@@ -22,8 +22,7 @@ from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import task_of
 from tui_transformer.model.loading import fitting
 from tui_transformer.model.model import Model
-from tui_transformer.model.new_embedding import NORMAL, NewEmbedding
-from tui_transformer.model.word_vectors import read_vectors
+from tui_transformer.model.word_vectors import NORMAL, NewEmbedding, read_vectors
 from tui_transformer.text.dispatch import load_vocabulary
 
 SIZES: dict[str, Any] = {"d_model": 128, "heads": 4, "layers": 2, "norm": "pre", "bias": True, "scale_embedding": True}

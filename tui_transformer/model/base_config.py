@@ -192,6 +192,27 @@ class BaseConfig(ABC):
         return config
 
 
+KINDS: Mapping[str, str] = {
+    "sliding_window": "int | None",
+    "layer_types": "tuple[str, ...] | None",
+    "mlp_only_layers": "tuple[int, ...]",
+}
+"""Types of settings that not all families have, where the default does not tell them."""
+
+
+def set_defaults(config: type[BaseConfig], defaults: Mapping[str, Any]) -> None:
+    """Make these the defaults of fields, as if they were written out in the class; what is written there counts."""
+    own = vars(config)
+    given = {name: value for name, value in defaults.items() if name not in own}
+    kinds = {field.name: field.type for field in dataclasses.fields(config)} | {**KINDS}
+    config.__annotations__ = {
+        **{name: kinds.get(name, type(value).__name__) for name, value in given.items()},
+        **own.get("__annotations__", {}),
+    }
+    for name, value in given.items():
+        setattr(config, name, value)
+
+
 def fields_of(config: type[BaseConfig], raw: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the fields of a configuration that a `config.json` has; lists as tuples."""
     given = ((field, raw[config.key(field.name)]) for field in config.settings() if config.key(field.name) in raw)

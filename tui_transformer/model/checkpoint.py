@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,12 @@ from tui_transformer.files import is_file, read_json, write_whole
 from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, family_of
-from tui_transformer.model.fitting import POOLER, equal, unread
-from tui_transformer.model.foreign import WEIGHTS, check_architecture, refuse_folder
-from tui_transformer.model.labels import table_of
+from tui_transformer.model.labels import fitted_labels, has_labels, table_of
+from tui_transformer.model.other_files import WEIGHTS, check_architecture, open_plain, refuse_folder
 from tui_transformer.model.packed import formats_of, with_weights
-from tui_transformer.model.packed_formats import Format
-from tui_transformer.model.plain_weights import open_plain
-from tui_transformer.model.sentence import KEY
-from tui_transformer.model.sentence_folder import sentence_modules
-from tui_transformer.model.tensors import Tensors, open_file, open_index, without_wrapper
-from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
+from tui_transformer.model.sentence import KEY, sentence_modules
+from tui_transformer.model.tensors import Tensor, Tensors, open_file, open_index, without_wrapper
+from tui_transformer.model.weight_table import Stored, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"
@@ -82,15 +79,12 @@ def _tensors_in(folder: Path) -> Tensors:
     else:
         refuse_folder(folder)
         tensors = open_file(folder / WEIGHTS)
-    return with_weights(without_wrapper(tensors), _formats(folder / CONFIG))
-
-
-def _formats(path: Path) -> tuple[Format, ...]:
-    """How the weights beside a configuration are quantized."""
+    path = folder / CONFIG
     try:
-        return formats_of(read_json(path, LARGEST_CONFIG)) if is_file(path) else ()
+        formats = formats_of(read_json(path, LARGEST_CONFIG)) if is_file(path) else ()
     except UsageError as error:
         raise InputError(f"{path}: {error}") from error
+    return with_weights(without_wrapper(tensors), formats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +121,9 @@ class StoredWeights:
             for name, place in self.places.items()
             for other in (names - read).intersection(table.spellings(name, names))
         }
-        known = read | {other for other, name in left.items() if self._alike(other, name)}
+        held = self.tensors.by_name
+        known = read | {other for other, name in left.items() if equal(held[other], held[name])}
         return unread(names, known, harmless=() if config.sentence is None else POOLER)
-
-    def _alike(self, first: str, second: str) -> bool:
-        return equal(self.tensors.by_name[first], self.tensors.by_name[second])
 
     def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
         """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
@@ -151,25 +143,18 @@ def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> St
     """
     names = tensors.names
     table = table_of(config.weights, config)
-    places = {name: _place(table, config, name, names) for name in program.weights}
-    for name, axes in program.weights.items():
+    places = {}
+    for (
+        name,
+        axes,
+    ) in program.weights.items():  # under its own name, as this program saves it, or where the family has it
+        places[name] = Stored(name) if name in names else table.stored(config, name, names)
         _check_shape(tensors, places[name], shape_of(axes))
-    if tensors.all_matter:
-        _check_all_read(tensors, {place.name for place in places.values()})
-    return StoredWeights(tensors, places)
-
-
-def _check_all_read(tensors: Tensors, read: set[str]) -> None:
-    """Raise InputError for a tensor that no step reads: llama.cpp would compute something else with it."""
-    left = sorted(tensors.names - read)
-    if left:
+    left = sorted(tensors.names - {place.name for place in places.values()})
+    if left and tensors.all_matter:  # llama.cpp would compute something else with it
         more = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
         raise InputError(f"{tensors.path}: tensor {left[0][:80]}{more} not read here: what it changes is not computed")
-
-
-def _place(table: WeightTable, config: BaseConfig, name: str, names: frozenset[str]) -> Stored:
-    """Where a weight is: under its own name, as this program saves it, or where the family has it."""
-    return Stored(name) if name in names else table.stored(config, name, names)
+    return StoredWeights(tensors, places)
 
 
 def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
@@ -271,17 +256,105 @@ def save(folder: Path, config: BaseConfig, weights: Mapping[str, Host], vocabula
 
 
 def save_settings(folder: Path, config: BaseConfig, vocabulary: Vocabulary | None) -> None:
-    """Write what stands beside the weights: the vocabulary's files, and last `config.json`."""
-    if vocabulary is not None:
-        _save_vocabulary(folder, vocabulary)
+    """Write what stands beside the weights: the vocabulary's files, and last `config.json`.
+
+    Files of another tokenizer are removed: they would be read instead.
+    """
+    files = {} if vocabulary is None else vocabulary.files()
+    for name, data in files.items():
+        write_whole(folder / name, data)
+    for name in () if vocabulary is None else OF_A_TOKENIZER:
+        if name not in files:
+            (folder / name).unlink(missing_ok=True)
     write_whole(folder / CONFIG, (json.dumps(config.to_json(), indent=2) + "\n").encode())
 
 
-def _save_vocabulary(folder: Path, vocabulary: Vocabulary) -> None:
-    """Write a vocabulary's files, and remove those of another tokenizer, which would be read instead of them."""
-    files = vocabulary.files()
-    for name, data in files.items():
-        write_whole(folder / name, data)
-    for name in OF_A_TOKENIZER:
-        if name not in files:
-            (folder / name).unlink(missing_ok=True)
+BLOCK = 1 << 24
+"""Bytes that are compared together."""
+
+
+def fit(config: BaseConfig, tensors: Tensors) -> tuple[BaseConfig, Tensors]:
+    """The configuration with what only the file tells, and the tensors without those that are copies of others.
+
+    Only where a file has a tensor and its copy, both are read, to see whether they are equal.
+
+    Raises:
+        InputError: Tensors that the family has only once differ.
+    """
+    if config.wrapped and config.labels is not None:
+        unwrapped = {name.removeprefix(config.wrapped): tensor for name, tensor in tensors.by_name.items()}
+        tensors = replace(tensors, by_name=unwrapped) if len(unwrapped) == len(tensors.by_name) else tensors
+    tensors = _without_copies(tensors, config.copies(tensors.names))
+    names = frozenset((*tensors.names, *tensors.promised))
+    try:
+        config = config.fitted(names)
+        if config.labels is None:
+            return config, tensors
+        table = table_of(config.weights, config)
+        fitted = fitted_labels(config.labels, table, names) if has_labels(config.labels, table, names) else None
+        return replace(config, labels=fitted), tensors
+    except UsageError as error:
+        raise InputError(f"{tensors.path}: {error}") from error
+
+
+def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:
+    """The tensors but for those that equal what they are said to be copies of."""
+    held = tensors.by_name
+    gone = {
+        copy
+        for copy, name in copies.items()
+        if copy != name and copy in held and name in held and equal(held[copy], held[name])
+    }
+    kept = {name: tensor for name, tensor in held.items() if name not in gone}
+    promised = {name: file for name, file in tensors.promised.items() if name not in gone}
+    return replace(tensors, by_name=kept, promised=promised)
+
+
+def equal(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors hold the same bytes, as numbers of the same type and in the same shape."""
+    if (first.kind, first.shape, first.turned) != (second.kind, second.shape, second.turned):
+        return False
+    sizes = range(0, first.stop - first.start, BLOCK)
+    return all(_block(first, start) == _block(second, start) for start in sizes)
+
+
+def _block(tensor: Tensor, start: int) -> bytes:
+    start += tensor.start
+    return tensor.file.bytes(start, min(BLOCK, tensor.stop - start))
+
+
+HARMLESS: tuple[str, ...] = (
+    r"position_ids",  # 0, 1, 2 …, as BERT's embeddings hold them
+    r"token_type_ids",
+    r"(attn|attention)\.(attention\.)?(bias|masked_bias)",  # the causal mask of GPT-2, GPT-Neo and GPT-NeoX
+    r"rotary_emb\.(inv_freq|cos_cached|sin_cached)",
+    r"rotary_pos_emb\.inv_freq",
+    r"embed_positions\.(weights|_float_tensor)",  # sines that are computed
+    r"(encoder|decoder)\.version",
+    r"EncDecAttention\.relative_attention_bias\.weight",  # of old T5 files; the published code drops it too
+)
+"""Ends of the names of buffers, which hold no learned number and are computed here, and of weights that do nothing."""
+
+POOLER: tuple[str, ...] = (r"pooler\.(dense\.)?(weight|bias)",)
+"""Of an encoder's own way to one vector, which a folder of sentence-transformers leaves for another."""
+
+MOST_NAMED, LONGEST = 3, 60
+
+
+def unread(names: Collection[str], read: Iterable[str], harmless: Sequence[str] = ()) -> tuple[str, ...]:
+    """The tensors of a file that no weight is read from, but for those that are known to do nothing; sorted.
+
+    `harmless`: more ends of names of such tensors, as in `HARMLESS`.
+    """
+    known = re.compile(rf"(^|.*\.)({'|'.join((*HARMLESS, *harmless))})")
+    return tuple(sorted(name for name in set(names) - set(read) if not known.fullmatch(name)))
+
+
+def unread_said(name: str, tensors: tuple[str, ...]) -> str | None:
+    """That there are such tensors, in one line; None where there are none."""
+    if not tensors:
+        return None
+    count = f"{len(tensors):,} tensors" if len(tensors) > 1 else "a tensor"
+    shown = ", ".join(each[:LONGEST] for each in tensors[:MOST_NAMED])
+    more = f" and {len(tensors) - MOST_NAMED:,} more" if len(tensors) > MOST_NAMED else ""
+    return f"{name}: nothing here reads {count} of the file: {shown}{more}"

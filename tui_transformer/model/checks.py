@@ -74,6 +74,18 @@ def token_id(key: str, value: object) -> None:
         raise UsageError(f"{key} {shown(value)} is not a token ID (a whole number from 0, or null)")
 
 
+def whole_number(key: str, value: object) -> None:
+    """A whole number from 0."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise UsageError(f"{key} {shown(value)} is not a whole number from 0")
+
+
+def whole_numbers(key: str, value: object) -> None:
+    """Numbers of layers."""
+    if not isinstance(value, tuple) or not all(type(each) is int and each >= 0 for each in value):
+        raise UsageError(f"{key} {shown(value)} is not a list of numbers of layers")
+
+
 def truth(key: str, value: object) -> None:
     """True or false."""
     if not isinstance(value, bool):

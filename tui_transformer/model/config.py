@@ -1,15 +1,21 @@
-"""The configuration of the project's own models, the transformer of the 2017 paper: `config.json`, checked."""
+"""The built-in models: the transformer of the 2017 paper with its `config.json`, and attention alone."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
+
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import Parameter
+from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
 from tui_transformer.model.base_config import BaseConfig, fields_of
-from tui_transformer.model.checks import Check, layers_count, one_of, shown, small, token_id
+from tui_transformer.model.checks import Check, layers_count, one_of, shown, size_up_to, small, token_id
 from tui_transformer.model.description import (
     ATTENTION_MATRICES,
     FEED_FORWARD_MATRICES,
@@ -25,7 +31,8 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
-from tui_transformer.model.layers import ACTIVATIONS
+from tui_transformer.model.layers import ACTIVATIONS, dot_product
+from tui_transformer.model.sequence import Lengths, Sequence
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
@@ -78,9 +85,9 @@ class Config(BaseConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.d_model % self.heads:
-            raise UsageError(
-                f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {_divisors(self.d_model)}"
-            )
+            divisors = [i for i in range(1, min(self.d_model, 4096) + 1) if self.d_model % i == 0]
+            can_be = ", ".join(map(str, divisors[:12]))
+            raise UsageError(f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {can_be}")
         for key in ("pad_id", "start_id"):
             if (getattr(self, key) or 0) >= self.vocab_size:
                 raise UsageError(f"{key} {shown(getattr(self, key))} is outside the vocabulary of {self.vocab_size}")
@@ -149,6 +156,61 @@ class Config(BaseConfig):
         return Transformer(self.vocab_size, self.d_model, first, second, head)
 
 
-def _divisors(number: int) -> str:
-    divisors = [i for i in range(1, min(number, 4096) + 1) if number % i == 0]
-    return ", ".join(map(str, divisors[:12]))
+LARGEST = 4096
+SCOPE = "encoder.0.self_attention"
+QUERY = ((1, 0.5, 0.1, 0.01), (0.2, 1.3, 0.2, 0.02), (1.2, 2.3, 3.2, 4.11))
+KEY = ((0.8, 0.3, 0.3, 0.03), (0.1, 0.9, 0.4, 0.04), (0.2, 0.3, 3, 1.11))
+VALUE = ((1.2, 0.7, 0.5, 0.05), (0.5, 0.4, 0.6, 0.06), (2.2, 1.3, 0, 3.11))
+
+
+@dataclass(frozen=True)
+class AttentionConfig(BaseConfig):
+    """The shape of Q, K and V: length rows of width numbers, in one head."""
+
+    model_type = "attention"
+    checks = dict.fromkeys(("length", "width"), size_up_to(LARGEST))
+    of_the_file = frozenset({"vocab_size", "pad_id"})
+
+    length: int = 3
+    width: int = 4
+    causal: bool = True
+    vocab_size: int = field(default=0, init=False)
+    pad_id: int | None = field(default=None, init=False)
+
+    @property
+    def max_length(self) -> int:
+        """Q, K and V have a fixed length."""
+        return self.length
+
+    @property
+    def summary(self) -> str:
+        """The sizes in one line."""
+        mask = "causal mask" if self.causal else "no mask"
+        return f"scaled dot-product attention · {self.length} tokens · d_k {self.width} · {mask}"
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; keys that change no number are left alone."""
+        return cls(**fields_of(cls, raw))
+
+    def program(self, lengths: Lengths) -> Program:
+        """Q, K, V → scores → weights → context (Vaswani et al. 2017, equation 1)."""
+        del lengths
+        build = Builder()
+        head, tokens, width = Axis("head", 1), Axis("token", self.length, "tokens"), Axis("head width", self.width)
+        places = build.given("input.places", tokens)
+        visible = build.given("input.visible", tokens)
+        build = build.within(SCOPE)
+        query, key, value = (
+            build(name, Parameter(), build.weight(f"{name}.weight", head, tokens, width))
+            for name in ("query", "key", "value")
+        )
+        given = Sequence("", places, visible)
+        dot_product(build, query, key, value, given, given, Attention(1, self.width, causal=self.causal))
+        return build.program()
+
+
+def example_weights() -> dict[str, Host]:
+    """Q, K and V of the worked example that tutorials use."""
+    tables = {"query": QUERY, "key": KEY, "value": VALUE}
+    return {f"{SCOPE}.{name}.weight": np.array([table], dtype=np.float64) for name, table in tables.items()}

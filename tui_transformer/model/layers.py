@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import (
@@ -15,6 +16,10 @@ from tui_transformer.engine.ops import (
     ClampedGate,
     ClampedSwish,
     Context,
+    Disentangle,
+    DistanceBias,
+    DistanceScores,
+    Embed,
     Extend,
     Gate,
     Gelu,
@@ -24,9 +29,11 @@ from tui_transformer.engine.ops import (
     Linear,
     Mask,
     MergeHeads,
+    NormOfSum,
     Op,
     Project,
     QuickGelu,
+    RelativeBias,
     Relu,
     ReluSquared,
     RmsNorm,
@@ -35,13 +42,14 @@ from tui_transformer.engine.ops import (
     Scale,
     Scores,
     Silu,
+    Sinusoid,
     SoftCap,
     Softmax,
     SoftmaxWithSink,
     Tanh,
 )
-from tui_transformer.engine.program import Builder, Role
-from tui_transformer.model.description import Attention, FeedForward, Layer, Norm
+from tui_transformer.engine.program import Builder, Program, Role
+from tui_transformer.model.description import Attention, Embedding, FeedForward, Layer, Norm
 from tui_transformer.model.sequence import Sequence
 
 ACTIVATIONS: dict[str, Callable[[], Op]] = {
@@ -109,14 +117,11 @@ def dot_product(
         states = how.score_bias.add(build, states, query, key, queries, keys)
     mask = Mask(causal=how.causal, window=how.window)
     masked = build("masked", mask, states, queries.places, keys.keys, keys.visible)
-    weights = _shares(build, masked, how)
+    if how.sink:
+        weights = build("weights", SoftmaxWithSink(), masked, build.weight("sinks.weight", build.known[masked][0]))
+    else:
+        weights = build("weights", Softmax(), masked)
     return build("context", Context(share), weights, value)  # h × n × d_k
-
-
-def _shares(build: Builder, masked: str, how: Attention) -> str:
-    if not how.sink:
-        return build("weights", Softmax(), masked)
-    return build("weights", SoftmaxWithSink(), masked, build.weight("sinks.weight", build.known[masked][0]))
 
 
 def divided(width: float, divisor: float = 1.0) -> Scale:
@@ -221,3 +226,160 @@ def said_by(build: Builder, output: str, layer: Layer, place: str) -> str:
     if layer.residual_scale != 1.0:
         output = build("output_scaled", Scale(layer.residual_scale, f"· {layer.residual_scale:g}", "x"), output)
     return output
+
+
+@dataclass(frozen=True)
+class RelativePositions:
+    """A number for the head and the distance of query and key, from a table (Raffel et al. 2020, §2.1).
+
+    Attributes:
+        table: The weight, by its whole name: the layers of a stack may share one.
+        buckets: Its rows.
+        limit: Keys from so many tokens away share the last bucket.
+        bidirectional: Half of the buckets is for keys after the query.
+        in_order: Distances count tokens, whatever places they have in a table of positions.
+    """
+
+    table: str
+    buckets: int
+    limit: int
+    bidirectional: bool
+    in_order: bool = False
+
+    def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
+        """The step `biased`."""
+        del key
+        axes = Axis("bucket", self.buckets), build.known[query][0]
+        table = build.shared_weight(self.table, *axes)
+        places = (queries.other_input(build, "order"),) * 2 if self.in_order else (queries.places, keys.keys)
+        return build("biased", RelativeBias(self.limit, self.bidirectional), scores, table, *places)
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The distance of query and key times a slope of the head, taken off (Press et al. 2022, §3).
+
+    Attributes:
+        slopes: One for every head.
+    """
+
+    slopes: tuple[float, ...]
+
+    def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
+        """The step `biased`."""
+        del query, key
+        return build("biased", DistanceBias(self.slopes), scores, queries.places, keys.keys)
+
+
+@dataclass(frozen=True)
+class Disentangled:
+    """Scores of queries and of keys with the distance between them (He et al. 2021, "DeBERTa", §3.1).
+
+    Attributes:
+        vectors: The step that holds a vector for every distance.
+        sides: Which of "query" and "key" are compared with distances.
+        factor: What those scores are multiplied by.
+        shared: Distances are projected like tokens, by the same matrices.
+        span: Rows of distances on either side.
+        buckets: Rows whose distances grow with the logarithm, on both sides; 0 for one a distance.
+        farthest: The distance that the last of them is for.
+    """
+
+    vectors: str
+    sides: tuple[str, ...]
+    factor: float
+    shared: bool
+    span: int
+    buckets: int
+    farthest: int
+
+    def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
+        """The step `biased`, and the projections of distances and their scores before it."""
+        tokens = {"query": query, "key": key}
+        projections = [self._side(build, side, tokens[side]) for side in self.sides]
+        op = Disentangle(self.sides, self.factor, self.span, self.buckets, self.farthest)
+        return build("biased", op, scores, *projections, queries.places, keys.keys)
+
+    def _side(self, build: Builder, side: str, tokens: str) -> str:
+        """Queries with the keys of distances, or keys with their queries."""
+        other, letter = {"query": ("key", "K_r"), "key": ("query", "Q_r")}[side]
+        head, _, width = build.known[tokens]
+        weights, axis = other if self.shared else f"distance_{other}", Axis("heads · width", head.size * width.size)
+        matrix = build.weight(f"{weights}.weight", build.known[self.vectors][-1], axis)
+        bias = build.weight(f"{weights}.bias", axis)
+        distances = build(f"distance_{other}", Project(width.size, letter), self.vectors, matrix, bias)
+        return build(f"{side}_distance_scores", DistanceScores(side=side), tokens, distances)
+
+
+def alibi_slopes(heads: int, divisor: float = 1.0) -> tuple[float, ...]:
+    """Slopes of the heads as published: 2^(−8/h), 2^(−16/h) … for a power of 2; else those and every second between.
+
+    Press et al. 2022, §3, and the code that goes with it. ÷ `divisor` where biased scores are divided after it.
+    """
+    whole = 2 ** int(math.log2(heads))
+    first = tuple(2.0 ** (-8.0 * (i + 1) / whole) for i in range(whole))
+    between = tuple(2.0 ** (-8.0 * (2 * i + 1) / (2 * whole)) for i in range(heads - whole))
+    return tuple(slope / divisor for slope in first + between)
+
+
+def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what: Embedding) -> str:
+    """Rows of the table plus positions and segments, normalised where the model does so (Vaswani et al. 2017, §3.4)."""
+    width = Axis("embedding", what.width) if what.width else model
+    table = build.shared_weight(what.table, vocabulary, width)
+    segments = tokens.other_input(build, "segments") if what.segments else ""
+    unpadded = tokens.other_input(build, "unpadded") if what.positions == "fairseq" else ""
+    build = build.within("embedding")
+    parts = [build("tokens", Embed(what.scale), tokens.tokens, table)]  # n → n × d
+    if what.projected_first and width is not model:
+        parts, width = [_projection(build, parts[0], model, what)], model
+    if what.positions == "learned":
+        rows = build.weight("positions.weight", Axis("position", what.max_length), width)
+        parts.append(build("positions", Embed(ids="pos"), tokens.places, rows))
+    elif what.positions != "none":
+        fairseq = what.positions == "fairseq"
+        sines = Sinusoid(width.size, what.positions != "sinusoidal", fairseq, what.silent)
+        parts.append(build("positions", sines, unpadded if fairseq else tokens.places))
+    if what.segments:
+        rows = build.weight("segments.weight", Axis("segment", what.segments), width)
+        parts.append(build("segments", Embed(ids="segment"), segments, rows))
+    if width is model:
+        return _output(build, parts, what.norm)
+    x = _projection(build, _normed(build, parts, what.norm), model, what)  # narrow (Lan et al. 2020, "ALBERT", §3.1)
+    build.alias("output", x)
+    return x
+
+
+def with_silent(program: Program, unknown: Mapping[str, int | None]) -> Program:
+    """The program in which an ID of each of these embeddings has the vector 0, whatever its row of the table holds."""
+    steps = (
+        replace(step, op=replace(step.op, silent=unknown[step.name]))
+        if step.name in unknown and isinstance(step.op, Embed)
+        else step
+        for step in program.steps
+    )
+    return Program(tuple(steps), program.aliases, program.weights, program.givens)
+
+
+def _output(build: Builder, parts: list[str], how: Norm | None) -> str:
+    """The parts added up and normalised, under the names that the steps have."""
+    if how is None and len(parts) > 1:
+        return build("output", Add("token + position"), *parts)
+    total = _normed(build, parts, how)
+    build.alias("output", total)
+    return total
+
+
+def _normed(build: Builder, parts: list[str], how: Norm | None) -> str:
+    """The sum of the parts, normalised where the model does so."""
+    if how is None:
+        return parts[0] if len(parts) == 1 else build("sum", Add("token + position"), *parts)
+    if len(parts) == 1 or how.kind == "rms" or not how.shift:
+        return norm(build, _normed(build, parts, None), how)
+    axis = build.known[parts[0]][-1]
+    weight, bias = build.weight("norm.weight", axis), build.weight("norm.bias", axis)
+    return build("norm", NormOfSum(how.epsilon, len(parts)), *parts, weight, bias)
+
+
+def _projection(build: Builder, x: str, model: Axis, what: Embedding) -> str:
+    biased = frozenset({"projected"} if what.projection_bias else ())
+    return build("projected", Linear("x W"), x, *matrix(build, "projected", x, model, biased))

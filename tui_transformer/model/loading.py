@@ -18,16 +18,14 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded
 from tui_transformer.model import checkpoint
 from tui_transformer.model.base_config import BaseConfig
+from tui_transformer.model.checkpoint import fit
 from tui_transformer.model.checks import LARGEST_SIZE, shown, size_up_to
-from tui_transformer.model.config import Config
-from tui_transformer.model.embedding import with_silent
-from tui_transformer.model.families.attention import AttentionConfig, example_weights
-from tui_transformer.model.fitting import fit
+from tui_transformer.model.config import AttentionConfig, Config, example_weights
+from tui_transformer.model.layers import with_silent
 from tui_transformer.model.local_models import find_model, named_alike, nowhere
-from tui_transformer.model.new_embedding import NORMAL, NewEmbedding
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensor, Tensors
-from tui_transformer.model.word_vectors import WordVectors, read_vectors
+from tui_transformer.model.word_vectors import NORMAL, NewEmbedding, WordVectors, read_vectors
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary

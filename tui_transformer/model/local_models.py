@@ -16,8 +16,8 @@ from tui_transformer.files import expanded, home_of, is_file, is_there, may_open
 from tui_transformer.gate import gate
 from tui_transformer.gguf_file import is_gguf
 from tui_transformer.model.checkpoint import CONFIG
-from tui_transformer.model.foreign import WEIGHTS, refuse_file
-from tui_transformer.model.sentence_folder import MODULES
+from tui_transformer.model.other_files import WEIGHTS, refuse_file
+from tui_transformer.model.sentence import MODULES
 
 Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
 MODEL_LAYER = "application/vnd.ollama.image.model"
@@ -126,7 +126,11 @@ def find_model(where: str | Path) -> LocalModel | None:
     if may_open(path) and is_there(path):
         return _in_folder(path)
     name = where if isinstance(where, str) else ""
-    found = _in_package(name) or _in_cache(name) or _in_store(name) or _alike(name)
+    found = _in_package(name) or _in_cache(name) or _in_store(name)
+    if found is None:
+        known = {each.name: each for each in (*_cached(), *stored_models())}
+        other = named_alike(name, known)
+        found = None if other is None else known[other]
     if found is not None and may_open(found.folder):
         return found
     expanded(where)  # says what a visitor may not open
@@ -261,12 +265,6 @@ def _in_store(name: str) -> LocalModel | None:
     """A model of Ollama's store or of llama.cpp's cache; Ollama's tag `latest` may be left out."""
     wanted = (name, f"{name}:latest")
     return next((model for model in stored_models() if model.name in wanted), None) if name else None
-
-
-def _alike(name: str) -> LocalModel | None:
-    known = {each.name: each for each in (*_cached(), *stored_models())}
-    other = named_alike(name, known)
-    return None if other is None else known[other]
 
 
 # The cache

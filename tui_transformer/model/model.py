@@ -19,11 +19,13 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
-from tui_transformer.model.base_config import BaseConfig
-from tui_transformer.model.fitting import unread_said
-from tui_transformer.model.inputs import (
+from tui_transformer.model.checkpoint import unread_said
+from tui_transformer.model.loading import New, Where, program_of, reading_unknown
+from tui_transformer.model.sequence import Lengths
+from tui_transformer.model.texts import (
     DECODER,
     Givens,
+    Texts,
     all_visible,
     checked_ids,
     checked_mask,
@@ -32,9 +34,6 @@ from tui_transformer.model.inputs import (
     segments_of,
     without_past,
 )
-from tui_transformer.model.loading import New, Where, program_of, reading_unknown
-from tui_transformer.model.sequence import Lengths
-from tui_transformer.model.texts import Texts
 from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.text.vocabulary import Vocabulary
 
@@ -302,7 +301,9 @@ class Model(Texts):
         """
         words = vocabulary or self.vocabulary
         where: str | Path = self.name if self.folder is None else self.folder
-        old = {} if self.folder is not None else _settings(self.config)
+        given = {"architecture", "vocab_size", "pad_id", "start_id", "model_type"}
+        settings = {} if self.folder is not None else self.config.to_json()
+        old = {key: value for key, value in settings.items() if key not in given}
         old_seed = self.seed if seed is None else seed
         start = {} if self.embedding is None else self._start(vocabulary)
         length = {} if self.own_length is None else {"max_length": self.most_tokens}
@@ -335,8 +336,3 @@ class Model(Texts):
             name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()
         }
         checkpoint.save(folder, self.config, arrays, self.vocabulary)
-
-
-def _settings(config: BaseConfig) -> dict[str, Any]:
-    given = {"architecture", "vocab_size", "pad_id", "start_id", "model_type"}
-    return {key: value for key, value in config.to_json().items() if key not in given}

@@ -1,14 +1,125 @@
-"""What a command or a person asks for: which model, and the input that it reads."""
+"""What a command or a person asks for: which model, the input that it reads, and what is put around that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from tui_transformer.engine.parts import DEFAULT_BUDGET
-from tui_transformer.model.framing import PLAIN, Framing
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model.families.gpt2 import PLAIN
 from tui_transformer.model.model import Model
+from tui_transformer.text.encoding import Encoding, Token, within
+from tui_transformer.text.files import read_lines, shown_path
+from tui_transformer.text.vocabulary_rules import PADDING
+
+Mask = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Framing:
+    """The tokens that are put around a sentence.
+
+    Attributes:
+        bracket: The vocabulary's begin and end words.
+        pad_to: Tokens that a sentence has with its padding; None for none but that of its batch.
+
+    Raises:
+        UsageError: A length below 1.
+    """
+
+    bracket: bool = False
+    pad_to: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.pad_to is not None and self.pad_to < 1:
+            raise UsageError(f"pad_to {self.pad_to} is not a number of tokens from 1")
+
+
+PLAIN = Framing()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences of as many tokens each, and of each which tokens are real (1) and which padding (0).
+
+    Attributes:
+        masks: None where nothing was padded: then what is padding is seen from the pad ID.
+    """
+
+    encodings: tuple[Encoding, ...]
+    masks: tuple[Mask, ...] | None = None
+
+    def length(self, item: int) -> int:
+        """How many tokens of a sentence are no padding that was put behind it."""
+        return len(self.encodings[item].tokens) if self.masks is None else sum(self.masks[item])
+
+    @property
+    def ids(self) -> list[tuple[int, ...]]:
+        """The token IDs, a row a sentence."""
+        return [encoding.ids for encoding in self.encodings]
+
+
+def batch_of(model: Model, encodings: Sequence[Encoding], framing: Framing = PLAIN, *, cut: bool = False) -> Batch:
+    """The sentences with what is put around them, the shorter ones padded at the end.
+
+    Args:
+        model: Whose words and length count.
+        encodings: The sentences.
+        framing: What is put around them.
+        cut: Leave out the last words of one that is too long with its frame, rather than refuse it.
+
+    Raises:
+        InputError: One has more tokens than it is to be padded to, or the vocabulary has no begin and end.
+    """
+    whole = [bracketed(model, encoding) if framing.bracket else encoding for encoding in encodings]
+    if cut:
+        most = min(model.most_tokens, framing.pad_to or model.most_tokens)
+        whole = [within(encoding, most) for encoding in whole]
+    width = max(len(encoding.tokens) for encoding in whole)
+    if framing.pad_to is not None:
+        if width > framing.pad_to:
+            too_long = f"{width} tokens are more than the {framing.pad_to} that they are to be padded to"
+            raise InputError(f"{too_long}: use a shorter sentence, or --cut")
+        width = framing.pad_to
+    if all(len(encoding.tokens) == width for encoding in whole):
+        return Batch(tuple(whole))
+    masks = tuple(tuple(int(i < len(encoding.tokens)) for i in range(width)) for encoding in whole)
+    return Batch(tuple(_padded(model, encoding, width) for encoding in whole), masks)
+
+
+def bracketed(model: Model, encoding: Encoding) -> Encoding:
+    """The sentence between the begin and the end of its vocabulary, where they are not there.
+
+    Raises:
+        InputError: The vocabulary has none.
+    """
+    words = model.vocabulary
+    if words is None:
+        raise InputError(f"{model.name} has no vocabulary: put the IDs of beginning and end into --ids")
+    begin, end = words.around_ids
+    if begin is None or end is None:
+        raise InputError(f"the vocabulary {words.name} has no words for beginning and end, such as [BOS] and [EOS]")
+    tokens, last = encoding.tokens, len(encoding.text)
+    before = () if tokens and tokens[0].id == begin else (Token(begin, words.word(begin), 0, 0, special=True),)
+    after = () if tokens and tokens[-1].id == end else (Token(end, words.word(end), last, last, special=True),)
+    segments = encoding.segments
+    if segments is not None:
+        segments = (*segments[:1] * len(before), *segments, *segments[-1:] * len(after))
+    return replace(encoding, tokens=(*before, *tokens, *after), segments=segments)
+
+
+def _padded(model: Model, encoding: Encoding, width: int) -> Encoding:
+    """The sentence with padding at its end; where nothing is called so, ID 0, which the mask hides."""
+    words, last = model.vocabulary, len(encoding.text)
+    own = model.config.pad_id if words is None or words.pad_id is None else words.pad_id
+    pad = Token(own or 0, PADDING if own is None else model.word(own), last, last, special=True)
+    more = (pad,) * (width - len(encoding.tokens))
+    segments = None if encoding.segments is None else (*encoding.segments, *(0 for _ in more))
+    return replace(encoding, tokens=(*encoding.tokens, *more), segments=segments)
 
 
 @dataclass(frozen=True)
@@ -88,3 +199,36 @@ class Reading:
     decoder_ids: Ids | None = None
     batch: tuple[str | Ids, ...] = ()
     item: int = 0
+
+
+Listen = Callable[[Encoding], object]
+"""Told of every text that was read, as that of its unknown words."""
+
+
+def ignore(_: Encoding) -> None:
+    """Nobody wants to know what is read."""
+
+
+def texts_of(path: Path) -> Iterator[str]:
+    """The lines of a text file that hold something.
+
+    Raises:
+        InputError: The file cannot be read, or holds nothing.
+    """
+    text = None
+    for text in filter(str.strip, read_lines([path])):
+        yield text.rstrip("\r\n")
+    if text is None:
+        raise InputError(f"{shown_path(path)}: no text in it: write a sentence on each line")
+
+
+def traced(model: Model, texts: Iterable[str], listen: Listen = ignore) -> Iterator[Trace]:
+    """The trace of each text, cut to what the model reads; nothing of it is kept.
+
+    Raises:
+        InputError: A text has no tokens, or the model has no vocabulary.
+    """
+    for text in texts:
+        encoding = model.encode(text, cut=True)
+        listen(encoding)
+        yield model.trace(ids=encoding.ids, segments=encoding.segments, budget=0)

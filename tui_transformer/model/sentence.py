@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import shown, size_up_to, truth
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import read_json, read_json_list
+from tui_transformer.model.checks import LARGEST_SIZE, shown, size_up_to, truth
 from tui_transformer.model.description import Dense, SentenceHead
+from tui_transformer.model.other_files import WEIGHTS, refuse_folder
+from tui_transformer.model.tensors import Tensors, open_file
 from tui_transformer.model.weight_table import Part, WeightTable
 
 KEY = "sentence_modules"
@@ -17,7 +22,7 @@ KEY = "sentence_modules"
 MOST_TOKENS = "max_seq_length"
 """Of `config.json`, likewise: how many tokens a text may have; null for what the layers read."""
 
-MOST_MODULES, LARGEST = 16, 1 << 24
+MOST_MODULES = 16
 
 POOLS: Mapping[str, str] = {
     "pooling_mode_cls_token": "first",
@@ -65,8 +70,8 @@ def read_sentence(raw: Mapping[str, Any]) -> SentenceHead | None:
         raise UsageError(f"the module after the layers is {_type(first)}, not Pooling: it is not supported")
     most = raw.get(MOST_TOKENS)
     if most is not None:
-        size_up_to(LARGEST)(MOST_TOKENS, most)
-    return SentenceHead(_pools(first), tuple(_module(each) for each in others), most)
+        size_up_to(LARGEST_SIZE)(MOST_TOKENS, most)
+    return SentenceHead(_pools(first), tuple(_behind(each) for each in others), most)
 
 
 def _type(module: object) -> str:
@@ -95,7 +100,7 @@ def _pools(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _dense(settings: Mapping[str, Any]) -> Dense:
-    size_up_to(LARGEST)("out_features of the module Dense", settings.get("out_features"))
+    size_up_to(LARGEST_SIZE)("out_features of the module Dense", settings.get("out_features"))
     bias = settings.get("bias", True)
     truth("bias of the module Dense", bias)
     name = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
@@ -107,18 +112,14 @@ def _dense(settings: Mapping[str, Any]) -> Dense:
     return Dense(settings["out_features"], TORCH[last], bias)
 
 
-def _normalize(settings: Mapping[str, Any]) -> None:
-    del settings
-
-
-MODULES: Mapping[str, Callable[[Mapping[str, Any]], Dense | None]] = {"Dense": _dense, "Normalize": _normalize}
+BEHIND: Mapping[str, Callable[[Mapping[str, Any]], Dense | None]] = {"Dense": _dense, "Normalize": lambda _: None}
 """The modules that may follow the pooling."""
 
 
-def _module(module: object) -> Dense | None:
-    if not isinstance(module, Mapping) or module.get("type") not in MODULES:
-        raise UsageError(f"the module {_type(module)} is not supported: Pooling, {', '.join(MODULES)} are")
-    return MODULES[module["type"]](module)
+def _behind(module: object) -> Dense | None:
+    if not isinstance(module, Mapping) or module.get("type") not in BEHIND:
+        raise UsageError(f"the module {_type(module)} is not supported: Pooling, {', '.join(BEHIND)} are")
+    return BEHIND[module["type"]](module)
 
 
 def written_modules(head: SentenceHead) -> dict[str, Any]:
@@ -150,3 +151,108 @@ def with_sentence(weights: WeightTable, head: SentenceHead) -> WeightTable:
     if places:
         parts["pooled.dense"] = Part(f"{dense_prefix(places[0])}.linear", turned=True)
     return replace(weights, parts={**weights.parts, **parts})
+
+
+MODULES = "modules.json"
+LARGEST_FILE = 1 << 20
+LIBRARY = re.compile(r"sentence_transformers\.(\w+\.)*(\w+)")
+PLACE = re.compile(r"[\w-][\w.-]*", re.ASCII)
+"""The name of a module's folder."""
+
+OF_THE_LAYERS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""Settings of the module Transformer: the first of these files that is there."""
+
+OF_THE_WHOLE = "config_sentence_transformers.json"
+
+
+@dataclass(frozen=True)
+class Modules:
+    """The modules of a folder.
+
+    Attributes:
+        folder: Where the layers are: configuration, weights and tokenizer.
+        settings: Of the modules behind them, each with its type.
+        places: The folders of these.
+        most_tokens: What the folder says of how many tokens a text may have; None for nothing.
+    """
+
+    folder: Path
+    settings: Sequence[Mapping[str, Any]]
+    places: Sequence[Path]
+    most_tokens: object = None
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The keys of `config.json` that say all this."""
+        return {KEY: self.settings, MOST_TOKENS: self.most_tokens}
+
+    def added_to(self, tensors: Tensors) -> Tensors:
+        """The tensors of the layers, with those of the modules under names of their own.
+
+        Raises:
+            InputError: A module's file is missing or damaged.
+        """
+        by_name = dict(tensors.by_name)
+        for number, (settings, place) in enumerate(zip(self.settings, self.places, strict=True)):
+            if settings["type"] == "Dense":
+                if not (place / WEIGHTS).exists():
+                    refuse_folder(place)
+                own = open_file(place / WEIGHTS).by_name
+                by_name |= {f"{dense_prefix(number - 1)}.{name}": tensor for name, tensor in own.items()}
+        return replace(tensors, by_name=by_name)
+
+
+def sentence_modules(folder: Path) -> Modules | None:
+    """The modules of a folder; None where it is no folder of sentence-transformers.
+
+    Raises:
+        InputError: A module that is not known, or a file that cannot be read.
+    """
+    path = folder / MODULES
+    if not path.is_file():
+        return None
+    listed = read_json_list(path, LARGEST_FILE)
+    if not 2 <= len(listed) <= MOST_MODULES:
+        raise InputError(f"{path}: {len(listed)} modules, where the layers and a pooling are the least: not supported")
+    modules = [_named(path, each) for each in listed]
+    (first, layers), *others = modules
+    if first != "Transformer":
+        raise InputError(f"{path}: the first module is {first}, not Transformer: it is not supported")
+    named = [layers / name for name in OF_THE_LAYERS]
+    chosen = next((each for each in named if each.is_file()), named[0])
+    texts = _optional(chosen)
+    _check_texts(folder, chosen, texts)
+    settings = [
+        {**(read_json(place / "config.json", LARGEST_FILE) if kind in ("Pooling", "Dense") else {}), "type": kind}
+        for kind, place in others
+    ]
+    return Modules(layers, settings, [place for _, place in others], texts.get(MOST_TOKENS))
+
+
+def _named(path: Path, raw: object) -> tuple[str, Path]:
+    """The type of a module, and its folder, which lies in that of the file."""
+    kind, place = (raw.get("type"), raw.get("path")) if isinstance(raw, Mapping) else (None, None)
+    known = LIBRARY.fullmatch(kind) if isinstance(kind, str) else None
+    if known is None:
+        raise InputError(f"{path}: the module {shown(kind)} is not of sentence-transformers: it is not supported")
+    if not isinstance(place, str) or not (place == "" or PLACE.fullmatch(place)):
+        raise InputError(f"{path}: {shown(place)} is not the name of a folder beside it")
+    return known[2], path.parent / place
+
+
+def _check_texts(folder: Path, path: Path, texts: Mapping[str, Any]) -> None:
+    """Raise InputError where texts are changed before they are cut into tokens."""
+    prompt = _optional(folder / OF_THE_WHOLE)
+    if texts.get("do_lower_case", False) is not False:
+        raise InputError(f"{path}: do_lower_case {shown(texts['do_lower_case'])} is not supported")
+    if prompt.get("default_prompt_name") is not None:
+        named = f"default_prompt_name {shown(prompt['default_prompt_name'])}"
+        advice = "set it to null, and write the prompt in front of the text"
+        raise InputError(f"{folder / OF_THE_WHOLE}: {named} is not supported: {advice}")
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return read_json(path, LARGEST_FILE) if path.is_file() else {}

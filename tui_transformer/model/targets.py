@@ -44,12 +44,9 @@ def own_answer(trace: Trace) -> Ids:
 
 def written_targets(model: Model, targets: Sequence[int]) -> str:
     """Targets as a person writes them: words where they are read as the same ID again, else IDs."""
-    return " ".join(_written(model, target) for target in targets)
-
-
-def _written(model: Model, target: int) -> str:
-    word = model.target_word(target) if target >= 0 else ""
-    return word if word and target_of(model, word) == target else str(target)
+    words = [model.target_word(target) if target >= 0 else "" for target in targets]
+    pairs = zip(words, targets, strict=True)
+    return " ".join(word if word and target_of(model, word) == target else str(target) for word, target in pairs)
 
 
 def read_targets(model: Model, text: str, positions: int) -> Ids:

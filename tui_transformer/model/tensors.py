@@ -17,8 +17,7 @@ from tui_transformer.engine.explanation import Item, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
-from tui_transformer.model.header import read_header
-from tui_transformer.model.weights_file import WeightsFile
+from tui_transformer.model.weights_file import WeightsFile, read_header
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,11 @@ class Rounded:
         if self.minimum is not None:
             items.append(Value("minimum", self.minimum, note="of the group"))
         items += self._rounded_from(code)
-        items += [self._one(i, each) for i, each in enumerate(self.codes)]
-        return Working(tuple(items), self.number(code), self._equation(code))
-
-    def _equation(self, code: float) -> str:
+        for place, each in enumerate(self.codes):
+            this = "  (this cell)" if place == self.place else ""
+            items.append(Value(f"code of {place}", each, note=f"= {self.number(each):.6g}{this}"))
         added = "" if self.minimum is None else f" + {bracketed(self.minimum)}"
-        return f"{spoken(self.scale)} · {bracketed(code)}{added}"
-
-    def _one(self, place: int, code: float) -> Value:
-        this = "  (this cell)" if place == self.place else ""
-        return Value(f"code of {place}", code, note=f"= {self.number(code):.6g}{this}")
+        return Working(tuple(items), self.number(code), f"{spoken(self.scale)} · {bracketed(code)}{added}")
 
     def _rounded_from(self, code: float) -> Iterator[Item]:
         """The numbers that are nearest to a code: half a step to either side, and all that lie beyond an end."""
@@ -266,15 +260,14 @@ def open_index(path: Path) -> Tensors:
 
 def without_wrapper(tensors: Tensors) -> Tensors:
     """The tensors without what wrappers put into their names; as they are where two would have one name."""
-    names = {name: _unwrapped(name) for name in (*tensors.by_name, *tensors.promised)}
+    names = {
+        name: ".".join(part for part in name.split(".") if part not in WRAPPERS)
+        for name in (*tensors.by_name, *tensors.promised)
+    }
     if len(set(names.values())) < len(names):
         return tensors
     by_name = {names[name]: tensor for name, tensor in tensors.by_name.items()}
     return Tensors(tensors.path, by_name, {names[name]: file for name, file in tensors.promised.items()})
-
-
-def _unwrapped(name: str) -> str:
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
 
 
 def _weight_map(path: Path) -> dict[str, str]:
@@ -282,10 +275,6 @@ def _weight_map(path: Path) -> dict[str, str]:
     if not isinstance(files, dict) or not files or not all(isinstance(file, str) for file in files.values()):
         raise InputError(f"{path}: no weight_map, which names the file of every tensor: copy it again")
     for name, file in files.items():
-        if not _is_sibling(file):
+        if set("/\\:\0") & set(file) or file in ("", ".", "..") or len(file) > LONGEST_NAME:
             raise InputError(f"{path}: tensor {name} is in {file[:80]!r}, which is not a file beside it: not opened")
     return files
-
-
-def _is_sibling(file: str) -> bool:
-    return not set("/\\:\0") & set(file) and file not in ("", ".", "..") and len(file) <= LONGEST_NAME

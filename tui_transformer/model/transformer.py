@@ -36,11 +36,11 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.embedding import embed
 from tui_transformer.model.layers import (
     ACTIVATIONS,
     attention,
     attention_to_kept,
+    embed,
     feed_forward,
     matrix,
     norm,
@@ -118,12 +118,10 @@ def run_stack(
         inner.alias("output", x)
     if stack.norm is not None:
         x = norm(build, x, stack.norm, role="norm")
-    return _projection(build, x, stack.projected) if stack.projected else x
-
-
-def _projection(build: Builder, x: str, width: int) -> str:
-    """The output of the stack, as wide as the embedding table (Zhang et al. 2022, as published)."""
-    return build("projected", Linear("x W"), x, *matrix(build, "projected", x, Axis("embedding", width), frozenset()))
+    if stack.projected:  # as wide as the embedding table (Zhang et al. 2022, as published)
+        table = Axis("embedding", stack.projected)
+        x = build("projected", Linear("x W"), x, *matrix(build, "projected", x, table, frozenset()))
+    return x
 
 
 def _distances(build: Builder, table: DistanceTable, model: Axis) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.engine.backend import Host
@@ -89,6 +89,32 @@ class Part:
     whole: bool = False
     times: float = 1.0
     plus: float = 0.0
+
+
+ATTENTION_STEPS = ("norm", "query", "query_norm", "key", "key_norm", "value", "output", "output_norm")
+FEED_FORWARD_STEPS: Mapping[str, str] = {
+    "feed_norm": "norm",
+    "router": "router",
+    "hidden": "hidden",
+    "gate": "gate",
+    "down": "output",
+    "feed_output_norm": "output_norm",
+}
+"""Short names of the steps of a feed-forward layer, which those of an attention do not have → their own."""
+
+
+def layer_parts(ours: str, stored: str, /, **parts: str | Part) -> dict[str, str | Part]:
+    """The parts of a layer: the short name of each step, and its tensor behind the name that the layer has in files."""
+    steps = {name: f"{ours}.self_attention.{name}" for name in ATTENTION_STEPS}
+    steps |= {name: f"{ours}.feed_forward.{step}" for name, step in FEED_FORWARD_STEPS.items()}
+    placed: dict[str, str | Part] = {}
+    for name, part in parts.items():
+        if isinstance(part, str):
+            placed[steps[name]] = f"{stored}.{part}"
+        else:
+            tensors = (part.tensors,) if isinstance(part.tensors, str) else part.tensors
+            placed[steps[name]] = replace(part, tensors=tuple(f"{stored}.{tensor}" for tensor in tensors))
+    return placed
 
 
 @dataclass(frozen=True, eq=False)

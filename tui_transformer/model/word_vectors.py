@@ -1,4 +1,4 @@
-"""Word vectors of other programs: GloVe's text, and the text and binary files of word2vec.
+"""How the embedding of a new model begins: by chance, with zeros, or with the word vectors of other programs.
 
 A line of GloVe is a word and its numbers (Pennington et al. 2014). word2vec begins with a line of two numbers, how many
 words and how wide; then lines as GloVe's, or each word, a space, and its numbers as float32 (Mikolov et al. 2013).
@@ -7,17 +7,21 @@ Only the rows of the words that are wanted are kept, whatever the size of the fi
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
+from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import check_memory
-from tui_transformer.errors import InputError
+from tui_transformer.engine.weights import Reader
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import check_regular
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
@@ -150,3 +154,66 @@ def _of_binary(path: Path, file: BinaryIO, count: int, width: int) -> Iterator[R
         word, values = buffer[at:end], np.frombuffer(buffer, "<f4", width, end + 1)
         at = end + 1 + size
         yield word.strip(b"\n").decode("utf-8", "replace"), values
+
+
+TABLE = "embedding.tokens.weight"
+"""The end of the names of tables of words."""
+
+
+def _zeros(random: np.random.Generator, shape: Shape) -> Host:
+    """Every word begins the same: only positions tell words apart until the table is trained."""
+    del random
+    return np.zeros(shape, np.float32)
+
+
+def _uniform(random: np.random.Generator, shape: Shape) -> Host:
+    """Between ±√(2 ÷ d): rows have a mean square length of 2 ÷ 3, however wide the model is."""
+    bound = math.sqrt(2.0 / shape[-1])
+    return random.uniform(-bound, bound, shape).astype(np.float32)
+
+
+STARTS: Mapping[str, Callable[[np.random.Generator, Shape], Host]] = {"zeros": _zeros, "uniform": _uniform}
+NORMAL = "normal"
+"""As all other weights."""
+
+STARTS_SAID = (
+    "Word vectors at first: normal as all weights; uniform in ±√(2 ÷ d), as long in every width; zeros: only positions "
+    "tell words apart."
+)
+"""The choice and its reasons, for a form."""
+
+
+@dataclass(frozen=True, eq=False)
+class NewEmbedding:
+    """How the table of words begins.
+
+    Attributes:
+        start: "normal", "uniform" or "zeros".
+        vectors: Rows from a file, for the words that it has.
+
+    Raises:
+        UsageError: There is no such start.
+    """
+
+    start: str = NORMAL
+    vectors: WordVectors | None = None
+
+    def __post_init__(self) -> None:
+        if self.start not in (NORMAL, *STARTS):
+            raise UsageError(f"embedding {self.start[:40]!r} is not known: use {', '.join((NORMAL, *STARTS))}")
+
+    def over(self, others: Reader, seed: int) -> Reader:
+        """All weights as others make them, but for tables of words."""
+
+        def read(name: str, shape: Shape) -> Host:
+            if not name.endswith(TABLE):
+                return others(name, shape)
+            if self.start == NORMAL:
+                table = others(name, shape)
+            else:
+                table = STARTS[self.start](np.random.default_rng([seed, zlib.crc32(name.encode())]), shape)
+            if self.vectors is None:
+                return table
+            return np.where(self.vectors.there[:, None], self.vectors.rows, table)
+
+        return read

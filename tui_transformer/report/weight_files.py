@@ -22,9 +22,8 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_there, writing
 from tui_transformer.model import Model
 from tui_transformer.model.checkpoint import save_settings
-from tui_transformer.model.foreign import WEIGHTS
 from tui_transformer.model.loading import check_settings_say_all
-from tui_transformer.model.plain_weights import SHAPES
+from tui_transformer.model.other_files import SHAPES, WEIGHTS
 from tui_transformer.report.export import csv_text, write_npz
 from tui_transformer.report.numbers import exact
 from tui_transformer.text.files import shown_path

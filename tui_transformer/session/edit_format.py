@@ -33,7 +33,7 @@ from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded
 from tui_transformer.model import Model
-from tui_transformer.model.traced import Listen, ignore, texts_of, traced
+from tui_transformer.model.options import Listen, ignore, texts_of, traced
 from tui_transformer.text.display import visible
 
 EDIT = re.compile(r"\s*(?P<name>[^\s\[\]=+*/-]+)\s*(?:\[(?P<place>[^\]]*)\])?\s*(?P<op>[-+*/]?=)\s*(?P<value>.+?)\s*")

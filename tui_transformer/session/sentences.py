@@ -8,7 +8,7 @@ from dataclasses import InitVar, dataclass, field
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
-from tui_transformer.model.framing import PLAIN, Batch, Framing, batch_of
+from tui_transformer.model.options import PLAIN, Batch, Framing, batch_of
 from tui_transformer.model.targets import Ids
 from tui_transformer.session.cache import Cache
 from tui_transformer.text.encoding import Encoding, Token

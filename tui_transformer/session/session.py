@@ -20,7 +20,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
-from tui_transformer.model.framing import PLAIN
+from tui_transformer.model.options import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
 from tui_transformer.report.differences import Comparison, compare_traces
 from tui_transformer.session.sentences import Sentences

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, check_divides, check_ids, counted
+from tui_transformer.model.base_config import BaseConfig, check_divides, check_ids, counted, set_defaults
 from tui_transformer.model.checks import Check, layers_count, one_of, shown, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
@@ -24,7 +24,7 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
-from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable
+from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 
 FIRST_PLACE = 2
 """The table of positions begins with two rows that no token uses."""
@@ -56,25 +56,23 @@ def tables_in(names: frozenset[str]) -> tuple[str, ...]:
     return (*(f"{prefix}{table.removeprefix('model.')}.weight" for table in TABLES), "lm_head.weight")
 
 
-def _attention(stack: str, ours: str, stored: str) -> Mapping[str, str]:
-    parts = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
-    layer, place = f"{stack}.{{}}.{ours}", f"model.{stack}.layers.{{}}.{stored}"
-    return {f"{layer}.{part}": f"{place}.{name}" for part, name in parts.items()} | {
-        f"{layer}.norm": f"{place}_layer_norm"
-    }
+PROJECTIONS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
+FIRST, BETWEEN = (
+    {"norm": f"{name}_layer_norm", **{part: f"{name}.{tensor}" for part, tensor in PROJECTIONS.items()}}
+    for name in ("self_attn", "encoder_attn")
+)
+SUBLAYERS = {**FIRST, "hidden": "fc1", "down": "fc2", "feed_norm": "final_layer_norm"}
+"""The steps of a layer, and their tensors."""
 
 
-def _stack(stack: str, prefix: str) -> Mapping[str, str]:
+def _stack(stack: str, prefix: str) -> Mapping[str, str | Part]:
     """The parts of a stack; `prefix` is in front of its embedding's steps."""
-    layer = f"model.{stack}.layers.{{}}"
+    ours, layer = f"{stack}.{{}}", f"model.{stack}.layers.{{}}"
     return {
         f"{prefix}embedding.positions": f"model.{stack}.embed_positions",
         f"{prefix}embedding.norm": f"model.{stack}.layernorm_embedding",
-        **_attention(stack, "self_attention", "self_attn"),
-        **_attention(stack, "cross_attention", "encoder_attn"),
-        f"{stack}.{{}}.feed_forward.hidden": f"{layer}.fc1",
-        f"{stack}.{{}}.feed_forward.output": f"{layer}.fc2",
-        f"{stack}.{{}}.feed_forward.norm": f"{layer}.final_layer_norm",
+        **layer_parts(ours, layer, **SUBLAYERS),
+        **{f"{ours}.cross_attention.{step}": f"{layer}.{tensor}" for step, tensor in BETWEEN.items()},
         f"{stack}.norm": f"model.{stack}.layer_norm",
     }
 
@@ -90,6 +88,7 @@ class BartConfig(BaseConfig):
     Class attributes:
         place: Of the norms, as in `Layer`; pre-norm stacks end with a norm.
         positions: "learned", or "halves" for sines unless the file has tables of positions.
+        defaults: Sizes that the family has where a file says nothing.
 
     Raises:
         UsageError: A size or choice that cannot be; the message names it.
@@ -98,6 +97,7 @@ class BartConfig(BaseConfig):
     model_type = "bart"
     place: ClassVar[str] = "post"
     positions: ClassVar[str] = "learned"
+    defaults: ClassVar[Mapping[str, Any]] = {}
     of_the_file = frozenset({"logits_bias", "own_head", "own_table", "own_positions"})
     fixed: ClassVar[Mapping[str, Any]] = {
         "normalize_before": False,
@@ -148,6 +148,15 @@ class BartConfig(BaseConfig):
     own_table: bool = False
     own_positions: bool = False
 
+    def __init_subclass__(cls) -> None:
+        set_defaults(cls, cls.defaults)
+        super().__init_subclass__()
+
+    @property
+    def last_starts(self) -> bool:
+        """A decoder that reads the sentence again begins with its last token: that of a language."""
+        return self.place == "pre"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for key in ("encoder_attention_heads", "decoder_attention_heads"):
@@ -157,22 +166,18 @@ class BartConfig(BaseConfig):
 
     @property
     def has_decoder(self) -> bool:
-        """There are always two sequences."""
         return True
 
     @property
     def max_length(self) -> int:
-        """How many tokens a sentence may have."""
         return self.max_position_embeddings
 
     @property
     def pad_id(self) -> int | None:
-        """The ID of padding."""
         return self.pad_token_id
 
     @property
     def start_id(self) -> int | None:
-        """The ID that the decoder's sequence begins with."""
         return self.decoder_start_token_id
 
     @property
@@ -181,7 +186,6 @@ class BartConfig(BaseConfig):
         return math.sqrt(self.d_model) if self.scale_embedding else 1.0
 
     def places(self, rows: Host) -> Host:
-        """Rows 2, 3, 4 … of a learned table of positions."""
         return counted(rows) + (FIRST_PLACE if self.positions == "learned" else 0)
 
     def fitted(self, names: frozenset[str]) -> Self:
@@ -232,42 +236,41 @@ class BartConfig(BaseConfig):
         return Transformer(self.vocab_size, self.d_model, encoder, decoder, head if known else None)
 
 
-@dataclass(frozen=True)
-class LargeSettings:
-    """The sizes of BART large, and what the families that have them as defaults share: they are pre-norm."""
-
-    place: ClassVar[str] = "pre"
-    last_starts: ClassVar[bool] = True
-    """A decoder that reads the sentence again begins with its last token: that of a language."""
-
-    vocab_size: int = 50265
-    d_model: int = 1024
-    encoder_layers: int = 12
-    encoder_attention_heads: int = 16
-    encoder_ffn_dim: int = 4096
-    decoder_layers: int = 12
-    decoder_attention_heads: int = 16
-    decoder_ffn_dim: int = 4096
-    max_position_embeddings: int = 1024
+LARGE = {
+    "vocab_size": 50265,
+    "d_model": 1024,
+    "encoder_layers": 12,
+    "encoder_attention_heads": 16,
+    "encoder_ffn_dim": 4096,
+    "decoder_layers": 12,
+    "decoder_attention_heads": 16,
+    "decoder_ffn_dim": 4096,
+    "max_position_embeddings": 1024,
+}
+"""The sizes of BART large, which the families that are pre-norm have as defaults."""
 
 
 @dataclass(frozen=True)
-class MBartConfig(LargeSettings, BartConfig):
+class MBartConfig(BartConfig):
     """mBART (Liu et al. 2020): BART for many languages, with a norm of the embedding and after each stack."""
 
     model_type = "mbart"
     title = "mBART"
+    place = "pre"
+    defaults = LARGE
     fixed: ClassVar[Mapping[str, Any]] = {**BartConfig.fixed, "normalize_before": True, "add_final_layer_norm": True}
 
     decoder_start_token_id: int | None = None
 
 
 @dataclass(frozen=True)
-class PegasusConfig(LargeSettings, BartConfig):
+class PegasusConfig(BartConfig):
     """Pegasus (Zhang et al. 2020): summaries; the layers of mBART with Marian's sines."""
 
     model_type = "pegasus"
     title = "Pegasus"
+    place = "pre"
+    defaults = LARGE
     positions = "halves"
     fixed: ClassVar[Mapping[str, Any]] = {
         **MBartConfig.fixed,
@@ -281,17 +284,15 @@ class PegasusConfig(LargeSettings, BartConfig):
 
 
 @dataclass(frozen=True)
-class M2M100Config(LargeSettings, BartConfig):
+class M2M100Config(BartConfig):
     """M2M-100 (Fan et al. 2020) and NLLB (NLLB Team 2022): translation between a hundred languages, with sines."""
 
     model_type = "m2m_100"
     title = "M2M-100"
+    place = "pre"
+    defaults = LARGE | {"vocab_size": 128112, "activation_function": "relu", "scale_embedding": True}
     positions = "fairseq"
     fixed = BOTH_SIDES
-
-    vocab_size: int = 128112
-    activation_function: str = "relu"
-    scale_embedding: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -335,7 +336,6 @@ class MarianConfig(BartConfig):
 
     @property
     def target_vocab_size(self) -> int:
-        """The words of the decoder: the encoder's, where it says nothing else."""
         return self.decoder_vocab_size or self.vocab_size
 
     @property

@@ -24,8 +24,8 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.score_biases import RelativePositions
-from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.model.layers import RelativePositions
+from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
 
 TRANSFORM = "output.transform.hidden.weight"
 
@@ -118,7 +118,6 @@ class EncoderConfig(BaseConfig):
 
     @property
     def tied(self) -> bool:
-        """The head uses the embedding table again."""
         return self.tie_output
 
     def fitted(self, names: frozenset[str]) -> Self:
@@ -127,7 +126,6 @@ class EncoderConfig(BaseConfig):
         return replace(self, head=self.weights.has(TRANSFORM, names), tie_output=self.tie_output and not own)
 
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        """The matrix of the logits is the embedding table again, where they are tied."""
         return self.weights.copies(self, names)
 
     def describe(self) -> Transformer:
@@ -151,7 +149,6 @@ class EncoderConfig(BaseConfig):
         )
 
     def layers_of_the_stack(self) -> tuple[Layer, ...]:
-        """Every layer by its own values."""
         return (self.layer(),) * self.layers
 
     def layer(self) -> Layer:
@@ -171,22 +168,27 @@ class EncoderConfig(BaseConfig):
         return Head(Embedding.table if self.tie_output else None, bias=True, transform=transform)
 
 
-def encoder_parts(prefix: str) -> Mapping[str, str]:
-    """The parts of the encoder and their tensors."""
-    layer = f"{prefix}encoder.layer.{{}}"
+ENCODER_LAYER = "encoder.{}"
+BERT_LAYER: dict[str, str | Part] = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "output": "attention.output.dense",
+    "norm": "attention.output.LayerNorm",
+    "hidden": "intermediate.dense",
+    "down": "output.dense",
+    "feed_norm": "output.LayerNorm",
+}
+
+
+def encoder_parts(prefix: str, **parts: str | Part) -> dict[str, str | Part]:
+    """The parts of the encoder and their tensors, those of BERT but for these steps of its layers."""
     return {
         "embedding.tokens": f"{prefix}embeddings.word_embeddings",
         "embedding.positions": f"{prefix}embeddings.position_embeddings",
         "embedding.segments": f"{prefix}embeddings.token_type_embeddings",
         "embedding.norm": f"{prefix}embeddings.LayerNorm",
-        "encoder.{}.self_attention.query": f"{layer}.attention.self.query",
-        "encoder.{}.self_attention.key": f"{layer}.attention.self.key",
-        "encoder.{}.self_attention.value": f"{layer}.attention.self.value",
-        "encoder.{}.self_attention.output": f"{layer}.attention.output.dense",
-        "encoder.{}.self_attention.norm": f"{layer}.attention.output.LayerNorm",
-        "encoder.{}.feed_forward.hidden": f"{layer}.intermediate.dense",
-        "encoder.{}.feed_forward.output": f"{layer}.output.dense",
-        "encoder.{}.feed_forward.norm": f"{layer}.output.LayerNorm",
+        **layer_parts(ENCODER_LAYER, f"{prefix}encoder.layer.{{}}", **(BERT_LAYER | parts)),
     }
 
 
@@ -242,7 +244,6 @@ BUCKETS, LIMIT = 32, 128
 """Distances of MPNet have so many buckets, whatever the table has rows; farther keys share the last (as published)."""
 
 BIAS = RelativePositions("encoder.biased.weight", BUCKETS, LIMIT, bidirectional=True, in_order=True)
-MPNET_LAYER = "mpnet.encoder.layer.{}"
 
 
 @dataclass(frozen=True)
@@ -257,13 +258,15 @@ class MPNetConfig(EncoderConfig):
     fixed: ClassVar[Mapping[str, Any]] = {**EncoderConfig.fixed, "relative_attention_num_buckets": BUCKETS}
     weights = WeightTable(
         {
-            **encoder_parts("mpnet."),
+            **encoder_parts(
+                "mpnet.",
+                query="attention.attn.q",
+                key="attention.attn.k",
+                value="attention.attn.v",
+                output="attention.attn.o",
+                norm="attention.LayerNorm",
+            ),
             "encoder.biased": "mpnet.encoder.relative_attention_bias",
-            "encoder.{}.self_attention.query": f"{MPNET_LAYER}.attention.attn.q",
-            "encoder.{}.self_attention.key": f"{MPNET_LAYER}.attention.attn.k",
-            "encoder.{}.self_attention.value": f"{MPNET_LAYER}.attention.attn.v",
-            "encoder.{}.self_attention.output": f"{MPNET_LAYER}.attention.attn.o",
-            "encoder.{}.self_attention.norm": f"{MPNET_LAYER}.attention.LayerNorm",
             **HEAD,
         },
         prefix="mpnet.",
@@ -279,12 +282,8 @@ class MPNetConfig(EncoderConfig):
             raise UsageError(f"max_position_embeddings {self.position_rows} leaves no position behind the first two")
 
     def layer(self) -> Layer:
-        """BERT's layer; all share one table of biases."""
         layer = super().layer()
         return replace(layer, attention=replace(layer.attention, score_bias=BIAS))
-
-
-DISTIL_LAYER = "distilbert.transformer.layer.{}"
 
 
 @dataclass(frozen=True)
@@ -319,14 +318,18 @@ class DistilBertConfig(EncoderConfig):
             "embedding.tokens": "distilbert.embeddings.word_embeddings",
             "embedding.positions": "distilbert.embeddings.position_embeddings",
             "embedding.norm": "distilbert.embeddings.LayerNorm",
-            "encoder.{}.self_attention.query": f"{DISTIL_LAYER}.attention.q_lin",
-            "encoder.{}.self_attention.key": f"{DISTIL_LAYER}.attention.k_lin",
-            "encoder.{}.self_attention.value": f"{DISTIL_LAYER}.attention.v_lin",
-            "encoder.{}.self_attention.output": f"{DISTIL_LAYER}.attention.out_lin",
-            "encoder.{}.self_attention.norm": f"{DISTIL_LAYER}.sa_layer_norm",
-            "encoder.{}.feed_forward.hidden": f"{DISTIL_LAYER}.ffn.lin1",
-            "encoder.{}.feed_forward.output": f"{DISTIL_LAYER}.ffn.lin2",
-            "encoder.{}.feed_forward.norm": f"{DISTIL_LAYER}.output_layer_norm",
+            **layer_parts(
+                ENCODER_LAYER,
+                "distilbert.transformer.layer.{}",
+                query="attention.q_lin",
+                key="attention.k_lin",
+                value="attention.v_lin",
+                output="attention.out_lin",
+                norm="sa_layer_norm",
+                hidden="ffn.lin1",
+                down="ffn.lin2",
+                feed_norm="output_layer_norm",
+            ),
             "output.transform.hidden": "vocab_transform",
             "output.transform.norm": "vocab_layer_norm",
             "output.logits": "vocab_projector",
@@ -347,7 +350,6 @@ class DistilBertConfig(EncoderConfig):
         return replace(super().fitted(names), sinusoidal=self.sinusoidal and not table)
 
     def embedding(self) -> Embedding:
-        """Words and positions, normalised."""
         return replace(super().embedding(), positions="sinusoidal" if self.sinusoidal else "learned")
 
 
@@ -382,5 +384,4 @@ class ElectraConfig(EncoderConfig):
 
     @property
     def projected(self) -> bool:
-        """Only an embedding that is narrower."""
         return self.table_width != self.d_model

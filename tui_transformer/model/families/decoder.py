@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.ops import Scale
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, check_divides
+from tui_transformer.model.base_config import BaseConfig, check_divides, set_defaults
 from tui_transformer.model.checks import (
     LARGEST_SIZE,
     Check,
@@ -21,6 +22,8 @@ from tui_transformer.model.checks import (
     size_up_to,
     small,
     token_id,
+    whole_number,
+    whole_numbers,
 )
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
@@ -37,41 +40,61 @@ from tui_transformer.model.description import (
     Stack,
     Transformer,
 )
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING, LayerRopes, check_layer_kinds, layer_kinds
-from tui_transformer.model.families.rope import DEFAULT_THETA, Rope, read_rope
+from tui_transformer.model.families.rope import (
+    FULL,
+    SLIDING,
+    LayerRopes,
+    Rope,
+    check_layer_kinds,
+    layer_kinds,
+    read_rope,
+)
+from tui_transformer.model.families.style import ALWAYS, LLAMA, Style, sizes_of
 from tui_transformer.model.labels import ONE_STACK, Layout
 from tui_transformer.model.layers import divided
-from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
 
 # Where Llama's files have the weights, and most of its relatives'
 
-LAYER = "model.layers.{}"
+LAYER, DECODER_LAYER = "model.layers.{}", "decoder.{}"
 PARTS: Mapping[str, str | Part] = {
     "embedding.tokens": "model.embed_tokens",
-    "decoder.{}.self_attention.norm": f"{LAYER}.input_layernorm",
-    "decoder.{}.self_attention.query": f"{LAYER}.self_attn.q_proj",
-    "decoder.{}.self_attention.query_norm": f"{LAYER}.self_attn.q_norm",
-    "decoder.{}.self_attention.key": f"{LAYER}.self_attn.k_proj",
-    "decoder.{}.self_attention.key_norm": f"{LAYER}.self_attn.k_norm",
-    "decoder.{}.self_attention.value": f"{LAYER}.self_attn.v_proj",
-    "decoder.{}.self_attention.output": f"{LAYER}.self_attn.o_proj",
-    "decoder.{}.feed_forward.norm": f"{LAYER}.post_attention_layernorm",
-    "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.up_proj",
-    "decoder.{}.feed_forward.gate": f"{LAYER}.mlp.gate_proj",
-    "decoder.{}.feed_forward.output": f"{LAYER}.mlp.down_proj",
+    **layer_parts(
+        DECODER_LAYER,
+        LAYER,
+        norm="input_layernorm",
+        query="self_attn.q_proj",
+        query_norm="self_attn.q_norm",
+        key="self_attn.k_proj",
+        key_norm="self_attn.k_norm",
+        value="self_attn.v_proj",
+        output="self_attn.o_proj",
+        feed_norm="post_attention_layernorm",
+        hidden="mlp.up_proj",
+        gate="mlp.gate_proj",
+        down="mlp.down_proj",
+    ),
     "decoder.norm": "model.norm",
     "output.logits": "lm_head",
 }
-WEIGHTS = WeightTable(PARTS, prefix="model.")
-
 FEED_FORWARD = "decoder.{}.feed_forward"
 EXPERT = f"{FEED_FORWARD}.experts.{{}}"
-ROUTED_PARTS: Mapping[str, str] = {
-    f"{FEED_FORWARD}.router": f"{LAYER}.mlp.gate",
-    f"{EXPERT}.hidden": f"{LAYER}.mlp.experts.{{}}.up_proj",
-    f"{EXPERT}.gate": f"{LAYER}.mlp.experts.{{}}.gate_proj",
-    f"{EXPERT}.output": f"{LAYER}.mlp.experts.{{}}.down_proj",
-}
+
+
+def llama_like(others: Mapping[str, str | Part] | None = None, /, **parts: str | Part) -> WeightTable:
+    """The table of Llama but for some parts of its layers, by their short names, and others by those of their steps."""
+    return WeightTable({**PARTS, **layer_parts(DECODER_LAYER, LAYER, **parts), **(others or {})}, prefix="model.")
+
+
+def expert_parts(router: str, experts: str, hidden: str, gate: str, output: str) -> Mapping[str, str]:
+    """The parts of layers with experts, of which each has tensors of its own."""
+    names = {"hidden": hidden, "gate": gate, "output": output}
+    each = {f"{EXPERT}.{part}": f"{LAYER}.{experts}.{{}}.{name}" for part, name in names.items()}
+    return {f"{FEED_FORWARD}.router": f"{LAYER}.{router}", **each}
+
+
+WEIGHTS = llama_like()
+ROUTED_PARTS = expert_parts("mlp.gate", "mlp.experts", "up_proj", "gate_proj", "down_proj")
 
 
 def less_one(tensor: str) -> Part:
@@ -82,48 +105,19 @@ def less_one(tensor: str) -> Part:
 # The settings
 
 MOST_EXPERTS = 4096
-ALWAYS = "always"
-"""In place of a setting that is true."""
-
 NOT_TURNED = frozenset({"num_key_value_heads", "head_dim", "rope_parameters"})
 """No settings of families without rotary positions, whose query heads have a key head each."""
 
 
-def from_layer(key: str, value: object) -> None:
-    """The number of a layer."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"{key} {shown(value)} is not a whole number from 0")
-
-
-def layer_numbers(key: str, value: object) -> None:
-    """Whole numbers from 0."""
-    if not isinstance(value, tuple) or not all(type(each) is int and each >= 0 for each in value):
-        raise UsageError(f"{key} {shown(value)} is not a list of numbers of layers")
-
-
 @dataclass(frozen=True)
 class DecoderConfig(BaseConfig):
-    """A configuration whose fields are the keys of `config.json`, with the defaults of the published format.
+    """A configuration whose fields are the keys of `config.json`; their defaults are those of `SIZES`.
 
-    A family says in class attributes how its layers differ from Llama's, and which settings it has besides: those of
-    windows, experts, multipliers and caps are known here by their names.
+    Settings of windows, experts, multipliers and caps are known here by their names.
 
     Class attributes:
-        places_by_mask: The first token that is no padding has the first place.
-        positions: "rotary", "learned" or "none".
-        theta: θ where the file says nothing.
-        turned_in_part: A part of a head's columns may be turned, the rest stays.
-        whole: The part that is turned where the file says nothing.
-        norm_kind: "rms", or "layer" for layer norms.
-        shift: Layer norms have β.
-        place: Of the norms, as in `Layer`.
-        parallel: How sublayers run side by side, as in `Layer`; unless `use_parallel_residual` is false.
-        head_norms: How query and key heads are normalised, as in `Attention`, "" for not at all.
-        head_norms_where: The setting that says whether they are.
-        gated: The feed-forward layer has a gate.
-        biases: Setting, or `ALWAYS` → the matrices of the attention that have a bias where it is true.
-        feed_forward_bias: Setting, or `ALWAYS`, that gives every matrix of the feed-forward layer a bias; "" for none.
-        heads_divide: The number of heads divides the width of the model even where `head_dim` says another width.
+        style: How the layers differ from Llama's.
+        own: Settings that the family has besides, and their defaults.
 
     Attributes:
         head: The file has logits: a matrix for them, or the embedding table used again; only its tensors tell.
@@ -134,20 +128,11 @@ class DecoderConfig(BaseConfig):
     """
 
     places_by_mask: ClassVar[bool] = True
-    positions: ClassVar[str] = "rotary"
-    theta: ClassVar[float] = DEFAULT_THETA
-    turned_in_part: ClassVar[bool] = False
-    whole: ClassVar[float] = 1.0
-    norm_kind: ClassVar[str] = "rms"
-    shift: ClassVar[bool] = True
-    place: ClassVar[str] = "pre"
-    parallel: ClassVar[str] = ""
-    head_norms: ClassVar[str] = ""
-    head_norms_where: ClassVar[str] = ALWAYS
-    gated: ClassVar[bool] = True
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {}
-    feed_forward_bias: ClassVar[str] = ""
-    heads_divide: ClassVar[bool] = False
+    style: ClassVar[Style] = LLAMA
+    own: ClassVar[Mapping[str, Any]] = {}
+    weights: ClassVar[WeightTable] = WEIGHTS
+    theta: ClassVar[float]
+    context: ClassVar[int]
     of_the_file: ClassVar[frozenset[str]] = frozenset({"head"})
     layouts: ClassVar[Mapping[str, Layout]] = ONE_STACK
     fixed: ClassVar[Mapping[str, Any]] = {"is_causal": True}
@@ -158,36 +143,52 @@ class DecoderConfig(BaseConfig):
         "hidden_act": one_of(tuple(ACTIVATION_NAMES)),
         "rms_norm_eps": small,
         "layer_types": optional(layer_kinds),
-        "max_window_layers": from_layer,
+        "max_window_layers": whole_number,
         "num_experts": size_up_to(MOST_EXPERTS),
-        "mlp_only_layers": layer_numbers,
+        "mlp_only_layers": whole_numbers,
         "logit_scale": positive_float,
         **dict.fromkeys(("final_logit_softcapping", "attn_logit_softcapping"), optional(positive_float)),
     }
 
-    vocab_size: int = 32000
-    tie_word_embeddings: bool = False
-    pad_token_id: int | None = None
+    vocab_size: int
+    tie_word_embeddings: bool
+    pad_token_id: int | None
     head: bool = field(default=True, kw_only=True)
-    hidden_size: int = 4096
-    intermediate_size: int | None = 11008
-    num_hidden_layers: int = 32
-    num_attention_heads: int = 32
-    num_key_value_heads: int | None = None
-    head_dim: int | None = None
-    hidden_act: str = "silu"
-    max_position_embeddings: int = 2048
-    rms_norm_eps: float = 1e-6
+    hidden_size: int
+    intermediate_size: int | None
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int | None
+    head_dim: int | None
+    hidden_act: str
+    max_position_embeddings: int
+    rms_norm_eps: float
     rope_parameters: Rope | LayerRopes = field(default_factory=Rope)
+
+    def __init_subclass__(cls) -> None:
+        """Give the fields their defaults, and the class those that the family has besides."""
+        sizes = sizes_of(cls.model_type)
+        cls.title, cls.theta, cls.context = (
+            sizes.pop("title"),
+            sizes.pop("rope_theta"),
+            sizes["max_position_embeddings"],
+        )
+        said = vars(cls)
+        set_defaults(cls, {**sizes, **cls.own})
+        if cls.style.positions != "rotary":
+            cls.of_the_file = NOT_TURNED | said.get("of_the_file", frozenset())
+        if sizes["intermediate_size"] is None:
+            cls.checks = {"intermediate_size": optional(a_size), **said.get("checks", {})}
+        super().__init_subclass__()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.head_dim is None or self.heads_divide:
+        if self.head_dim is None or self.style.heads_divide:
             size, heads = self.key("hidden_size"), self.key("num_attention_heads")
             check_divides(size, self.hidden_size, heads, self.num_attention_heads)
         check_divides("num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.kv_heads)
         for rope in self.ropes:
-            if rope.partial_rotary_factor != 1.0 and not self.turned_in_part:
+            if rope.partial_rotary_factor != 1.0 and not self.style.turned_in_part:
                 raise UsageError(f"partial_rotary_factor other than 1 is not supported in {self.model_type} models")
             rope.width(self.head_width)
         check_layer_kinds(self.setting("layer_types"), self.num_hidden_layers, self.window)
@@ -201,36 +202,30 @@ class DecoderConfig(BaseConfig):
 
     @property
     def pad_id(self) -> int | None:
-        """The ID of padding."""
         return self.pad_token_id
 
     @property
     def tied(self) -> bool:
-        """The head uses the embedding table again."""
         return self.tie_word_embeddings
 
     @property
     def kv_heads(self) -> int:
-        """Key and value heads."""
         return self.num_key_value_heads or self.num_attention_heads
 
     @property
     def head_width(self) -> int:
-        """d_k."""
         return self.head_dim or self.hidden_size // self.num_attention_heads
 
     @property
     def max_length(self) -> int:
-        """The tokens that the model was made for."""
         return self.max_position_embeddings
 
     @property
     def longest(self) -> int:
         """More than the model was made for, where positions are computed."""
-        return self.max_length if self.positions == "learned" else LARGEST_SIZE
+        return self.max_length if self.style.positions == "learned" else LARGEST_SIZE
 
     def keeps(self, past: int, length: int) -> bool:
-        """Keys were turned as they are in a sentence of this length."""
         turns = [rope.rotary(self.head_width) for rope in self.ropes]
         return all(turn.of(past) == turn.of(length) for turn in turns)
 
@@ -238,14 +233,12 @@ class DecoderConfig(BaseConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
-        rope = {"rope_parameters": cls.read_rope(raw)} if cls.positions == "rotary" else {}
+        rope = {"rope_parameters": cls.read_rope(raw)} if cls.style.positions == "rotary" else {}
         return super().from_json({**raw, "pad_token_id": _padding(raw), **rope})
 
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
-        """The rotary positions of a `config.json`."""
-        return read_rope(raw, default=cls.theta, whole=cls.whole, context=cls.max_position_embeddings)
+        return read_rope(raw, default=cls.theta, whole=cls.style.whole, context=cls.context)
 
     def fitted(self, names: frozenset[str]) -> Self:
         """Tied or not, with logits or without, as the tensors tell."""
@@ -254,7 +247,6 @@ class DecoderConfig(BaseConfig):
         return replace(self, tie_word_embeddings=tied, head=tied or own)
 
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        """The matrix of the logits is the embedding table again, where they are tied."""
         return self.weights.copies(self, names)
 
     # Windows and rotary positions
@@ -274,7 +266,6 @@ class DecoderConfig(BaseConfig):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kind of every layer."""
         kinds: tuple[str, ...] | None = self.setting("layer_types")
         return kinds or tuple(SLIDING if self.slides(i) else FULL for i in range(self.num_hidden_layers))
 
@@ -282,13 +273,13 @@ class DecoderConfig(BaseConfig):
     def ropes(self) -> frozenset[Rope]:
         """The rotary positions of every kind of layer."""
         ropes = self.rope_parameters
-        if self.positions != "rotary":
+        if self.style.positions != "rotary":
             return frozenset()
         return frozenset({ropes} if isinstance(ropes, Rope) else {ropes.full_attention, ropes.sliding_attention})
 
     def rotary(self, kind: str) -> Rotary | None:
         """How a kind of layer turns queries and keys, if it does."""
-        if self.positions != "rotary":
+        if self.style.positions != "rotary":
             return None
         ropes = self.rope_parameters
         rope: Rope = ropes if isinstance(ropes, Rope) else getattr(ropes, kind)
@@ -310,36 +301,37 @@ class DecoderConfig(BaseConfig):
 
     def embedding(self) -> Embedding:
         """The embedding, which enters layer 0."""
-        rows = self.max_position_embeddings if self.positions == "learned" else 0
+        rows = self.max_position_embeddings if self.style.positions == "learned" else 0
         kind = "learned" if rows else "none"
-        return Embedding(scale=self.setting("embedding_multiplier", 1.0), positions=kind, max_length=rows)
+        scale = math.sqrt(self.hidden_size) if self.style.root_scaled else self.setting("embedding_multiplier", 1.0)
+        return Embedding(scale=scale, positions=kind, max_length=rows)
 
     def norm(self) -> Norm:
-        """RMS norm, or layer norm."""
-        return Norm(self.rms_norm_eps, self.norm_kind, self.shift)
+        return Norm(self.rms_norm_eps, self.style.norm, self.style.shift)
 
     def attention(self) -> Attention:
         """Grouped keys (Touvron et al. 2023, §2.2; Ainslie et al. 2023), as far as all layers are alike."""
-        normalised = self.head_norms and self.setting(self.head_norms_where)
+        style = self.style
+        normalised = style.head_norms and self.setting(style.head_norms_where)
         multiplier, divisor = self.setting("attention_multiplier"), self.setting("query_pre_attn_scalar")
         scale = None if multiplier is None else Scale(multiplier, f"· {multiplier:g}")
         return Attention(
             self.num_attention_heads,
             self.head_width,
             self.kv_heads,
-            bias=NO_MATRICES.union(*(parts for setting, parts in self.biases.items() if self.setting(setting))),
+            bias=NO_MATRICES.union(*(parts for setting, parts in style.biases.items() if self.setting(setting))),
             scale=scale if divisor is None else divided(divisor),
-            head_norm=replace(self.norm(), shift=self.head_norms != "own") if normalised else None,
-            head_norms=self.head_norms or "alike",
+            head_norm=replace(self.norm(), shift=style.head_norms != "own") if normalised else None,
+            head_norms=style.head_norms or "alike",
             causal=True,
             cap=self.setting("attn_logit_softcapping"),
         )
 
     def feed_forward(self) -> FeedForward:
         """Gated (Touvron et al. 2023, §2.2), unless the family says otherwise."""
-        biased = self.feed_forward_bias and self.setting(self.feed_forward_bias)
+        biased = self.style.feed_forward_bias and self.setting(self.style.feed_forward_bias)
         width, bias = self.intermediate_size or 4 * self.hidden_size, FEED_FORWARD_MATRICES if biased else NO_MATRICES
-        return FeedForward(width, ACTIVATION_NAMES[self.hidden_act], gated=self.gated, bias=bias)
+        return FeedForward(width, ACTIVATION_NAMES[self.hidden_act], gated=self.style.gated, bias=bias)
 
     def experts(self) -> Experts | None:
         """The experts of a layer that has some, where the family has experts."""
@@ -353,7 +345,7 @@ class DecoderConfig(BaseConfig):
     def layers(self) -> tuple[Layer, ...]:
         """Every layer with its window (Jiang et al. 2023, §2), its rotary positions and its experts."""
         attention, feed_forward, experts, layers = self.attention(), self.feed_forward(), self.experts(), []
-        parallel = self.parallel if self.setting("use_parallel_residual", without=True) else ""
+        parallel = self.style.parallel if self.setting("use_parallel_residual", without=True) else ""
         turns = {kind: self.rotary(kind) for kind in set(self.kinds)}
         dense, step = self.setting("mlp_only_layers", ()), self.setting("decoder_sparse_step", 1)
         for number, kind in enumerate(self.kinds):
@@ -363,7 +355,7 @@ class DecoderConfig(BaseConfig):
                 replace(attention, window=window, rotary=rotary),
                 feed_forward if experts is None or number in dense or (number + 1) % step else experts,
                 self.norm(),
-                self.place,
+                self.style.place,
                 parallel=parallel,
                 residual_scale=self.setting("residual_multiplier", 1.0),
             )
@@ -371,10 +363,9 @@ class DecoderConfig(BaseConfig):
         return tuple(layers)
 
     def word_head(self) -> Head:
-        """The head, which gives the logits."""
         scale, cap = self.setting("logit_scale"), self.setting("final_logit_softcapping")
         scale = 1.0 / self.setting("logits_scaling", 1.0) if scale is None else scale
-        return Head(Embedding.table if self.tie_word_embeddings else None, scale=scale, cap=cap)
+        return Head(Embedding.table if self.tie_word_embeddings else None, self.style.logits_bias, scale, cap)
 
 
 def _padding(raw: Mapping[str, Any]) -> int | None:

@@ -1,34 +1,20 @@
-"""Gemma (Gemma Team 2024, 2025): wide heads, embeddings times √d_model, and γ − 1 of every norm in the file."""
+"""Gemma (Gemma Team 2024, 2025), OLMo (OLMo Team 2024, 2025) and EXAONE 4: norms behind the sublayers, and of heads."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from tui_transformer.model.description import ATTENTION_MATRICES, Attention, Embedding
-from tui_transformer.model.families.decoder import LAYER, PARTS, DecoderConfig, less_one
-from tui_transformer.model.families.layer_kinds import LayerRopes, read_layer_ropes
-from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.errors import UsageError
+from tui_transformer.model.checks import Check, a_size, shown
+from tui_transformer.model.description import Attention
+from tui_transformer.model.families.decoder import ROUTED_PARTS, DecoderConfig, less_one, llama_like
+from tui_transformer.model.families.rope import LayerRopes, read_layer_ropes
+from tui_transformer.model.families.style import BIASED, Style
 
-
-@dataclass(frozen=True)
-class GemmaSettings:
-    """What Gemma 1, 2 and 3 share."""
-
-    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "use_bidirectional_attention": None}
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
-
-    hidden_size: int = 3072
-    tie_word_embeddings: bool = True
-    head_dim: int = 256
-    hidden_act: str = "gelu_pytorch_tanh"
-    attention_bias: bool = False
-
-    def embedding(self) -> Embedding:
-        """Words, times √d_model."""
-        return Embedding(scale=math.sqrt(self.hidden_size))
+GEMMA = replace(BIASED, root_scaled=True)
+LAST = {"decoder.norm": less_one("model.norm")}
 
 
 def _said(raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,27 +22,15 @@ def _said(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class GemmaConfig(GemmaSettings, DecoderConfig):
-    """Gemma."""
+class GemmaConfig(DecoderConfig):
+    """Gemma: wide heads, embeddings times √d_model, and γ − 1 of every norm in the file."""
 
     model_type = "gemma"
-    title = "Gemma"
-    weights = WeightTable(
-        {
-            **PARTS,
-            "decoder.{}.self_attention.norm": less_one(f"{LAYER}.input_layernorm"),
-            "decoder.{}.feed_forward.norm": less_one(f"{LAYER}.post_attention_layernorm"),
-            "decoder.norm": less_one("model.norm"),
-        },
-        prefix="model.",
-    )
-
-    vocab_size: int = 256000
-    intermediate_size: int | None = 24576
-    num_hidden_layers: int = 28
-    num_attention_heads: int = 16
-    num_key_value_heads: int | None = 16
-    max_position_embeddings: int = 8192
+    style = GEMMA
+    own: ClassVar[Mapping[str, Any]] = {"attention_bias": False}
+    checks: ClassVar[Mapping[str, Check]] = {"head_dim": a_size}
+    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "use_bidirectional_attention": None}
+    weights = llama_like(LAST, norm=less_one("input_layernorm"), feed_norm=less_one("post_attention_layernorm"))
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -65,94 +39,73 @@ class GemmaConfig(GemmaSettings, DecoderConfig):
         return super().from_json({**_said(raw), **approximated})
 
 
-BOTH_SIDES: Mapping[str, str | Part] = {
-    **PARTS,
-    "decoder.{}.self_attention.norm": less_one(f"{LAYER}.input_layernorm"),
-    "decoder.{}.self_attention.output_norm": less_one(f"{LAYER}.post_attention_layernorm"),
-    "decoder.{}.feed_forward.norm": less_one(f"{LAYER}.pre_feedforward_layernorm"),
-    "decoder.{}.feed_forward.output_norm": less_one(f"{LAYER}.post_feedforward_layernorm"),
-    "decoder.norm": less_one("model.norm"),
+BOTH_SIDES = {
+    "norm": less_one("input_layernorm"),
+    "output_norm": less_one("post_attention_layernorm"),
+    "feed_norm": less_one("pre_feedforward_layernorm"),
+    "feed_output_norm": less_one("post_feedforward_layernorm"),
 }
 
 
 @dataclass(frozen=True)
-class Gemma2Config(GemmaSettings, DecoderConfig):
-    """Gemma 2: norms on both sides of a sublayer, soft caps, scores divided by a constant (Gemma Team 2024, §2)."""
+class Gemma2Config(DecoderConfig):
+    """Gemma 2: norms on both sides of a sublayer, soft caps, scores divided by a constant (Gemma Team 2024, §2).
+
+    Every other layer has a window, the first among them.
+    """
 
     model_type = "gemma2"
-    title = "Gemma 2"
+    style = replace(GEMMA, place="both", heads_divide=True)
+    own: ClassVar[Mapping[str, Any]] = {
+        "attention_bias": False,
+        "sliding_window": 4096,
+        "layer_types": None,
+        "query_pre_attn_scalar": 256,
+        "final_logit_softcapping": 30.0,
+        "attn_logit_softcapping": 50.0,
+    }
     keys: ClassVar[Mapping[str, str]] = {"hidden_act": "hidden_activation"}
-    place = "both"
-    heads_divide = True
-    weights = WeightTable(BOTH_SIDES, prefix="model.")
-
-    vocab_size: int = 256000
-    hidden_size: int = 2304
-    intermediate_size: int | None = 9216
-    num_hidden_layers: int = 26
-    num_attention_heads: int = 8
-    num_key_value_heads: int | None = 4
-    max_position_embeddings: int = 8192
-    sliding_window: int | None = 4096
-    layer_types: tuple[str, ...] | None = None
-    query_pre_attn_scalar: int = 256
-    final_logit_softcapping: float | None = 30.0
-    attn_logit_softcapping: float | None = 50.0
+    checks = GemmaConfig.checks
+    fixed = GemmaConfig.fixed
+    weights = llama_like(LAST, **BOTH_SIDES)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
         return super().from_json(_said(raw))
 
     def slides(self, layer: int) -> bool:
-        """In every other layer, the first among them."""
         return layer % 2 == 0
 
 
 @dataclass(frozen=True)
-class Gemma3Config(GemmaSettings, DecoderConfig):
+class Gemma3Config(DecoderConfig):
     """Gemma 3, the text model: Gemma 2 with normalised heads, five layers with a window to each without."""
 
     model_type = "gemma3_text"
-    title = "Gemma 3"
+    style = replace(Gemma2Config.style, head_norms="alike")
+    own: ClassVar[Mapping[str, Any]] = {
+        **Gemma2Config.own,
+        "final_logit_softcapping": None,
+        "attn_logit_softcapping": None,
+    }
     keys = Gemma2Config.keys
+    checks = GemmaConfig.checks
     fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "attn_logit_softcapping": None}
-    place = "both"
-    heads_divide = True
-    head_norms = "alike"
-    weights = WeightTable(
-        {
-            **BOTH_SIDES,
-            "decoder.{}.self_attention.query_norm": less_one(f"{LAYER}.self_attn.q_norm"),
-            "decoder.{}.self_attention.key_norm": less_one(f"{LAYER}.self_attn.k_norm"),
-        },
-        prefix="model.",
+    weights = llama_like(
+        LAST, **BOTH_SIDES, query_norm=less_one("self_attn.q_norm"), key_norm=less_one("self_attn.k_norm")
     )
 
-    vocab_size: int = 262208
-    hidden_size: int = 2304
-    intermediate_size: int | None = 9216
-    num_hidden_layers: int = 26
-    num_attention_heads: int = 8
-    num_key_value_heads: int | None = 4
-    max_position_embeddings: int = 131072
-    sliding_window: int | None = 4096
-    layer_types: tuple[str, ...] | None = None
-    query_pre_attn_scalar: int = 256
-    final_logit_softcapping: float | None = None
-    attn_logit_softcapping: float | None = None
     sliding_window_pattern: int = 6
     use_bidirectional_attention: bool | None = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
         return super().from_json(_said(raw))
 
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> LayerRopes:
         """θ of layers with a window is `rope_local_base_freq` in old files."""
-        return read_layer_ropes(raw, 1e6, 1e4, "rope_local_base_freq", cls.max_position_embeddings)
+        return read_layer_ropes(raw, 1e6, 1e4, "rope_local_base_freq", cls.context)
 
     def slides(self, layer: int) -> bool:
         """But for every sixth layer, or as `sliding_window_pattern` says (Gemma Team 2025, §2)."""
@@ -161,9 +114,98 @@ class Gemma3Config(GemmaSettings, DecoderConfig):
     @property
     def window(self) -> int | None:
         """How many keys a query of a layer with a window sees; where it sees later ones too, half on either side."""
-        window = self.sliding_window
+        window: int | None = self.setting("sliding_window")
         return window // 2 + 1 if window and self.use_bidirectional_attention else window
 
     def attention(self) -> Attention:
-        """Later keys are seen where asked for."""
         return replace(super().attention(), causal=not self.use_bidirectional_attention)
+
+
+# OLMo and EXAONE: x + norm(f(x)), and an RMS norm of all query heads, and of all key heads (OLMo 2, §3.2)
+
+OLMO = replace(BIASED, place="output", head_norms="together")
+BEHIND = llama_like(output_norm="post_attention_layernorm", feed_output_norm="post_feedforward_layernorm")
+
+
+@dataclass(frozen=True)
+class Olmo2Config(DecoderConfig):
+    """OLMo 2: sublayers are x + norm(f(x)) (OLMo Team 2024, §3.2)."""
+
+    model_type = "olmo2"
+    style = OLMO
+    own: ClassVar[Mapping[str, Any]] = {"attention_bias": False}
+    weights = BEHIND
+
+
+@dataclass(frozen=True)
+class Olmo3Config(DecoderConfig):
+    """OLMo 3: OLMo 2 with a window in three of four layers."""
+
+    model_type = "olmo3"
+    style = OLMO
+    own: ClassVar[Mapping[str, Any]] = {"attention_bias": False, "sliding_window": 4096, "layer_types": None}
+    weights = BEHIND
+
+    @classmethod
+    def read_rope(cls, raw: Mapping[str, Any]) -> LayerRopes:
+        """`rope_theta` of old files is that of the layers without a window, as the published code reads it."""
+        return read_layer_ropes(raw, cls.theta, cls.theta, "", cls.context)
+
+    def slides(self, layer: int) -> bool:
+        return (layer + 1) % 4 != 0
+
+
+@dataclass(frozen=True)
+class OlmoeConfig(DecoderConfig):
+    """OLMoE (Muennighoff et al. 2024): pre-norm, with experts (§2)."""
+
+    model_type = "olmoe"
+    style = replace(OLMO, place="pre")
+    own: ClassVar[Mapping[str, Any]] = {
+        "attention_bias": False,
+        "num_experts": 64,
+        "num_experts_per_tok": 8,
+        "norm_topk_prob": False,
+    }
+    other_names: ClassVar[Mapping[str, str]] = {"num_experts": "num_local_experts"}
+    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "clip_qkv": None}
+    weights = llama_like(ROUTED_PARTS)
+
+
+@dataclass(frozen=True)
+class Exaone4Config(DecoderConfig):
+    """EXAONE 4 (LG AI Research 2025): norms behind the sublayers and of heads; windows in some layers."""
+
+    model_type = "exaone4"
+    style = Style(place="output", head_norms="alike")
+    own: ClassVar[Mapping[str, Any]] = {"sliding_window": 4096, "layer_types": None}
+    weights = BEHIND
+
+    sliding_window_pattern: str | int | None = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pattern = self.sliding_window_pattern if self.window is not None else None
+        if pattern is not None and not isinstance(pattern, str) and not _counts(pattern):
+            raise UsageError(f"sliding_window_pattern {shown(pattern)} is neither a count of layers nor letters")
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; a pattern of letters is only read as `layer_types`."""
+        pattern = raw.get("sliding_window_pattern", 4)
+        if raw.get("layer_types") is None and raw.get("sliding_window", 4096) is not None and not _counts(pattern):
+            raise UsageError(f"sliding_window_pattern {shown(pattern)} without layer_types is not supported")
+        return super().from_json(raw)
+
+    def slides(self, layer: int) -> bool:
+        pattern = self.sliding_window_pattern
+        return self.window is not None and isinstance(pattern, int) and (layer + 1) % pattern != 0
+
+    def is_turned(self, layer: int, window: int | None) -> bool:
+        """Where some layers have a window, those without have no rotary positions (Kazemnejad et al. 2023)."""
+        del layer
+        return self.window is None or window is not None
+
+
+def _counts(pattern: object) -> bool:
+    return isinstance(pattern, int) and not isinstance(pattern, bool) and pattern > 0

@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al. 2019) and the other decoders of its settings: GPT-BigCode, GPT-Neo and GPT-J."""
+"""GPT-2 (Radford et al. 2019) and the decoders of its settings: GPT-BigCode, GPT-Neo, GPT-J and OPT."""
 
 from __future__ import annotations
 
@@ -11,48 +11,42 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Scale
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import MOST_LAYERS, Check, a_size, optional, shown
-from tui_transformer.model.description import ATTENTION_MATRICES, Attention, Head, Layer, Rotary
-from tui_transformer.model.families.decoder import ALWAYS, NOT_TURNED, DecoderConfig
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING
-from tui_transformer.model.families.rope import Rope
+from tui_transformer.model.base_config import counted
+from tui_transformer.model.checks import MOST_LAYERS, Check, shown
+from tui_transformer.model.description import (
+    ATTENTION_MATRICES,
+    Attention,
+    Embedding,
+    Layer,
+    Rotary,
+    Stack,
+    Transformer,
+)
+from tui_transformer.model.families.bart import FIRST_PLACE, SUBLAYERS
+from tui_transformer.model.families.decoder import DECODER_LAYER, DecoderConfig
+from tui_transformer.model.families.rope import FULL, SLIDING, Rope
+from tui_transformer.model.families.style import ALWAYS, Style
 from tui_transformer.model.layers import NOT_DIVIDED, divided
-from tui_transformer.model.weight_table import Part, Take, WeightTable, cut, halves_of_pairs
+from tui_transformer.model.weight_table import Part, Take, WeightTable, cut, halves_of_pairs, layer_parts
+
+PLAIN = Style(
+    positions="learned",
+    norm="layer",
+    gated=False,
+    biases={ALWAYS: ATTENTION_MATRICES},
+    feed_forward_bias=ALWAYS,
+)
+"""GPT-2 (Radford et al. 2019, §2.3) and its relatives: layer norms, every bias, no gate, no groups."""
 
 PLAIN_KEYS = {"hidden_act": "activation_function", "rms_norm_eps": "layer_norm_epsilon"}
-KEYS = {
-    **PLAIN_KEYS,
+SIZES = {
     "hidden_size": "n_embd",
     "num_attention_heads": "n_head",
     "num_hidden_layers": "n_layer",
     "max_position_embeddings": "n_positions",
-    "intermediate_size": "n_inner",
 }
-OTHER_NAMES = {KEYS[field]: field for field in KEYS if field not in (*PLAIN_KEYS, "intermediate_size")}
-
-
-@dataclass(frozen=True)
-class PlainSettings:
-    """What GPT-2 (Radford et al. 2019, §2.3) and its relatives share: layer norms, every bias, no gate, no groups."""
-
-    keys: ClassVar[Mapping[str, str]] = PLAIN_KEYS
-    of_the_file: ClassVar[frozenset[str]] = NOT_TURNED
-    checks: ClassVar[Mapping[str, Check]] = {"intermediate_size": optional(a_size)}
-    positions: ClassVar[str] = "learned"
-    norm_kind: ClassVar[str] = "layer"
-    gated: ClassVar[bool] = False
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {ALWAYS: ATTENTION_MATRICES}
-    feed_forward_bias: ClassVar[str] = ALWAYS
-
-    vocab_size: int = 50257
-    tie_word_embeddings: bool = True
-    hidden_size: int = 768
-    num_hidden_layers: int = 12
-    num_attention_heads: int = 12
-    max_position_embeddings: int = 1024
-    intermediate_size: int | None = None
-    hidden_act: str = "gelu_new"
-    rms_norm_eps: float = 1e-5
+KEYS = {**PLAIN_KEYS, **SIZES, "intermediate_size": "n_inner"}
+OTHER_NAMES = {key: field for field, key in SIZES.items()}
 
 
 def third(place: int) -> Take:
@@ -69,25 +63,35 @@ LAYER = "transformer.h.{}"
 PARTS: Mapping[str, str | Part] = {
     "embedding.tokens": "transformer.wte",
     "embedding.positions": "transformer.wpe",
-    "decoder.{}.self_attention.norm": f"{LAYER}.ln_1",
-    "decoder.{}.self_attention.query": Part(f"{LAYER}.attn.c_attn", third(0)),
-    "decoder.{}.self_attention.key": Part(f"{LAYER}.attn.c_attn", third(1)),
-    "decoder.{}.self_attention.value": Part(f"{LAYER}.attn.c_attn", third(2)),
-    "decoder.{}.self_attention.output": f"{LAYER}.attn.c_proj",
-    "decoder.{}.feed_forward.norm": f"{LAYER}.ln_2",
-    "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.c_fc",
-    "decoder.{}.feed_forward.output": f"{LAYER}.mlp.c_proj",
+    **layer_parts(
+        DECODER_LAYER,
+        LAYER,
+        norm="ln_1",
+        query=Part("attn.c_attn", third(0)),
+        key=Part("attn.c_attn", third(1)),
+        value=Part("attn.c_attn", third(2)),
+        output="attn.c_proj",
+        feed_norm="ln_2",
+        hidden="mlp.c_fc",
+        down="mlp.c_proj",
+    ),
     "decoder.norm": "transformer.ln_f",
     "output.logits": Part("lm_head", turned=True),
 }
 
 
+def gpt2_like(**parts: str | Part) -> WeightTable:
+    """The table of GPT-2 but for some parts of its layers, in files whose matrices are out × in."""
+    others = {**layer_parts(DECODER_LAYER, LAYER, **parts), "output.logits": "lm_head"}
+    return WeightTable({**PARTS, **others}, prefix="transformer.")
+
+
 @dataclass(frozen=True)
-class Gpt2Config(PlainSettings, DecoderConfig):
+class Gpt2Config(DecoderConfig):
     """GPT-2."""
 
     model_type = "gpt2"
-    title = "GPT-2"
+    style = PLAIN
     keys = KEYS
     other_names = OTHER_NAMES
     fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "add_cross_attention": False}
@@ -98,51 +102,32 @@ class Gpt2Config(PlainSettings, DecoderConfig):
 
     def layers(self) -> tuple[Layer, ...]:
         """Scores may be divided by the number of the layer too, or not at all."""
-        scaled = [
-            replace(layer, attention=replace(layer.attention, scale=self._scale(number)))
-            for number, layer in enumerate(super().layers(), start=1)
-        ]
-        return tuple(scaled)
-
-    def _scale(self, number: int) -> Scale:
-        divisor = float(number) if self.scale_attn_by_inverse_layer_idx else 1.0
-        if self.scale_attn_weights:
-            return divided(self.head_width, divisor)
-        return NOT_DIVIDED if divisor == 1.0 else Scale(1.0 / divisor, f"÷ {divisor:g}")
+        layers = []
+        for number, layer in enumerate(super().layers(), start=1):
+            divisor = float(number) if self.scale_attn_by_inverse_layer_idx else 1.0
+            if self.scale_attn_weights:
+                scale = divided(self.head_width, divisor)
+            else:
+                scale = NOT_DIVIDED if divisor == 1.0 else Scale(1.0 / divisor, f"÷ {divisor:g}")
+            layers.append(replace(layer, attention=replace(layer.attention, scale=scale)))
+        return tuple(layers)
 
 
 def projected(place: int) -> Part:
     """Query (0), key (1) or value (2) of a matrix that holds the queries of all heads, one key and one value."""
-    sizes = cut(place, lambda config: (config.hidden_size, config.head_width, config.head_width))
-    return Part(f"{LAYER}.attn.c_attn", sizes)
+    return Part("attn.c_attn", cut(place, lambda config: (config.hidden_size, config.head_width, config.head_width)))
 
 
 @dataclass(frozen=True)
-class GptBigCodeConfig(PlainSettings, DecoderConfig):
+class GptBigCodeConfig(DecoderConfig):
     """GPT-BigCode (Ben Allal et al. 2023), of which StarCoder is one: queries look at the same keys (Shazeer 2019)."""
 
     model_type = "gpt_bigcode"
-    title = "GPT-BigCode"
+    style = PLAIN
     keys = KEYS
     other_names = OTHER_NAMES
-    fixed: ClassVar[Mapping[str, Any]] = {
-        **DecoderConfig.fixed,
-        "add_cross_attention": False,
-        "multi_query": True,
-        "scale_attn_weights": True,
-    }
-    weights = WeightTable(
-        {
-            **PARTS,
-            "decoder.{}.self_attention.query": projected(0),
-            "decoder.{}.self_attention.key": projected(1),
-            "decoder.{}.self_attention.value": projected(2),
-        },
-        prefix="transformer.",
-    )
-
-    num_key_value_heads: int | None = 1
-    hidden_act: str = "gelu_pytorch_tanh"
+    fixed: ClassVar[Mapping[str, Any]] = {**Gpt2Config.fixed, "multi_query": True, "scale_attn_weights": True}
+    weights = gpt2_like(query=projected(0), key=projected(1), value=projected(2))
 
 
 GLOBAL, LOCAL = "global", "local"
@@ -155,7 +140,7 @@ def local_kinds(key: str, value: object) -> None:
 
 
 @dataclass(frozen=True)
-class GptNeoConfig(PlainSettings, DecoderConfig):
+class GptNeoConfig(DecoderConfig):
     """GPT-Neo (Black et al. 2021): a window in some layers, scores that are not divided, a bias of the output alone.
 
     Attributes:
@@ -163,7 +148,7 @@ class GptNeoConfig(PlainSettings, DecoderConfig):
     """
 
     model_type = "gpt_neo"
-    title = "GPT-Neo"
+    style = replace(PLAIN, biases={ALWAYS: frozenset({"output"})})
     keys: ClassVar[Mapping[str, str]] = {
         **PLAIN_KEYS,
         "num_hidden_layers": "num_layers",
@@ -171,24 +156,14 @@ class GptNeoConfig(PlainSettings, DecoderConfig):
     }
     other_names: ClassVar[Mapping[str, str]] = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
     checks: ClassVar[Mapping[str, Check]] = {"attention_layers": local_kinds}
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {ALWAYS: frozenset({"output"})}
-    weights = WeightTable(
-        {
-            **PARTS,
-            "decoder.{}.self_attention.query": f"{LAYER}.attn.attention.q_proj",
-            "decoder.{}.self_attention.key": f"{LAYER}.attn.attention.k_proj",
-            "decoder.{}.self_attention.value": f"{LAYER}.attn.attention.v_proj",
-            "decoder.{}.self_attention.output": f"{LAYER}.attn.attention.out_proj",
-            "output.logits": "lm_head",
-        },
-        prefix="transformer.",
+    weights = gpt2_like(
+        query="attn.attention.q_proj",
+        key="attn.attention.k_proj",
+        value="attn.attention.v_proj",
+        output="attn.attention.out_proj",
     )
 
-    max_position_embeddings: int = 2048
-    hidden_size: int = 2048
-    num_hidden_layers: int = 24
     attention_layers: tuple[str, ...] = (GLOBAL, LOCAL) * 12
-    num_attention_heads: int = 16
     window_size: int = 256
 
     def __post_init__(self) -> None:
@@ -198,7 +173,6 @@ class GptNeoConfig(PlainSettings, DecoderConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
         types = raw.get("attention_types")
         layers = raw.get("attention_layers") if types is None else _layers(types)
         given = {key: value for key, value in raw.items() if key != "attention_layers"}
@@ -211,16 +185,13 @@ class GptNeoConfig(PlainSettings, DecoderConfig):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kind of every layer."""
         return tuple(SLIDING if kind == LOCAL else FULL for kind in self.attention_layers)
 
     @property
     def window(self) -> int | None:
-        """How many keys a query of a local layer sees."""
         return self.window_size
 
     def attention(self) -> Attention:
-        """Scores are not divided."""
         return replace(super().attention(), scale=NOT_DIVIDED)
 
 
@@ -246,38 +217,22 @@ IN_HALVES = halves_of_pairs(lambda config: config.rotary_dim)
 
 
 @dataclass(frozen=True)
-class GptJConfig(PlainSettings, DecoderConfig):
+class GptJConfig(DecoderConfig):
     """GPT-J (Wang & Komatsuzaki 2021): both sublayers read one norm, a part of every head is turned in pairs."""
 
     model_type = "gptj"
-    title = "GPT-J"
+    style = replace(PLAIN, positions="none", biases={}, parallel="one norm", logits_bias=True)
     keys = KEYS
     other_names = OTHER_NAMES
-    positions = "none"
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {}
-    parallel = "one norm"
-    weights = WeightTable(
-        {
-            "embedding.tokens": "transformer.wte",
-            "decoder.{}.self_attention.norm": f"{LAYER}.ln_1",
-            "decoder.{}.self_attention.query": Part(f"{LAYER}.attn.q_proj", IN_HALVES),
-            "decoder.{}.self_attention.key": Part(f"{LAYER}.attn.k_proj", IN_HALVES),
-            "decoder.{}.self_attention.value": f"{LAYER}.attn.v_proj",
-            "decoder.{}.self_attention.output": f"{LAYER}.attn.out_proj",
-            "decoder.{}.feed_forward.hidden": f"{LAYER}.mlp.fc_in",
-            "decoder.{}.feed_forward.output": f"{LAYER}.mlp.fc_out",
-            "decoder.norm": "transformer.ln_f",
-            "output.logits": "lm_head",
-        },
-        prefix="transformer.",
+    weights = gpt2_like(
+        query=Part("attn.q_proj", IN_HALVES),
+        key=Part("attn.k_proj", IN_HALVES),
+        value="attn.v_proj",
+        output="attn.out_proj",
+        hidden="mlp.fc_in",
+        down="mlp.fc_out",
     )
 
-    vocab_size: int = 50400
-    tie_word_embeddings: bool = False
-    hidden_size: int = 4096
-    num_hidden_layers: int = 28
-    num_attention_heads: int = 16
-    max_position_embeddings: int = 2048
     rotary_dim: int = 64
 
     def __post_init__(self) -> None:
@@ -290,14 +245,76 @@ class GptJConfig(PlainSettings, DecoderConfig):
 
     @property
     def longest(self) -> int:
-        """No more than it was made for."""
         return self.max_length
 
     def rotary(self, kind: str) -> Rotary:
-        """Of some columns, in every layer."""
         del kind
         return Rope().rotary(self.rotary_dim)
 
-    def word_head(self) -> Head:
-        """With a bias for every word."""
-        return replace(super().word_head(), bias=True)
+
+@dataclass(frozen=True)
+class OptConfig(DecoderConfig):
+    """OPT (Zhang et al. 2022): positions from row 2 of a table; one size is post-norm and narrow at both ends.
+
+    ε is not a setting.
+    """
+
+    model_type = "opt"
+    style = replace(PLAIN, biases={"enable_bias": ATTENTION_MATRICES}, feed_forward_bias="enable_bias")
+    keys: ClassVar[Mapping[str, str]] = {
+        **PLAIN_KEYS,
+        "intermediate_size": "ffn_dim",
+        "without_last_norm": "_remove_final_layer_norm",
+    }
+    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "layer_norm_elementwise_affine": True}
+    of_the_file = frozenset({"rms_norm_eps"})
+    weights = WeightTable(
+        {
+            "embedding.tokens": "model.decoder.embed_tokens",
+            "embedding.projected": "model.decoder.project_in",
+            "embedding.positions": "model.decoder.embed_positions",
+            **layer_parts(DECODER_LAYER, "model.decoder.layers.{}", **SUBLAYERS),
+            "decoder.norm": "model.decoder.final_layer_norm",
+            "decoder.projected": "model.decoder.project_out",
+            "output.logits": "lm_head",
+        },
+        prefix="model.",
+    )
+
+    do_layer_norm_before: bool = True
+    without_last_norm: bool = False
+    word_embed_proj_dim: int | None = None
+    enable_bias: bool = True
+
+    @property
+    def end_is_padding(self) -> bool:
+        """A pad ID at the end is read: texts for OPT may end with it, and no token before sees it.
+
+        A classifier takes the last token that is none, as the published code does.
+        """
+        return self.labels is not None
+
+    @property
+    def narrow(self) -> int:
+        """Width of the embedding table; 0 where it is the model's."""
+        width = self.word_embed_proj_dim or self.hidden_size
+        return 0 if width == self.hidden_size else width
+
+    def places(self, rows: Host) -> Host:
+        return counted(rows) + FIRST_PLACE
+
+    def embedding(self) -> Embedding:
+        """Words, brought to the model's width, and learned positions."""
+        rows = self.max_position_embeddings + FIRST_PLACE
+        return Embedding(
+            width=self.narrow, projection_bias=False, projected_first=True, positions="learned", max_length=rows
+        )
+
+    def layers(self) -> tuple[Layer, ...]:
+        place = "pre" if self.do_layer_norm_before else "post"
+        return tuple(replace(layer, place=place) for layer in super().layers())
+
+    def describe(self) -> Transformer:
+        """A norm after the last layer, unless layers end with one or the file goes without; what leaves is narrow."""
+        norm = self.norm() if self.do_layer_norm_before and not self.without_last_norm else None
+        return replace(super().describe(), decoder=Stack(self.embedding(), self.layers(), norm, projected=self.narrow))

@@ -11,27 +11,29 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, shown
 from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE, Attention, Embedding, Layer, Rotary
-from tui_transformer.model.families.decoder import ALWAYS, LAYER, PARTS, DecoderConfig
-from tui_transformer.model.families.gpt2 import PLAIN_KEYS, PlainSettings
+from tui_transformer.model.families.decoder import DECODER_LAYER, LAYER, DecoderConfig, llama_like
+from tui_transformer.model.families.gpt2 import PLAIN, PLAIN_KEYS
 from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.score_biases import Distances, alibi_slopes
-from tui_transformer.model.weight_table import Part, WeightTable, of_every_head
+from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style
+from tui_transformer.model.layers import Distances, alibi_slopes
+from tui_transformer.model.weight_table import Part, WeightTable, layer_parts, of_every_head
 
 
 def _fused(layer: str, attention: str) -> Mapping[str, str | Part]:
     """The parts of layers whose query, key and value are one tensor."""
-    parts = {
-        part: Part(f"{layer}.{attention}.query_key_value", of_every_head(place))
-        for place, part in enumerate(("query", "key", "value"))
-    }
-    return {
-        "decoder.{}.self_attention.norm": f"{layer}.input_layernorm",
-        **{f"decoder.{{}}.self_attention.{part}": where for part, where in parts.items()},
-        "decoder.{}.self_attention.output": f"{layer}.{attention}.dense",
-        "decoder.{}.feed_forward.norm": f"{layer}.post_attention_layernorm",
-        "decoder.{}.feed_forward.hidden": f"{layer}.mlp.dense_h_to_4h",
-        "decoder.{}.feed_forward.output": f"{layer}.mlp.dense_4h_to_h",
-    }
+    fused = f"{attention}.query_key_value"
+    return layer_parts(
+        DECODER_LAYER,
+        layer,
+        norm="input_layernorm",
+        query=Part(fused, of_every_head(0)),
+        key=Part(fused, of_every_head(1)),
+        value=Part(fused, of_every_head(2)),
+        output=f"{attention}.dense",
+        feed_norm="post_attention_layernorm",
+        hidden="mlp.dense_h_to_4h",
+        down="mlp.dense_4h_to_h",
+    )
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,18 @@ class NeoxConfig(DecoderConfig):
     """GPT-NeoX: sublayers run side by side (Black et al. 2022, §2.1)."""
 
     model_type = "gpt_neox"
-    title = "GPT-NeoX"
+    style = Style(
+        turned_in_part=True,
+        whole=0.25,
+        biases=ATTENTION_BIAS,
+        feed_forward_bias=ALWAYS,
+        gated=False,
+        norm="layer",
+        parallel="two norms",
+    )
+    own: ClassVar[Mapping[str, Any]] = {"use_parallel_residual": True, "attention_bias": True}
     keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
     of_the_file = frozenset({"num_key_value_heads", "head_dim"})
-    turned_in_part = True
-    whole = 0.25
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {"attention_bias": ATTENTION_MATRICES}
-    feed_forward_bias = ALWAYS
-    gated = False
-    norm_kind = "layer"
-    parallel = "two norms"
     weights = WeightTable(
         {
             "embedding.tokens": "gpt_neox.embed_in",
@@ -59,19 +63,8 @@ class NeoxConfig(DecoderConfig):
         prefix="gpt_neox.",
     )
 
-    vocab_size: int = 50432
-    hidden_size: int = 6144
-    intermediate_size: int | None = 24576
-    num_hidden_layers: int = 44
-    num_attention_heads: int = 64
-    hidden_act: str = "gelu"
-    rms_norm_eps: float = 1e-5
-    use_parallel_residual: bool = True
-    attention_bias: bool = True
-
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
         config = super().from_json(raw)
         if raw.get("head_dim", config.head_width) != config.head_width:
             raise UsageError(
@@ -82,10 +75,9 @@ class NeoxConfig(DecoderConfig):
 
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope:
-        """Rotary positions under the names that they have here."""
         if "rotary_pct" in raw and raw["rotary_pct"] is None:
             raise UsageError("rotary_pct is null, which is no number: leave it out for the default")
-        return read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=cls.whole)
+        return read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=cls.style.whole)
 
 
 @dataclass(frozen=True)
@@ -93,33 +85,25 @@ class StableLmConfig(DecoderConfig):
     """StableLM (Bellagente et al. 2024): Llama with layer norms, a quarter of each head turned."""
 
     model_type = "stablelm"
-    title = "StableLM"
-    keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
-    turned_in_part = True
-    whole = 0.25
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {"use_qkv_bias": QUERY_KEY_VALUE}
-    norm_kind = "layer"
-    parallel = "one norm"
-    head_norms = "own"
-    head_norms_where = "qk_layernorm"
-    weights = WeightTable(
-        {
-            **PARTS,
-            "decoder.{}.self_attention.query_norm.{}": Part(f"{LAYER}.self_attn.q_layernorm.norms.{{}}", turned=False),
-            "decoder.{}.self_attention.key_norm.{}": Part(f"{LAYER}.self_attn.k_layernorm.norms.{{}}", turned=False),
-        },
-        prefix="model.",
+    style = Style(
+        turned_in_part=True,
+        whole=0.25,
+        biases={"use_qkv_bias": QUERY_KEY_VALUE},
+        norm="layer",
+        parallel="one norm",
+        head_norms="own",
+        head_norms_where="qk_layernorm",
     )
-
-    vocab_size: int = 50304
-    hidden_size: int = 2560
-    intermediate_size: int | None = 6912
-    num_key_value_heads: int | None = 32
-    max_position_embeddings: int = 4096
-    rms_norm_eps: float = 1e-5
-    use_qkv_bias: bool = False
-    qk_layernorm: bool = False
-    use_parallel_residual: bool = False
+    own: ClassVar[Mapping[str, Any]] = {"use_qkv_bias": False, "qk_layernorm": False, "use_parallel_residual": False}
+    keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
+    weights = llama_like(
+        {
+            f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(
+                f"{LAYER}.self_attn.{name[0]}_layernorm.norms.{{}}", turned=False
+            )
+            for name in ("query", "key")
+        }
+    )
 
 
 # Distances
@@ -135,14 +119,14 @@ BLOOM_PARTS: Mapping[str, str | Part] = {
 
 
 @dataclass(frozen=True)
-class BloomConfig(PlainSettings, DecoderConfig):
+class BloomConfig(DecoderConfig):
     """BLOOM (BigScience Workshop 2022): no positions but distances taken off the scores, a norm of the embedding.
 
     `seq_length` is what it was made for.
     """
 
     model_type = "bloom"
-    title = "BLOOM"
+    style = replace(PLAIN, positions="none")
     keys: ClassVar[Mapping[str, str]] = {
         **PLAIN_KEYS,
         "num_hidden_layers": "n_layer",
@@ -159,14 +143,7 @@ class BloomConfig(PlainSettings, DecoderConfig):
         **dict.fromkeys(("apply_residual_connection_post_layernorm", "slow_but_exact"), False),
     }
     of_the_file = frozenset({"intermediate_size", "hidden_act"})
-    positions = "none"
     weights = WeightTable(BLOOM_PARTS, prefix="transformer.")
-
-    vocab_size: int = 250880
-    hidden_size: int = 64
-    num_hidden_layers: int = 2
-    num_attention_heads: int = 8
-    max_position_embeddings: int = 2048
 
     def embedding(self) -> Embedding:
         """Words, normalised (BigScience Workshop 2022, §3.2.3)."""
@@ -192,7 +169,7 @@ def projected(place: int) -> Part:
         chosen = (slice(0, inside), slice(inside, inside + 1), slice(inside + 1, None))[place]
         return rows[:, chosen].reshape(-1, *tensor.shape[1:])
 
-    return Part(f"{BLOOM_LAYER}.self_attention.query_key_value", take)
+    return Part("self_attention.query_key_value", take)
 
 
 @dataclass(frozen=True)
@@ -200,7 +177,7 @@ class FalconConfig(DecoderConfig):
     """Falcon (Almazrouei et al. 2023): sublayers side by side, one key head or few, rotary positions or distances."""
 
     model_type = "falcon"
-    title = "Falcon"
+    style = Style(biases={"bias": ATTENTION_MATRICES}, feed_forward_bias="bias", gated=False, norm="layer")
     keys: ClassVar[Mapping[str, str]] = {
         "num_key_value_heads": "num_kv_heads",
         "rms_norm_eps": "layer_norm_epsilon",
@@ -210,29 +187,22 @@ class FalconConfig(DecoderConfig):
     other_names: ClassVar[Mapping[str, str]] = {"hidden_size": "n_embed"}
     fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "head_dim": None}
     checks: ClassVar[Mapping[str, Check]] = {"num_ln_in_parallel_attn": norms_count}
-    biases: ClassVar[Mapping[str, frozenset[str]]] = {"bias": ATTENTION_MATRICES}
-    feed_forward_bias = "bias"
-    gated = False
-    norm_kind = "layer"
     weights = WeightTable(
         {
             **BLOOM_PARTS,
-            "decoder.{}.self_attention.norm": Part((f"{BLOOM_LAYER}.input_layernorm", f"{BLOOM_LAYER}.ln_attn")),
-            "decoder.{}.self_attention.query": projected(0),
-            "decoder.{}.self_attention.key": projected(1),
-            "decoder.{}.self_attention.value": projected(2),
-            "decoder.{}.feed_forward.norm": Part((f"{BLOOM_LAYER}.post_attention_layernorm", f"{BLOOM_LAYER}.ln_mlp")),
+            **layer_parts(
+                DECODER_LAYER,
+                BLOOM_LAYER,
+                norm=Part(("input_layernorm", "ln_attn")),
+                query=projected(0),
+                key=projected(1),
+                value=projected(2),
+                feed_norm=Part(("post_attention_layernorm", "ln_mlp")),
+            ),
         },
         prefix="transformer.",
     )
 
-    vocab_size: int = 65024
-    tie_word_embeddings: bool = True
-    hidden_size: int = 4544
-    intermediate_size: int | None = 18176
-    num_attention_heads: int = 71
-    hidden_act: str = "gelu"
-    rms_norm_eps: float = 1e-5
     alibi: bool = False
     new_decoder_architecture: bool = False
     multi_query: bool = True
@@ -262,13 +232,11 @@ class FalconConfig(DecoderConfig):
 
     @property
     def kv_heads(self) -> int:
-        """Key and value heads as the file holds them."""
         if self.new_decoder_architecture:
             return self.num_key_value_heads or self.num_attention_heads
         return 1 if self.multi_query else self.num_attention_heads
 
     def rotary(self, kind: str) -> Rotary | None:
-        """None where there are distances."""
         return None if self.alibi else super().rotary(kind)
 
     def attention(self) -> Attention:
@@ -277,7 +245,6 @@ class FalconConfig(DecoderConfig):
         return replace(super().attention(), score_bias=distances if self.alibi else None)
 
     def layers(self) -> tuple[Layer, ...]:
-        """Sublayers side by side that read one norm or two, or one after the other."""
         two = self.new_decoder_architecture and self.num_ln_in_parallel_attn != 1
         parallel = ("two norms" if two else "one norm") if self.parallel_attn else ""
         return tuple(replace(layer, parallel=parallel) for layer in super().layers())

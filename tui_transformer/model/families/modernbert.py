@@ -1,4 +1,4 @@
-"""ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gated feed-forward, local and global attention."""
+"""ModernBERT (Warner et al. 2024) and Nomic BERT (Nussbaum et al. 2024): rotary positions and gated layers."""
 
 from __future__ import annotations
 
@@ -22,29 +22,26 @@ from tui_transformer.model.description import (
     Transform,
     Transformer,
 )
-from tui_transformer.model.families.bert import EncoderConfig
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING, check_layer_kinds, layer_kinds
-from tui_transformer.model.families.rope import Rope, read_rope
-from tui_transformer.model.weight_table import Part, WeightTable, cut
+from tui_transformer.model.families.bert import ENCODER_LAYER, EncoderConfig
+from tui_transformer.model.families.rope import FULL, SLIDING, Rope, check_layer_kinds, layer_kinds, read_rope
+from tui_transformer.model.weight_table import Part, WeightTable, cut, layer_parts
 
 THETAS: Mapping[str, tuple[str, float]] = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 1e4)}
 """Kind of layer → what its θ is called in old files, and its default."""
 
 
-def _widths(config: ModernBertConfig) -> tuple[int, ...]:
-    return (config.d_model,) * 3
+def fused(tensor: str, place: int) -> Part:
+    """Query (0), key (1) or value (2) of a matrix that holds all three."""
+    return Part(tensor, cut(place, lambda config: (config.d_model,) * 3))
 
 
 def _halves(config: ModernBertConfig) -> tuple[int, ...]:
     return (config.d_ff,) * 2
 
 
-LAYER = "model.layers.{}"
-
-
 @dataclass(frozen=True)
 class ModernBertConfig(EncoderConfig):
-    """Sizes and choices of a ModernBERT.
+    """ModernBERT: pre-norm, with local and global attention.
 
     Attributes:
         global_attn_every_n_layers: One layer of so many sees all keys, the first among them.
@@ -70,15 +67,19 @@ class ModernBertConfig(EncoderConfig):
         {
             "embedding.tokens": "model.embeddings.tok_embeddings",
             "embedding.norm": "model.embeddings.norm",
-            "encoder.{}.self_attention.norm": f"{LAYER}.attn_norm",
-            "encoder.{}.self_attention.query": Part(f"{LAYER}.attn.Wqkv", cut(0, _widths)),
-            "encoder.{}.self_attention.key": Part(f"{LAYER}.attn.Wqkv", cut(1, _widths)),
-            "encoder.{}.self_attention.value": Part(f"{LAYER}.attn.Wqkv", cut(2, _widths)),
-            "encoder.{}.self_attention.output": f"{LAYER}.attn.Wo",
-            "encoder.{}.feed_forward.norm": f"{LAYER}.mlp_norm",
-            "encoder.{}.feed_forward.gate": Part(f"{LAYER}.mlp.Wi", cut(0, _halves)),
-            "encoder.{}.feed_forward.hidden": Part(f"{LAYER}.mlp.Wi", cut(1, _halves)),
-            "encoder.{}.feed_forward.output": f"{LAYER}.mlp.Wo",
+            **layer_parts(
+                ENCODER_LAYER,
+                "model.layers.{}",
+                norm="attn_norm",
+                query=fused("attn.Wqkv", 0),
+                key=fused("attn.Wqkv", 1),
+                value=fused("attn.Wqkv", 2),
+                output="attn.Wo",
+                feed_norm="mlp_norm",
+                gate=Part("mlp.Wi", cut(0, _halves)),
+                hidden=Part("mlp.Wi", cut(1, _halves)),
+                down="mlp.Wo",
+            ),
             "encoder.norm": "model.final_norm",
             "output.transform.hidden": "head.dense",
             "output.transform.norm": "head.norm",
@@ -116,7 +117,6 @@ class ModernBertConfig(EncoderConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
         return super().from_json({**raw, "full_rope": _rope(raw, FULL), "local_rope": _rope(raw, SLIDING)})
 
     def to_json(self) -> dict[str, Any]:
@@ -126,16 +126,13 @@ class ModernBertConfig(EncoderConfig):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kind of every layer."""
         layers = range(self.layers)
         return self.layer_types or tuple(SLIDING if i % self.global_attn_every_n_layers else FULL for i in layers)
 
     def norm(self) -> Norm:
-        """Layer norm, mostly without β."""
         return Norm(self.norm_epsilon, shift=self.norm_bias)
 
     def describe(self) -> Transformer:
-        """With a norm after the last layer."""
         what = super().describe()
         assert what.encoder is not None  # noqa: S101 - as made above
         return replace(what, encoder=replace(what.encoder, norm=self.norm()))
@@ -150,7 +147,6 @@ class ModernBertConfig(EncoderConfig):
         return (replace(layers[0], attention_place="none"), *layers[1:])
 
     def attention_of(self, kind: str) -> Attention:
-        """With the positions and the window of a kind."""
         width = self.d_model // self.heads
         rope, window = (self.full_rope, None) if kind == FULL else (self.local_rope, self.local_attention // 2 + 1)
         bias = ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
@@ -163,7 +159,6 @@ class ModernBertConfig(EncoderConfig):
         return Layer(self.attention_of(FULL), feed_forward, self.norm(), "pre")
 
     def word_head(self) -> Head:
-        """A matrix, activation and norm of its own, then a logit for every word."""
         activation = ACTIVATION_NAMES[self.classifier_activation]
         transform = Transform(activation=activation, norm=self.norm(), bias=self.classifier_bias)
         return Head(Embedding.table if self.tie_output else None, bias=self.decoder_bias, transform=transform)
@@ -181,3 +176,89 @@ def _rope(raw: Mapping[str, Any], kind: str) -> Rope:
     own = {**((tables or {}).get(kind) or {}), **(scaling if isinstance(scaling, Mapping) else {})}
     own.setdefault("rope_theta", raw.get(theta, default))
     return read_rope({**raw, "rope_scaling": None, "rope_parameters": own})
+
+
+THETA, NAMES_OF_THETA = 1000.0, ("rope_theta", "rotary_emb_base")
+
+
+@dataclass(frozen=True)
+class NomicBertConfig(EncoderConfig):
+    """Nomic BERT: BERT with rotary positions and gated feed-forward layers."""
+
+    model_type = "nomic_bert"
+    title = "Nomic BERT"
+    other_names: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "n_embd",
+        "num_attention_heads": "n_head",
+        "num_hidden_layers": "n_layer",
+        "intermediate_size": "n_inner",
+        "max_position_embeddings": "n_positions",
+        "layer_norm_eps": "layer_norm_epsilon",
+    }
+    fixed: ClassVar[Mapping[str, Any]] = {
+        **EncoderConfig.fixed,
+        "activation_function": "swiglu",
+        "rotary_emb_fraction": 1.0,
+        "rotary_scaling_factor": None,
+        **dict.fromkeys(("prenorm", "parallel_block", "causal", "use_rms_norm", "rotary_emb_interleaved"), False),
+        **dict.fromkeys(("qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias"), False),
+    }
+
+    weights = WeightTable(
+        {
+            "embedding.tokens": "nomic_bert.embeddings.word_embeddings",
+            "embedding.segments": "nomic_bert.embeddings.token_type_embeddings",
+            "embedding.norm": "nomic_bert.emb_ln",
+            **layer_parts(
+                ENCODER_LAYER,
+                "nomic_bert.encoder.layers.{}",
+                query=fused("attn.Wqkv", 0),
+                key=fused("attn.Wqkv", 1),
+                value=fused("attn.Wqkv", 2),
+                output="attn.out_proj",
+                norm="norm1",
+                hidden="mlp.fc11",
+                gate="mlp.fc12",
+                down="mlp.fc2",
+                feed_norm="norm2",
+            ),
+            "output.transform.hidden": "cls.predictions.transform.dense",
+            "output.transform.norm": Part(
+                ("cls.predictions.transform.layer_norm", "cls.predictions.transform.LayerNorm")
+            ),
+            "output.logits": Part(("cls.predictions.decoder", "cls.predictions")),
+        },
+        prefix="nomic_bert.",
+        prefixes=("", "bert."),
+    )
+
+    vocab_size: int = 30528
+    activation: str = "silu"
+    position_rows: int = 2048
+    rope_parameters: Rope = field(default_factory=lambda: Rope(rope_theta=THETA))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rope_parameters.partial_rotary_factor != 1.0:
+            raise UsageError("partial_rotary_factor other than 1 is not supported in nomic_bert models")
+        self.rope_parameters.width(self.d_model // self.heads)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        width = raw.get("head_dim")
+        config = super().from_json(
+            {**raw, "rope_parameters": read_rope(raw, theta=NAMES_OF_THETA, default=THETA, context=2048)}
+        )
+        if width is not None and width != config.d_model // config.heads:
+            raise UsageError(f"head_dim {width} is not hidden_size ÷ num_attention_heads: this is not supported")
+        return config
+
+    def embedding(self) -> Embedding:
+        return replace(super().embedding(), positions="none", max_length=0)
+
+    def layer(self) -> Layer:
+        layer = super().layer()
+        turn = self.rope_parameters.rotary(self.d_model // self.heads)
+        attention = replace(layer.attention, bias=NO_MATRICES, rotary=turn)
+        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True)
+        return replace(layer, attention=attention, feed_forward=feed_forward)

@@ -1,10 +1,10 @@
-"""Rotary positions as checkpoints describe them: the frequencies, and how a longer context scales them."""
+"""Rotary positions as checkpoints describe them: frequencies, how a longer context scales them, and kinds of layers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.errors import UsageError
@@ -81,7 +81,11 @@ class Rope:
             _number(key, getattr(self, key) or 1.0, 0.0, LARGEST_FACTOR)
         truth("truncate", self.truncate)
         for key in PAIR_FACTORS:
-            _factors(key, getattr(self, key))
+            factors = getattr(self, key)
+            if not isinstance(factors, tuple):
+                raise UsageError(f"{key} {shown(factors)} is not a list of numbers")
+            for each in factors:
+                positive(key, each)
         size_up_to(LARGEST_SIZE)("max_position_embeddings", self.context)
         if self.rope_type == "yarn" and self.rope_theta == 1.0:
             raise UsageError("rope_theta 1 gives every pair of columns the same wave: yarn has nothing to tell apart")
@@ -113,7 +117,6 @@ class Rope:
         return Rotary(frequencies, factor, contexts[self.rope_type], Longer(self, width))
 
     def scaled(self, scaling: Scaling, width: int) -> tuple[float, ...]:
-        """The frequencies of all pairs of columns."""
         frequencies = (self.rope_theta ** (-2 * pair / width) for pair in range(width // 2))
         return tuple(scaling(self, frequency, pair, width) for pair, frequency in enumerate(frequencies))
 
@@ -167,7 +170,11 @@ def read_rope(
         UsageError: A kind of scaling that is not implemented, or one without its numbers.
     """
     given = _table(raw, layers)
-    _check_not_null(raw, given, theta, partial if whole != 1.0 else ())
+    nulls = [key for key in NOT_NULL if key in given and given[key] is None]
+    for name, names in (("rope_theta", theta), ("partial_rotary_factor", partial if whole != 1.0 else ())):
+        nulls += [key for key in names if name not in given and key in raw and raw[key] is None]
+    if nulls:
+        raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
     values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
@@ -179,7 +186,10 @@ def read_rope(
         values["original_max_position_embeddings"] = {**old, **raw}["original_max_position_embeddings"]
         values["truncate"] = given.get("truncate", True) or False  # null is no
     if values.get("factor") is None and (kind == "longrope" or (kind == "yarn" and "factor" in given)):
-        values["factor"] = _stretched(values, shortest=1.0 if kind == "longrope" else 0.0)
+        sizes = [values[key] for key in ("context", "original_max_position_embeddings")]
+        for key, size in zip(("max_position_embeddings", "original_max_position_embeddings"), sizes, strict=True):
+            size_up_to(LARGEST_SIZE)(key, size)
+        values["factor"] = float(max(sizes[0] / sizes[1], 1.0 if kind == "longrope" else 0.0))
     for key in PAIR_FACTORS:
         values |= {key: tuple(values[key])} if isinstance(values.get(key), list) else {}
     for key in NEEDED.get(kind, ()):
@@ -194,8 +204,7 @@ def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
     Raises:
         UsageError: They are no table of numbers.
     """
-    given = raw.get("rope_scaling") or raw.get("rope_parameters")
-    given = {} if given is None else given
+    given = raw.get("rope_scaling") or raw.get("rope_parameters") or {}
     if isinstance(given, Mapping) and isinstance(given.get(layers), Mapping):
         given = given[layers]
     other = raw.get("rope_parameters")
@@ -204,25 +213,6 @@ def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
         raise UsageError(f"rope_parameters {shown(given)} is not one table of numbers for all layers")
     return given
-
-
-def _check_not_null(
-    raw: Mapping[str, Any], given: Mapping[str, Any], theta: tuple[str, ...], partial: tuple[str, ...]
-) -> None:
-    """Raise UsageError for null where the published code needs a number."""
-    nulls = [key for key in NOT_NULL if key in given and given[key] is None]
-    for name, old in (("rope_theta", theta), ("partial_rotary_factor", partial)):
-        nulls += [key for key in old if name not in given and key in raw and raw[key] is None]
-    if nulls:
-        raise UsageError(f"{nulls[0]} is null, which is no number: leave it out for the default")
-
-
-def _stretched(values: Mapping[str, Any], shortest: float) -> float:
-    """How many times longer the context is than the old one, where the file does not say it."""
-    sizes = values["context"], values["original_max_position_embeddings"]
-    for key, size in zip(("max_position_embeddings", "original_max_position_embeddings"), sizes, strict=True):
-        size_up_to(LARGEST_SIZE)(key, size)
-    return float(max(sizes[0] / sizes[1], shortest))
 
 
 Scaling = Callable[["Rope", float, int, int], float]
@@ -311,8 +301,7 @@ SCALINGS: Mapping[str, Scaling] = {
     "longrope": _short,
 }
 PAIR_FACTORS = ("short_factor", "long_factor")
-OF_AN_OLD_CONTEXT = ("llama3", "yarn", "longrope")
-"""Kinds that count from the context that a model had before it was stretched."""
+OF_AN_OLD_CONTEXT = ("llama3", "yarn", "longrope")  # they count from the context before it was stretched
 
 NEEDED = {
     "linear": ("factor",),
@@ -321,13 +310,12 @@ NEEDED = {
     "yarn": ("factor",),
     "longrope": PAIR_FACTORS,
 }
-OF_YARN = ("beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim")
 NUMBERS = (
     "rope_theta",
     "partial_rotary_factor",
     *NEEDED["llama3"],
     "original_max_position_embeddings",
-    *OF_YARN,
+    *("beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim"),
     *PAIR_FACTORS,
 )
 
@@ -345,9 +333,68 @@ def _number(key: str, value: object, lowest: float, largest: float) -> None:
         raise UsageError(f"{key} {shown(value)} is not a number {above}")
 
 
-def _factors(key: str, value: object) -> None:
-    """Finite numbers above 0, one for every pair of columns."""
-    if not isinstance(value, tuple):
-        raise UsageError(f"{key} {shown(value)} is not a list of numbers")
-    for each in value:
-        positive(key, each)
+# Kinds of layers: `layer_types` of a `config.json` says which see all keys and which a window
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+def layer_kinds(key: str, value: object) -> None:
+    """Names of kinds of attention, one a layer."""
+    if not isinstance(value, tuple) or not set(value) <= {FULL, SLIDING}:
+        raise UsageError(f"{key} {shown(value)} is not a list of {FULL} and {SLIDING}")
+
+
+def check_layer_kinds(kinds: tuple[str, ...] | None, layers: int, window: int | None) -> None:
+    """Raise UsageError where `layer_types` names other than all layers, or windows where there are none."""
+    if kinds is not None and len(kinds) != layers:
+        raise UsageError(f"layer_types names {len(kinds)} layers of {layers}")
+    if window is None and SLIDING in (kinds or ()):
+        raise UsageError(f"layer_types says {SLIDING}, but there is no sliding_window in use")
+
+
+@dataclass(frozen=True)
+class LayerRopes:
+    """The tables of `rope_parameters`, one for every kind of layer.
+
+    Attributes:
+        full_attention: Of layers that see all keys.
+        sliding_attention: Of layers with a window.
+    """
+
+    full_attention: Rope = field(default_factory=Rope)
+    sliding_attention: Rope = field(default_factory=Rope)
+
+
+def read_layer_ropes(
+    raw: Mapping[str, Any], theta: float, sliding_theta: float, sliding_key: str, context: int
+) -> LayerRopes:
+    """The rotary positions of both kinds of layers in a `config.json`.
+
+    Old files have θ and `rope_scaling` of the full layers beside the other settings; none of it holds for those with a
+    window, whose θ is there under a key of its own, if at all.
+
+    Args:
+        raw: The JSON object.
+        theta: θ of the full layers where the file says nothing.
+        sliding_theta: The same of those with a window.
+        sliding_key: What θ of those with a window is called in old files.
+        context: `max_position_embeddings` where the file says nothing.
+
+    Raises:
+        UsageError: A kind of scaling that is not implemented, or one without its numbers.
+    """
+    tables = raw.get("rope_parameters") or {}
+    if not isinstance(tables, Mapping) or not set(tables) <= {FULL, SLIDING}:
+        raise UsageError(f"rope_parameters {shown(tables)} is not a table for each of {FULL} and {SLIDING}")
+    plain = {name: value for name, value in raw.items() if name != "rope_scaling"}
+    ropes = []
+    for kind, key, default, scaling in (
+        (FULL, "rope_theta", theta, raw.get("rope_scaling") or {}),
+        (SLIDING, sliding_key, sliding_theta, {}),
+    ):
+        table = tables.get(kind) or {}
+        if not isinstance(table, Mapping) or not isinstance(scaling, Mapping):
+            raise UsageError(f"rope_parameters of {kind} {shown(table)} is not a table of numbers")
+        given = {**plain, "rope_parameters": {**table, **scaling}}
+        ropes.append(read_rope(given, theta=(key,), default=default, context=context))
+    return LayerRopes(*ropes)

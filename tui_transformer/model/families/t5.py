@@ -21,9 +21,8 @@ from tui_transformer.model.description import (
     Transformer,
 )
 from tui_transformer.model.families.bart import check_one_table, repeated
-from tui_transformer.model.layers import NOT_DIVIDED
-from tui_transformer.model.score_biases import RelativePositions
-from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable
+from tui_transformer.model.layers import NOT_DIVIDED, RelativePositions
+from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 
 MAX_LENGTH = 1 << 15
 """Relative positions set no limit; this one keeps a mistake from filling the memory."""
@@ -33,24 +32,23 @@ FEWEST_BUCKETS = 4
 """Fewer leave the encoder, which halves them, none for near keys or none for far ones."""
 
 
-def _attention(layer: str, ours: str, stored: str) -> Mapping[str, str]:
-    parts = {"query": "q", "key": "k", "value": "v", "output": "o"}
-    return {f"{ours}.{part}": f"{layer}.{stored}.{name}" for part, name in parts.items()} | {
-        f"{ours}.norm": f"{layer}.layer_norm"
-    }
-
-
-def _stack(stack: str, last: int) -> Mapping[str, str | Part]:
+def _stack(stack: str, last: int) -> dict[str, str | Part]:
     """The parts of a stack, whose layers count their sublayers: `last` is the feed-forward layer."""
-    layer, feed = f"{stack}.block.{{}}.layer", f"{stack}.block.{{}}.layer.{last}.DenseReluDense"
+    ours, layer, feed = f"{stack}.{{}}", f"{stack}.block.{{}}.layer", f"{last}.DenseReluDense"
+    names = {"query": "q", "key": "k", "value": "v", "output": "o"}
     return {
-        **_attention(f"{layer}.0", f"{stack}.{{}}.self_attention", "SelfAttention"),
-        **_attention(f"{layer}.1", f"{stack}.{{}}.cross_attention", "EncDecAttention"),
-        f"{stack}.{{}}.self_attention.biased": f"{layer}.0.SelfAttention.relative_attention_bias",
-        f"{stack}.{{}}.feed_forward.hidden": Part((f"{feed}.wi", f"{feed}.wi_1")),
-        f"{stack}.{{}}.feed_forward.gate": f"{feed}.wi_0",
-        f"{stack}.{{}}.feed_forward.output": f"{feed}.wo",
-        f"{stack}.{{}}.feed_forward.norm": f"{layer}.{last}.layer_norm",
+        **layer_parts(ours, layer, norm="0.layer_norm", **{p: f"0.SelfAttention.{q}" for p, q in names.items()}),
+        **{f"{ours}.cross_attention.{p}": f"{layer}.1.EncDecAttention.{q}" for p, q in names.items()},
+        f"{ours}.cross_attention.norm": f"{layer}.1.layer_norm",
+        f"{ours}.self_attention.biased": f"{layer}.0.SelfAttention.relative_attention_bias",
+        **layer_parts(
+            ours,
+            layer,
+            hidden=Part((f"{feed}.wi", f"{feed}.wi_1")),
+            gate=f"{feed}.wi_0",
+            down=f"{feed}.wo",
+            feed_norm=f"{last}.layer_norm",
+        ),
         f"{stack}.norm": f"{stack}.final_layer_norm",
     }
 
@@ -130,17 +128,14 @@ class T5Config(BaseConfig):
 
     @property
     def has_decoder(self) -> bool:
-        """There are two sequences, unless the encoder is alone."""
         return not self.encoder_alone
 
     @property
     def max_length(self) -> int:
-        """How many tokens a sentence may have."""
         return MAX_LENGTH
 
     @property
     def pad_id(self) -> int | None:
-        """The ID of padding."""
         return self.pad_token_id
 
     @property
@@ -177,12 +172,13 @@ class T5Config(BaseConfig):
         return replace(self, own_head=own)
 
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        """One table serves both stacks and, unless the file has another there, the logits."""
         return repeated(names, IN_FILES)
 
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder, each with a final norm → logits (Raffel et al. 2020, §2.1)."""
-        layer = self._layer()
+        attention = Attention(self.num_heads, self.d_kv, scale=NOT_DIVIDED)
+        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.dense_act_fn], self.is_gated_act)
+        layer = Layer(attention, feed_forward, Norm(self.layer_norm_epsilon, "rms"), "pre")
         first = replace(layer, attention=self._biased(layer.attention, "encoder"))
         causal = replace(self._biased(layer.attention, "decoder"), causal=True)
         second = replace(layer, attention=causal, cross=layer.attention)
@@ -193,11 +189,6 @@ class T5Config(BaseConfig):
         scale = self.d_model**-0.5 if self.scale_decoder_outputs else 1.0
         head = Head(None if self.own_head else TABLE, scale=scale)
         return Transformer(self.vocab_size, self.d_model, encoder, decoder, head)
-
-    def _layer(self) -> Layer:
-        attention = Attention(self.num_heads, self.d_kv, scale=NOT_DIVIDED)
-        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.dense_act_fn], self.is_gated_act)
-        return Layer(attention, feed_forward, Norm(self.layer_norm_epsilon, "rms"), "pre")
 
     def _biased(self, attention: Attention, stack: str) -> Attention:
         """With the bias of a stack's scores; all its layers read the table of the first."""
@@ -232,7 +223,6 @@ class MT5Config(T5Config):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes; gated by tanh's GELU, where it does not say."""
         return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
 
 
@@ -246,11 +236,9 @@ class UMT5Config(T5Config):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes; gated by tanh's GELU, where it does not say."""
         return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
 
     def describe(self) -> Transformer:
-        """Every layer has a table of its own."""
         whole = super().describe()
         encoder, decoder = _own_tables("encoder", whole.encoder), _own_tables("decoder", whole.decoder)
         return replace(whole, encoder=encoder, decoder=decoder)

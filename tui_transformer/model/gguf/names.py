@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tui_transformer.model.weight_table import Part, WeightTable
+
 Settings = Mapping[str, Any]
 
 
@@ -27,7 +29,7 @@ Names = Mapping[str, str | Several]
 """Tensors, without ending → those of the published checkpoint, or the steps of the program whose weights they are."""
 
 
-def _rows_of_heads(raw: Settings) -> tuple[int, int, int]:
+def rows_of_heads(raw: Settings) -> tuple[int, int, int]:
     """Rows of all queries, of all keys and of all values."""
     heads = raw.get("num_attention_heads") or raw["n_head"]
     width = raw.get("head_dim") or raw["hidden_size"] // heads
@@ -36,164 +38,111 @@ def _rows_of_heads(raw: Settings) -> tuple[int, int, int]:
 
 
 BLOCK, LAYER = "blk.{}", "model.layers.{}"
-ATTENTION, EXPERT = "decoder.{}.self_attention", "decoder.{}.feed_forward.experts.{}"
-SPLIT = Several(tuple(f"{ATTENTION}.{part}" for part in ("query", "key", "value")), _rows_of_heads)
+STEPS: Mapping[str, str] = {
+    "token_embd": "embedding.tokens",
+    "position_embd": "embedding.positions",
+    "token_types": "embedding.segments",
+    "token_embd_norm": "embedding.norm",
+    "output_norm": "{}.norm",
+    **{
+        f"{BLOCK}.{name}": f"{{}}.{{{{}}}}.{step}"
+        for name, step in {
+            "attn_norm": "self_attention.norm",
+            "attn_q": "self_attention.query",
+            "attn_q_norm": "self_attention.query_norm",
+            "attn_k": "self_attention.key",
+            "attn_k_norm": "self_attention.key_norm",
+            "attn_v": "self_attention.value",
+            "attn_output": "self_attention.output",
+            "attn_output_norm": "self_attention.norm",
+            "post_attention_norm": "self_attention.output_norm",
+            "ffn_norm": "feed_forward.norm",
+            "ffn_gate": "feed_forward.gate",
+            "ffn_up": "feed_forward.hidden",
+            "ffn_down": "feed_forward.output",
+            "layer_output_norm": "feed_forward.norm",
+            "post_ffw_norm": "feed_forward.output_norm",
+        }.items()
+    },
+}
+"""Tensors as most architectures have them, and their steps; {} for "encoder" or "decoder"."""
+
+BEHIND = (f"{BLOCK}.attn_output_norm", f"{BLOCK}.layer_output_norm")
+"""What encoders call the norms of their sublayers, which stand behind them."""
+
+
+def published(table: WeightTable) -> Names:
+    """Where the tensors of an architecture go, by the table of its family; of parts of one tensor, all to that one."""
+    stack = "encoder" if "encoder.{}.self_attention.query" in table.parts else "decoder"
+    stems = {step: tensor for step, part in table.parts.items() if (tensor := _first(part))}
+    names = {name: stems[step.format(stack)] for name, step in STEPS.items() if step.format(stack) in stems}
+    if "decoder.{}.self_attention.query" in table.parts:
+        names["output"] = stems["output.logits"]
+        names = {name: tensor for name, tensor in names.items() if name not in BEHIND}
+    if names[f"{BLOCK}.attn_q"] == names[f"{BLOCK}.attn_k"]:
+        names[f"{BLOCK}.attn_qkv"] = names[f"{BLOCK}.attn_q"]
+        for part in ("attn_q", "attn_k", "attn_v"):
+            del names[f"{BLOCK}.{part}"]
+    if names.get(f"{BLOCK}.ffn_gate") == names[f"{BLOCK}.ffn_up"]:
+        del names[f"{BLOCK}.ffn_gate"]
+    return names
+
+
+def _first(part: str | Part) -> str:
+    tensors = part if isinstance(part, str) else part.tensors
+    return tensors if isinstance(tensors, str) else tensors[0]
+
+
+# What is otherwise
+
+
+def of_block(stored: str, **tensors: str) -> Names:
+    """Tensors of every block, and those of the published layer."""
+    return {f"{BLOCK}.{name}": f"{stored}.{tensor}" for name, tensor in tensors.items()}
+
+
+QKV = ("query", "key", "value")
+SPLIT: Names = {
+    f"{BLOCK}.attn_qkv": Several(tuple(f"decoder.{{}}.self_attention.{part}" for part in QKV), rows_of_heads)
+}
+SPLIT_OF_BERT: Names = {
+    f"{BLOCK}.attn_qkv": Several(tuple(f"bert.encoder.layer.{{}}.attention.self.{part}" for part in QKV), rows_of_heads)
+}
+EXPERT = "decoder.{}.feed_forward.experts.{}"
 EXPERTS: Names = {
     f"{BLOCK}.ffn_gate_inp": "decoder.{}.feed_forward.router",
     f"{BLOCK}.ffn_gate_exps": Several((f"{EXPERT}.gate",)),
     f"{BLOCK}.ffn_up_exps": Several((f"{EXPERT}.hidden",)),
     f"{BLOCK}.ffn_down_exps": Several((f"{EXPERT}.output",)),
 }
-LLAMA: Names = {
-    "token_embd": "model.embed_tokens",
-    "output_norm": "model.norm",
-    "output": "lm_head",
-    f"{BLOCK}.attn_norm": f"{LAYER}.input_layernorm",
-    f"{BLOCK}.attn_q": f"{LAYER}.self_attn.q_proj",
-    f"{BLOCK}.attn_q_norm": f"{LAYER}.self_attn.q_norm",
-    f"{BLOCK}.attn_k": f"{LAYER}.self_attn.k_proj",
-    f"{BLOCK}.attn_k_norm": f"{LAYER}.self_attn.k_norm",
-    f"{BLOCK}.attn_v": f"{LAYER}.self_attn.v_proj",
-    f"{BLOCK}.attn_output": f"{LAYER}.self_attn.o_proj",
-    f"{BLOCK}.ffn_norm": f"{LAYER}.post_attention_layernorm",
-    f"{BLOCK}.ffn_gate": f"{LAYER}.mlp.gate_proj",
-    f"{BLOCK}.ffn_up": f"{LAYER}.mlp.up_proj",
-    f"{BLOCK}.ffn_down": f"{LAYER}.mlp.down_proj",
-}
-MIXTRAL = {**LLAMA, **EXPERTS}
-QWEN2_MOE = {
-    **MIXTRAL,
-    f"{BLOCK}.ffn_gate_inp_shexp": f"{LAYER}.mlp.shared_expert_gate",
-    f"{BLOCK}.ffn_gate_shexp": f"{LAYER}.mlp.shared_expert.gate_proj",
-    f"{BLOCK}.ffn_up_shexp": f"{LAYER}.mlp.shared_expert.up_proj",
-    f"{BLOCK}.ffn_down_shexp": f"{LAYER}.mlp.shared_expert.down_proj",
-}
-GPT_OSS = {
-    **MIXTRAL,
-    f"{BLOCK}.attn_sinks": f"{ATTENTION}.sinks",
-    f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm",
-}
-GPT_OSS_OF_OLLAMA = {
+SHARED = of_block(
+    LAYER,
+    ffn_gate_inp_shexp="mlp.shared_expert_gate",
+    ffn_gate_shexp="mlp.shared_expert.gate_proj",
+    ffn_up_shexp="mlp.shared_expert.up_proj",
+    ffn_down_shexp="mlp.shared_expert.down_proj",
+)
+NORM_BETWEEN = of_block(LAYER, post_attention_norm="post_attention_layernorm")
+GPT_OSS: Names = {**EXPERTS, **NORM_BETWEEN, f"{BLOCK}.attn_sinks": "decoder.{}.self_attention.sinks"}
+GPT_OSS_OF_OLLAMA: Names = {
     **GPT_OSS,
-    f"{BLOCK}.attn_qkv": SPLIT,
-    f"{BLOCK}.attn_out": f"{LAYER}.self_attn.o_proj",
+    **SPLIT,
+    **of_block(LAYER, attn_out="self_attn.o_proj"),
     f"{BLOCK}.ffn_gate_up_exps": Several((f"{EXPERT}.gate", f"{EXPERT}.hidden")),
 }
-PHI3 = {
-    **LLAMA,
-    f"{BLOCK}.attn_qkv": f"{LAYER}.self_attn.qkv_proj",
-    f"{BLOCK}.ffn_up": f"{LAYER}.mlp.gate_up_proj",
+STABLELM: Names = {
+    f"{BLOCK}.attn_{part}_norm": Several((f"{LAYER}.self_attn.{part}_layernorm.norms.{{}}",)) for part in "qk"
 }
-GEMMA2 = {
-    **LLAMA,
-    f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm",
-    f"{BLOCK}.ffn_norm": f"{LAYER}.pre_feedforward_layernorm",
-    f"{BLOCK}.post_ffw_norm": f"{LAYER}.post_feedforward_layernorm",
-}
-GLM4 = {
-    **LLAMA,
-    f"{BLOCK}.ffn_norm": f"{LAYER}.post_attention_layernorm",
-    f"{BLOCK}.ffn_up": f"{LAYER}.mlp.gate_up_proj",
-    f"{BLOCK}.post_attention_norm": f"{LAYER}.post_self_attn_layernorm",
-    f"{BLOCK}.post_ffw_norm": f"{LAYER}.post_mlp_layernorm",
-}
-OLMO2 = {
-    **LLAMA,
-    f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm",
-    f"{BLOCK}.post_ffw_norm": f"{LAYER}.post_feedforward_layernorm",
-}
-SEED_OSS = {**LLAMA, f"{BLOCK}.post_attention_norm": f"{LAYER}.post_attention_layernorm"}
-STARCODER2 = {**LLAMA, f"{BLOCK}.ffn_up": f"{LAYER}.mlp.c_fc", f"{BLOCK}.ffn_down": f"{LAYER}.mlp.c_proj"}
-STABLELM = {
-    **LLAMA,
-    f"{BLOCK}.attn_q_norm": Several((f"{LAYER}.self_attn.q_layernorm.norms.{{}}",)),
-    f"{BLOCK}.attn_k_norm": Several((f"{LAYER}.self_attn.k_layernorm.norms.{{}}",)),
-}
-PHI2 = {
-    **LLAMA,
-    "output_norm": "model.final_layernorm",
-    f"{BLOCK}.attn_qkv": SPLIT,
-    f"{BLOCK}.attn_output": f"{LAYER}.self_attn.dense",
-    f"{BLOCK}.ffn_up": f"{LAYER}.mlp.fc1",
-    f"{BLOCK}.ffn_down": f"{LAYER}.mlp.fc2",
-}
-GPT2: Names = {
-    "token_embd": "transformer.wte",
-    "position_embd": "transformer.wpe",
-    "output_norm": "transformer.ln_f",
-    "output": "lm_head",
-    f"{BLOCK}.attn_norm": "transformer.h.{}.ln_1",
-    f"{BLOCK}.attn_qkv": "transformer.h.{}.attn.c_attn",
-    f"{BLOCK}.attn_output": "transformer.h.{}.attn.c_proj",
-    f"{BLOCK}.ffn_norm": "transformer.h.{}.ln_2",
-    f"{BLOCK}.ffn_up": "transformer.h.{}.mlp.c_fc",
-    f"{BLOCK}.ffn_down": "transformer.h.{}.mlp.c_proj",
-}
-
-
-def _fused(layer: str, attention: str) -> Names:
-    """A layer whose query, key and value are one tensor."""
-    return {
-        f"{BLOCK}.attn_norm": f"{layer}.input_layernorm",
-        f"{BLOCK}.attn_qkv": SPLIT,
-        f"{BLOCK}.attn_output": f"{layer}.{attention}.dense",
-        f"{BLOCK}.ffn_norm": f"{layer}.post_attention_layernorm",
-        f"{BLOCK}.ffn_up": f"{layer}.mlp.dense_h_to_4h",
-        f"{BLOCK}.ffn_down": f"{layer}.mlp.dense_4h_to_h",
-    }
-
-
-GPT_NEOX: Names = {
-    "token_embd": "gpt_neox.embed_in",
-    "output_norm": "gpt_neox.final_layer_norm",
-    "output": "embed_out",
-    **_fused("gpt_neox.layers.{}", "attention"),
-}
-_BLOOM = "transformer.h.{}"
-BLOOM: Names = {
-    "token_embd": "transformer.word_embeddings",
-    "token_embd_norm": "transformer.word_embeddings_layernorm",
-    "output_norm": "transformer.ln_f",
-    "output": "lm_head",
-    **_fused(_BLOOM, "self_attention"),
-}
-FALCON = BLOOM
-FALCON_TWO_NORMS = {
-    **BLOOM,
-    f"{BLOCK}.attn_norm": f"{_BLOOM}.ln_mlp",
-    f"{BLOCK}.attn_norm_2": f"{_BLOOM}.ln_attn",
-}
-ENCODER = "bert.encoder.layer.{}"
-BERT: Names = {
-    "token_embd": "bert.embeddings.word_embeddings",
-    "position_embd": "bert.embeddings.position_embeddings",
-    "token_types": "bert.embeddings.token_type_embeddings",
-    "token_embd_norm": "bert.embeddings.LayerNorm",
-    f"{BLOCK}.attn_q": f"{ENCODER}.attention.self.query",
-    f"{BLOCK}.attn_k": f"{ENCODER}.attention.self.key",
-    f"{BLOCK}.attn_v": f"{ENCODER}.attention.self.value",
-    f"{BLOCK}.attn_qkv": Several(
-        tuple(f"{ENCODER}.attention.self.{part}" for part in ("query", "key", "value")), _rows_of_heads
-    ),
-    f"{BLOCK}.attn_output": f"{ENCODER}.attention.output.dense",
-    f"{BLOCK}.attn_output_norm": f"{ENCODER}.attention.output.LayerNorm",
-    f"{BLOCK}.ffn_up": f"{ENCODER}.intermediate.dense",
-    f"{BLOCK}.ffn_down": f"{ENCODER}.output.dense",
-    f"{BLOCK}.layer_output_norm": f"{ENCODER}.output.LayerNorm",
-}
-
-
-def _attention_of_t5(ours: str, stored: str) -> Names:
-    parts = {"norm": "norm", "q": "query", "k": "key", "v": "value", "o": "output", "rel_b": "biased"}
-    return {f"{stored}_{name}": f"{ours}.{part}" for name, part in parts.items()}
+FALCON_TWO_NORMS: Names = {**SPLIT, **of_block("transformer.h.{}", attn_norm="ln_mlp", attn_norm_2="ln_attn")}
 
 
 def _stack_of_t5(ours: str, stored: str) -> Names:
     block, feed = f"{stored}.blk.{{}}", f"{ours}.{{}}.feed_forward"
+    parts = {"norm": "norm", "q": "query", "k": "key", "v": "value", "o": "output", "rel_b": "biased"}
     return {
         f"{stored}.output_norm": f"{ours}.norm",
-        **_attention_of_t5(f"{ours}.{{}}.self_attention", f"{block}.attn"),
-        **_attention_of_t5(f"{ours}.{{}}.cross_attention", f"{block}.cross_attn"),
+        **{f"{block}.attn_{name}": f"{ours}.{{}}.self_attention.{part}" for name, part in parts.items()},
+        **{f"{block}.cross_attn_{name}": f"{ours}.{{}}.cross_attention.{part}" for name, part in parts.items()},
         f"{block}.ffn_norm": f"{feed}.norm",
         f"{block}.ffn_gate": f"{feed}.gate",
         f"{block}.ffn_up": f"{feed}.hidden",
@@ -201,33 +150,4 @@ def _stack_of_t5(ours: str, stored: str) -> Names:
     }
 
 
-T5: Names = {
-    "token_embd": "shared",
-    "output": "lm_head",
-    **_stack_of_t5("encoder", "enc"),
-    **_stack_of_t5("decoder", "dec"),
-}
-_NOMIC = "nomic_bert.encoder.layers.{}"
-NOMIC_BERT: Names = {
-    "token_embd": "nomic_bert.embeddings.word_embeddings",
-    "token_types": "nomic_bert.embeddings.token_type_embeddings",
-    "token_embd_norm": "nomic_bert.emb_ln",
-    f"{BLOCK}.attn_qkv": f"{_NOMIC}.attn.Wqkv",
-    f"{BLOCK}.attn_output": f"{_NOMIC}.attn.out_proj",
-    f"{BLOCK}.attn_output_norm": f"{_NOMIC}.norm1",
-    f"{BLOCK}.ffn_up": f"{_NOMIC}.mlp.fc11",
-    f"{BLOCK}.ffn_gate": f"{_NOMIC}.mlp.fc12",
-    f"{BLOCK}.ffn_down": f"{_NOMIC}.mlp.fc2",
-    f"{BLOCK}.layer_output_norm": f"{_NOMIC}.norm2",
-}
-MODERN_BERT: Names = {
-    "token_embd": "model.embeddings.tok_embeddings",
-    "token_embd_norm": "model.embeddings.norm",
-    "output_norm": "model.final_norm",
-    f"{BLOCK}.attn_norm": f"{LAYER}.attn_norm",
-    f"{BLOCK}.attn_qkv": f"{LAYER}.attn.Wqkv",
-    f"{BLOCK}.attn_output": f"{LAYER}.attn.Wo",
-    f"{BLOCK}.ffn_norm": f"{LAYER}.mlp_norm",
-    f"{BLOCK}.ffn_up": f"{LAYER}.mlp.Wi",
-    f"{BLOCK}.ffn_down": f"{LAYER}.mlp.Wo",
-}
+T5: Names = {**_stack_of_t5("encoder", "enc"), **_stack_of_t5("decoder", "dec")}

@@ -12,8 +12,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model.checks import shown
-from tui_transformer.model.families.layer_kinds import FULL, SLIDING
-from tui_transformer.model.families.rope import read_rope
+from tui_transformer.model.families.rope import FULL, SLIDING, read_rope
 from tui_transformer.model.gguf.names import Settings
 from tui_transformer.model.gguf.tensors import Placed, open_gguf
 
@@ -89,7 +88,8 @@ def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
     Ollama's files say nothing of slower positions, which the larger sizes have.
     """
     rope = rope_of(file, raw, theta=GEMMA3_THETA)
-    if _is_of_ollama(file) and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
+    of_ollama = f"{file.architecture}.vision.block_count" in file.metadata
+    if of_ollama and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
         rope |= {"rope_type": "linear", "factor": GEMMA3_LONGER}
     kinds = _kinds(file, raw, lambda layer: (layer + 1) % 6 != 0)
     return {
@@ -97,10 +97,6 @@ def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
         "layer_types": kinds if raw.get("sliding_window") else [FULL] * len(kinds),
         "rope_parameters": {FULL: rope, SLIDING: of_windows(file)},
     }
-
-
-def _is_of_ollama(file: GgufFile) -> bool:
-    return f"{file.architecture}.vision.block_count" in file.metadata
 
 
 def olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -118,11 +114,8 @@ def olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
 def gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The bounds of its scaled positions are not rounded."""
     kinds = _kinds(file, raw, lambda layer: layer % 2 == 0)
-    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=_usual(file)), "truncate": False}}
-
-
-def _usual(file: GgufFile) -> str:
-    return "yarn" if f"{file.architecture}.rope.scaling.factor" in file.metadata else "none"
+    usual = "yarn" if _said(file, "scaling.factor") is not None else "none"
+    return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=usual), "truncate": False}}
 
 
 def phi3(file: GgufFile, raw: dict[str, Any]) -> Settings:
@@ -241,10 +234,6 @@ def _in_part(file: GgufFile, raw: Settings, *, in_part: bool) -> dict[str, Any]:
     return {"partial_rotary_factor": turned / width}
 
 
-def _linear(file: GgufFile) -> dict[str, Any]:
-    return {"rope_type": "linear", "factor": _said(file, "scaling.factor")}
-
-
 def _yarn(file: GgufFile) -> dict[str, Any]:
     """With the bounds that the file says, else those of the paper (Peng et al. 2023)."""
     keys = {
@@ -260,7 +249,7 @@ def _yarn(file: GgufFile) -> dict[str, Any]:
 
 SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
     "none": lambda _: {"rope_type": "default"},
-    "linear": _linear,
+    "linear": lambda file: {"rope_type": "linear", "factor": _said(file, "scaling.factor")},
     "yarn": _yarn,
 }
 """By the name that the file gives."""

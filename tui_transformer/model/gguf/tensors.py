@@ -271,7 +271,9 @@ def _numbers(tensor: GgufTensor, data: Host) -> Host:
     if kind is not None:
         return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
     if tensor.kind in FORMATS:
-        return _of_codes(tensor, data)
+        whole = np.ascontiguousarray(data).reshape(-1, tensor.blocks.bytes)
+        with np.errstate(all="ignore"):  # numbers that are not finite are refused after
+            return FORMATS[tensor.kind].take_apart(whole).numbers().reshape(*data.shape[:-1], -1)
     try:
         from gguf import GGMLQuantizationType
         from gguf.quants import dequantize
@@ -280,10 +282,3 @@ def _numbers(tensor: GgufTensor, data: Host) -> Host:
     with np.errstate(all="ignore"):
         numbers: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
     return np.asarray(numbers, np.float32)
-
-
-@np.errstate(all="ignore")
-def _of_codes(tensor: GgufTensor, data: Host) -> Host:
-    """The numbers of rows of blocks whose codes are whole numbers; numbers that are not finite are refused after."""
-    whole = np.ascontiguousarray(data).reshape(-1, tensor.blocks.bytes)
-    return FORMATS[tensor.kind].take_apart(whole).numbers().reshape(*data.shape[:-1], -1)

@@ -25,7 +25,7 @@ from tui_transformer.explorer.tools.lens.sheet import Sheet, Words
 from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file
-from tui_transformer.model.traced import texts_of, traced
+from tui_transformer.model.options import texts_of, traced
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.known_words import Unknown

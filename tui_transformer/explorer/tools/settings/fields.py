@@ -15,7 +15,7 @@ from tui_transformer.files import expanded
 from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
-from tui_transformer.model.new_embedding import NORMAL, STARTS, STARTS_SAID
+from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.sizes import parse_size
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible

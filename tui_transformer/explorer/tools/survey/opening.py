@@ -15,9 +15,8 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.model import Model
-from tui_transformer.model.framing import PLAIN
 from tui_transformer.model.local_models import find_model
-from tui_transformer.model.options import ModelOptions
+from tui_transformer.model.options import PLAIN, ModelOptions
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

@@ -17,7 +17,7 @@ from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.run import Run, check_new
 from tui_transformer.learning.settings import UNITS, Settings, is_run, settings_of
 from tui_transformer.learning.tasks import TASKS
-from tui_transformer.model.new_embedding import NORMAL, STARTS, STARTS_SAID
+from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.text.files import shown_path
 
 FILE = "a file"

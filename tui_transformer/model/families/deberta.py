@@ -1,4 +1,4 @@
-"""DeBERTa-v2 and v3 (He et al. 2021): BERT whose scores also compare contents with the distance between them."""
+"""ALBERT (Lan et al. 2020), whose layers share weights; DeBERTa-v2 and v3 (He et al. 2021): scores by distance."""
 
 from __future__ import annotations
 
@@ -8,12 +8,84 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, one_of, shown, size_from
+from tui_transformer.model.checks import Check, layers_count, one_of, shown, size_from
 from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
 from tui_transformer.model.families.bert import EncoderConfig, encoder_parts
-from tui_transformer.model.layers import divided
-from tui_transformer.model.score_biases import Disentangled
-from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.model.layers import Disentangled, divided
+from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
+
+GROUP_LAYER: dict[str, str | Part] = {
+    "query": "attention.query",
+    "key": "attention.key",
+    "value": "attention.value",
+    "output": "attention.dense",
+    "norm": "attention.LayerNorm",
+    "hidden": "ffn",
+    "down": "ffn_output",
+    "feed_norm": "full_layer_layer_norm",
+}
+GROUPS = "albert.encoder.albert_layer_groups.{}.albert_layers"
+EMBEDDINGS = "albert.embeddings"
+
+
+@dataclass(frozen=True)
+class AlbertConfig(EncoderConfig):
+    """Sizes and choices of an ALBERT.
+
+    Attributes:
+        table_width: Width of the embedding.
+        groups: Groups of layers with weights of their own; the layers of a group share them.
+        inner: Layers that a group has one after the other, each with its own.
+    """
+
+    model_type = "albert"
+    keys: ClassVar[Mapping[str, str]] = {
+        **EncoderConfig.keys,
+        "groups": "num_hidden_groups",
+        "inner": "inner_group_num",
+    }
+    checks = dict.fromkeys(("groups", "inner"), layers_count)
+    weights = WeightTable(
+        {
+            "embedding.tokens": f"{EMBEDDINGS}.word_embeddings",
+            "embedding.positions": f"{EMBEDDINGS}.position_embeddings",
+            "embedding.segments": f"{EMBEDDINGS}.token_type_embeddings",
+            "embedding.norm": f"{EMBEDDINGS}.LayerNorm",
+            "embedding.projected": "albert.encoder.embedding_hidden_mapping_in",
+            **layer_parts("encoder.{}", f"{GROUPS}.0", **GROUP_LAYER),
+            **layer_parts("encoder.{}.{}", f"{GROUPS}.{{}}", **GROUP_LAYER),
+            "output.transform.hidden": "predictions.dense",
+            "output.transform.norm": "predictions.LayerNorm",
+            "output.logits": Part(("predictions.decoder", "predictions")),
+        },
+        prefix="albert.",
+    )
+
+    vocab_size: int = 30000
+    d_model: int = 4096
+    heads: int = 64
+    d_ff: int = 16384
+    activation: str = "gelu_new"
+    table_width: int = 128
+    groups: int = 1
+    inner: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        layers_count(f"{self.key('layers')} · {self.key('inner')}", self.layers * self.inner)
+
+    @property
+    def projected(self) -> bool:
+        return True
+
+    def layers_of_the_stack(self) -> tuple[Layer, ...]:
+        """Every layer with the weights of its group (Lan et al. 2020, §3.1)."""
+        layer = self.layer()
+        groups = [int(i / (self.layers / self.groups)) for i in range(self.layers)]
+        if self.inner == 1:
+            return tuple(replace(layer, source=str(group)) for group in groups)
+        return tuple(replace(layer, source=f"{group}.{place}") for group in groups for place in range(self.inner))
+
 
 SIDES: Mapping[str, str] = {"c2p": "query", "p2c": "key"}
 """Names of the comparisons with distances in `pos_att_type` → whose content is compared."""
@@ -48,12 +120,14 @@ class DebertaConfig(EncoderConfig):
     }
     weights = WeightTable(
         {
-            **encoder_parts("deberta."),
+            **encoder_parts(
+                "deberta.",
+                query="attention.self.query_proj",
+                key="attention.self.key_proj",
+                value="attention.self.value_proj",
+            ),
             "encoder.distances": Part("deberta.encoder.rel_embeddings", turned=False),
             "encoder.distances_norm": "deberta.encoder.LayerNorm",
-            "encoder.{}.self_attention.query": f"{LAYER}.query_proj",
-            "encoder.{}.self_attention.key": f"{LAYER}.key_proj",
-            "encoder.{}.self_attention.value": f"{LAYER}.value_proj",
             "encoder.{}.self_attention.distance_key": f"{LAYER}.pos_key_proj",
             "encoder.{}.self_attention.distance_query": f"{LAYER}.pos_query_proj",
             "output.transform.hidden": Part(("cls.predictions.transform.dense", "lm_predictions.lm_head.dense")),
@@ -90,7 +164,6 @@ class DebertaConfig(EncoderConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes."""
         given = {**raw, "pos_att_type": _kinds(raw.get("pos_att_type")), "norm_rel_ebd": _norm(raw.get("norm_rel_ebd"))}
         config = super().from_json(given)
         for key, value in zip(SAME, (config.d_model, config.d_model // config.heads), strict=True):
@@ -109,7 +182,6 @@ class DebertaConfig(EncoderConfig):
         return self.position_buckets if self.position_buckets > 0 else self.farthest
 
     def describe(self) -> Transformer:
-        """With vectors of distances that all layers read."""
         what = super().describe()
         if not self.relative_attention or what.encoder is None:
             return what
@@ -117,7 +189,6 @@ class DebertaConfig(EncoderConfig):
         return replace(what, encoder=replace(what.encoder, distances=table))
 
     def embedding(self) -> Embedding:
-        """Positions are added where the file says so."""
         embedding = super().embedding()
         return embedding if self.position_biased_input else replace(embedding, positions="none", max_length=0)
 
