@@ -48,7 +48,7 @@ def test_the_loss_on_targets_is_the_mean_over_those_that_are_counted(traces):
     expected = -np.mean([np.log(shares(logits[i])[target]) for i, target in enumerate(targets) if target >= 0])
     metric = Metric.of(None, (), targets)
     assert metric.measure(traces[0], traces[0], range(4, 5)) == pytest.approx(expected, abs=1e-12)
-    assert metric.describe() == "loss on 3 targets"
+    assert metric.said() == "loss on 3 targets"
 
 
 @pytest.mark.parametrize("name", [*METRICS, "targets"])

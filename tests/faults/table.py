@@ -143,8 +143,8 @@ FAULTS = (
     Fault(
         "a state of a survey that was changed is gone on from",
         "survey/running.py",
-        "    if digest != digest_of(content).encode():\n",
-        "    if not digest:\n",
+        "        unchanged = digest == digest_of(content).encode()\n",
+        "        unchanged = bool(digest)\n",
         "tests/survey/test_hostile_survey.py::test_broken_states",
     ),
     Fault(
@@ -185,7 +185,7 @@ FAULTS = (
     Fault(
         "a logit is attributed through a norm that is not centred",
         "analysis/attribution.py",
-        "        toward = toward - toward.mean() if centred else toward\n",
+        "        toward = toward - toward.mean() if norm.centred else toward\n",
         "",
         "tests/analysis/test_attribution.py::test_the_terms_sum_to_the_logit[False-albert]",
     ),
@@ -334,7 +334,7 @@ FAULTS = (
     Fault(
         "a later brace makes standard input JSON",
         "survey/work.py",
-        "name == STDIN and number == 1 and",
+        "name == STDIN and line_number == 1 and",
         "name == STDIN and",
         "tests/survey/test_texts.py::test_standard_input_is_lines_or_jsonl",
     ),

@@ -56,12 +56,12 @@ class Attention:
 
     @property
     def own(self) -> bool:
-        """Whether queries and keys are the same sequence; the last keys are then the queries' own tokens."""
+        """True if queries and keys are the same sequence; the last keys are then the queries' own tokens."""
         return self.kind == SELF
 
 
 def is_attention(step: Step | None) -> bool:
-    """Whether a step holds attention weights; with a sink, its rows sum to less than 1."""
+    """True if a step holds attention weights; with a sink, its rows sum to less than 1."""
     return step is not None and step.square and isinstance(step.op, Softmax | SoftmaxWithSink)
 
 

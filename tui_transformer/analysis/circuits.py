@@ -213,7 +213,7 @@ def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
 
 
 def _writes_to(source: Attention, target: Attention, reads: str) -> bool:
-    """Whether a head writes into the stream that a later one reads; cross attention reads keys of the encoder."""
+    """True if a head writes into the stream that a later one reads; cross attention reads keys of the encoder."""
     from_encoder = target.kind != SELF and reads != "Q"
     stack = "encoder" if from_encoder else target.stack
     before = from_encoder or (source.layer, source.name) != (target.layer, target.name)

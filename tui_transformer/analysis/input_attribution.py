@@ -75,7 +75,7 @@ def start_of(
     """
     value = metric.measure(trace, before or trace, positions, item)
     slope = metric.slope(trace, before or trace, positions, item)
-    return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.describe(trace.target_word))
+    return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.target_word))
 
 
 def gradients_of(trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0) -> Gradients:
@@ -192,6 +192,6 @@ def _slope(
 
     backward_from(trace, start, visit)
     if not slopes:
-        what = metric.describe(trace.target_word)
+        what = metric.said(trace.target_word)
         raise InputError(f"{what} does not depend on {step}, or that depends on no weight")
     return value, slopes[0]

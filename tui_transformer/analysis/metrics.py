@@ -154,7 +154,7 @@ class Metric:
         usual = "loss" if targets and not tokens else BY_TOKENS[min(len(tokens), 2)]
         return cls(usual if name is None else name, tokens, targets)
 
-    def describe(self, word: Callable[[int], str] = str) -> str:
+    def said(self, word: Callable[[int], str] = str) -> str:
         """In words: `logit of had less that of by`, `loss on 7 targets`."""
         if self.targets:
             counted = sum(each != NOT_COUNTED for each in self.targets)

@@ -39,7 +39,7 @@ class Softmaxes:
 
     @property
     def breaks(self) -> bool:
-        """Whether the naive shares are no numbers where the safe ones are."""
+        """True if the naive shares are no numbers where the safe ones are."""
         return bool((np.isnan(self.naive) & ~np.isnan(self.safe)).any())
 
     @property

@@ -62,7 +62,7 @@ class Rollout:
         return rolled
 
     def holds(self, layer: int) -> bool:
-        """Whether a layer is there already."""
+        """True if a layer is there already."""
         return layer in self._rolled
 
 

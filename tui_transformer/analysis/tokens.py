@@ -39,7 +39,7 @@ class Hidden:
 
     @property
     def active(self) -> bool:
-        """Whether anything is hidden."""
+        """True if anything is hidden."""
         return self.special or self.first
 
     @property
@@ -108,7 +108,7 @@ def tokens_of(trace: Trace, vocabulary: Vocabulary | None, axis: Axis, item: int
 
 
 def is_special(vocabulary: Vocabulary, token_id: int) -> bool:
-    """Whether an ID stands for no text of the sentence."""
+    """True if an ID stands for no text of the sentence."""
     if token_id >= vocabulary.size or token_id == vocabulary.unknown_id:
         return False
     known = token_id in vocabulary.special_ids or token_id == vocabulary.pad_id
@@ -116,7 +116,7 @@ def is_special(vocabulary: Vocabulary, token_id: int) -> bool:
 
 
 def is_separator(vocabulary: Vocabulary, token_id: int) -> bool:
-    """Whether an ID is a special token that ends or parts texts, or a punctuation mark."""
+    """True if an ID is a special token that ends or parts texts, or a punctuation mark."""
     if is_special(vocabulary, token_id):
         return token_id != vocabulary.pad_id and vocabulary.word(token_id) not in OPENING
     word = vocabulary.word(token_id) if token_id < vocabulary.size else ""

@@ -85,7 +85,7 @@ def _ranking(session: Session, request: Request, positions: range | None) -> Ran
     ranked = list(counted(measured, targets))
     ranked.sort(key=lambda pair: -pair[1].size)
     before = list(answers(session, trace, positions)) if has_answers(trace) else []
-    said = "" if metric is None else metric.describe(session.labels.word)
+    said = "" if metric is None else metric.said(session.labels.word)
     read = "every position" if metric is not None and metric.targets else where(session, positions)
     return Ranking(read, _set_to(request), said, before, ranked)
 

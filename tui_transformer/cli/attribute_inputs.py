@@ -80,7 +80,7 @@ def _decoder_ids(session: Session) -> list[list[int]] | None:
 
 
 def _note(session: Session, attribution: InputAttribution, metric: Metric, positions: range) -> str:
-    said = metric.describe(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
+    said = metric.said(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
     total = float(attribution.cells.sum())
     if attribution.baseline is None:
         return f"{said}: {attribution.value:.4f} · input {attribution.step} · sum {total:.4f}, to first order"

@@ -68,7 +68,7 @@ def run(
     differing = counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps))
     both = (answers(session, each, positions) for each in (trace, edited) if has_answers(trace))
     differences, pairs = list(differing), list(zip(*both, strict=True))
-    said = "" if metric is None else metric.describe(session.labels.word)
+    said = "" if metric is None else metric.said(session.labels.word)
     measured = effect(trace, edited, positions, metric=metric)
     return Experiment(what, differences, where(session, positions), pairs, measured, said)
 

@@ -66,7 +66,7 @@ def gradients_of_chosen(session: Session, request: Placed) -> Gradients:
     metric, trace = chosen(session, request), session.trace
     positions = answer_positions(trace, parse_positions(request.position, trace), folder=session.model.folder)
     computed = gradients_of(trace, metric or Metric("divergence"), positions)
-    said = metric.describe(session.labels.word) if metric is not None else ""
+    said = metric.said(session.labels.word) if metric is not None else ""
     note(f"{said} {computed.loss:.7g}, read at {where(session, positions)}")
     return computed
 

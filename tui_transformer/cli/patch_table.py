@@ -42,7 +42,7 @@ def run(session: Session, other: Trace, request: Request) -> None:
     if request.format == "svg":
         emit([svg.view_svg(_view(session, table, effects, metric))])
         return
-    said = metric.describe(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
+    said = metric.said(session.labels.word) + ("" if metric.targets else f" at {where(session, positions)}")
     note = f"{said}: {own:.4g} as it is, {others:.4g} of the other sentence"
     columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
     rows = [_row(session, table, each, own, others) for each in effects]

@@ -48,7 +48,7 @@ class Cache:
 
 
 def is_cross(name: str) -> bool:
-    """Whether keys or values are those of an encoder's output, which do not grow."""
+    """True if keys or values are those of an encoder's output, which do not grow."""
     return ".cross_attention." in name
 
 

@@ -52,7 +52,7 @@ class Settings:
 
     @property
     def draws(self) -> bool:
-        """Whether chance has a part in it."""
+        """True if chance has a part in it."""
         return not self.greedy and self.temperature > 0
 
 

@@ -140,7 +140,7 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        """Whether all steps were made."""
+        """True if all steps were made."""
         return self.step >= self.settings.steps
 
     @cached_property

@@ -177,7 +177,7 @@ _LARGEST = 1 << 20
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a run was begun in the folder."""
+    """True if a run was begun in the folder."""
     return is_file(folder / RUN)
 
 

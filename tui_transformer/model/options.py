@@ -10,7 +10,6 @@ from typing import Any
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.model.families.gpt2 import PLAIN
 from tui_transformer.model.model import Model
 from tui_transformer.text.encoding import Encoding, Token, within
 from tui_transformer.text.files import read_lines, shown_path

@@ -137,7 +137,7 @@ class Session(Sentences):
         if metric is None:
             return Gradients(backward(trace, [self.loss_targets], visit).mean, gradients)
         value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
-        start = replace(start, description=metric.describe(self.model.target_label))
+        start = replace(start, description=metric.said(self.model.target_label))
         backward_from(trace, start, visit)
         return Gradients(value, gradients, start)
 

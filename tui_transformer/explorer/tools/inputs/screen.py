@@ -84,7 +84,7 @@ class InputsScreen(Dialog[None]):
 
     def __init__(self, session: Session, attributed: Attributed) -> None:
         self.session, self.attributed = session, attributed
-        super().__init__(f"What every token adds to: {attributed.metric.describe(session.model.target_label)}")
+        super().__init__(f"What every token adds to: {attributed.metric.said(session.model.target_label)}")
 
     def body(self) -> ComposeResult:
         """The metric, the lines, and what they sum to."""

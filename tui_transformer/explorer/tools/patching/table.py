@@ -80,7 +80,7 @@ class PatchTable:
     @property
     def said(self) -> str:
         """The metric, and the position that it is read at."""
-        metric = metric_said(self.session) or USUAL.describe()
+        metric = metric_said(self.session) or USUAL.said()
         return metric if on_targets(self.session.measure) else f"{metric} at position {self.positions.start}"
 
     def measure(self, places: Sequence[Place], task: Task) -> list[Measured]:
