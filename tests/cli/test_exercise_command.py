@@ -9,7 +9,7 @@ from pathlib import Path
 from command_line import Run
 
 from tui_transformer.course import open_course
-from tui_transformer.course.progress import Progress, progress_path, write_progress
+from tui_transformer.course.exercise import Progress, progress_path, write_progress
 
 SOLUTION = open_course().find("scores").solution.read_text(encoding="utf-8")
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tui_transformer.course import Exercise, Finding, check, check_command, explaining, open_course
+from tui_transformer.course import Exercise, Finding, check, check_command, checking, open_course
 from tui_transformer.course.checking import USUAL, judged, returned
 from tui_transformer.course.running import Ran, run_command, run_python
 from tui_transformer.course.sources import Facts
-from tui_transformer.course.start import start
-from tui_transformer.course.text_files import printed_answers
+from tui_transformer.course.start import printed_answers, start
 
 EXERCISES = {exercise.name: exercise for exercise in open_course().exercises}
 
@@ -66,7 +65,7 @@ def once(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(file: Path, *arguments: object) -> Ran:
         return kept.setdefault(file, run_python(file, *arguments)) if file not in kept else kept[file]
 
-    monkeypatch.setattr(explaining, "run_python", run)
+    monkeypatch.setattr(checking, "run_python", run)
 
 
 def test_code_in_a_hint_is_written_as_it_is_typed() -> None:
@@ -109,7 +108,7 @@ FAILING = {
 def test_planted_mistakes_are_named(name: str) -> None:
     exercise, facts = EXERCISES[name], Facts(EXERCISES[name])
     functions = [each for each in exercise.mistakes if (name, each) not in FAILING]
-    ran = explaining.run_python(exercise.wrong, list(exercise.mistakes), facts.inputs, list(facts.answers), USUAL)
+    ran = checking.run_python(exercise.wrong, list(exercise.mistakes), facts.inputs, list(facts.answers), USUAL)
     findings = {
         each: judged(facts, returned(zip(facts.answers, ran.arrays[each], strict=True)), "", USUAL)
         for each in functions

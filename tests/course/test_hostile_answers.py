@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_transformer.course import Finding, cgroup, check, check_command, open_course, processes, running, scratch
+from tui_transformer.course import Finding, check, check_command, open_course, processes, running
 from tui_transformer.course.processes import Family, adopting, every
 from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError
@@ -184,7 +184,7 @@ FILLING = {
 
 @pytest.mark.parametrize("line", FILLING)
 def test_a_disk_is_not_filled(answer: Check, line: str, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "MOST_FILES", 500)
+    monkeypatch.setattr(running, "MOST_FILES", 500)
     fails(answer(line, "time.sleep(2)" if "in all" in FILLING[line] else "pass"), FILLING[line])
     assert not list(temporary.iterdir())
 
@@ -325,7 +325,7 @@ def test_where_systemd_makes_a_cgroup_all_processes_are_held_together(
     finding = answer("print(open('/proc/self/environ').read())")
     assert finding.passed
     assert "secret" not in finding.printed
-    assert cgroup.limits_said() == ""
+    assert processes.limits_said() == ""
     _, run, end = log.read_text().splitlines()
     assert all(each in run for each in (f"MemoryMax={LIMITS.memory}", "TasksMax=", "MemorySwapMax=0", "RuntimeMaxSec="))
     name = run.partition("--unit=")[2].partition('"')[0]
@@ -346,5 +346,5 @@ def test_where_no_cgroup_is_made_that_is_said(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}/nowhere{os.pathsep}/bin")
     if way == "there is none":
         monkeypatch.setenv("PATH", "/nowhere")
-    assert "hold for each process of an answer alone" in cgroup.limits_said()
+    assert "hold for each process of an answer alone" in processes.limits_said()
     assert answer("pass").passed

@@ -8,10 +8,9 @@ from hostile import COUNTS, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.course import open_course
-from tui_transformer.course.exercise import read_exercise
-from tui_transformer.course.progress import read_progress
+from tui_transformer.course.exercise import read_exercise, read_progress
 from tui_transformer.course.sources import Facts
-from tui_transformer.course.text_files import printed_answers, text_of
+from tui_transformer.course.start import printed_answers, text_of
 
 WHOLE = (open_course().find("cross-entropy").folder / "about.toml").read_bytes()
 PROGRESS = b'{"": {"done": ["scores"], "hints": {"mask": 2}}}'

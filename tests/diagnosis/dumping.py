@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 from small import Arrays, encoder, llama
 
-from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, held
-from tui_transformer.diagnosis.dumps.precision import FLOAT32, Precision
+from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, Precision, Tensor, held
 from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.model import Model
 

@@ -27,8 +27,7 @@ from dumping import (
 from small import encoder
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
-from tui_transformer.diagnosis.dumps.dump import Dump, held
-from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, FLOAT32
+from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, FLOAT32, Dump, held
 from tui_transformer.model import Model
 
 PARTS = {

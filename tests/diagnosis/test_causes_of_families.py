@@ -7,8 +7,7 @@ import pytest
 from dumping import IDS, REFERENCES, computed, dumped, model_of
 
 from tui_transformer.diagnosis import Input, diagnose
-from tui_transformer.diagnosis.dumps.dump import Dump, held
-from tui_transformer.diagnosis.dumps.precision import FLOAT32
+from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, held
 from tui_transformer.model import Model
 
 

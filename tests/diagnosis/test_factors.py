@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tui_transformer.diagnosis.factors import factor_said, sizes_of, times_said
+from tui_transformer.diagnosis.diagnosis import factor_said, sizes_of, times_said
 from tui_transformer.model import Model
 
 SIZES = {"d_k": 8, "d_model": 32, "number of heads": 4, "d_ff": 128, "number of tokens": 9}

@@ -10,10 +10,10 @@ from dumping import GGML, IDS, batched, computed, dumped, hidden_states, model_o
 from small import encoder
 
 from tui_transformer.diagnosis import Input, diagnose
-from tui_transformer.diagnosis.dumps.precision import FLOAT32, Precision
-from tui_transformer.diagnosis.isolation import cause_of, local
+from tui_transformer.diagnosis.diagnose import cause_of, local
+from tui_transformer.diagnosis.dumps.dump import FLOAT32, Precision
 from tui_transformer.diagnosis.matching import Entry
-from tui_transformer.diagnosis.right import right_values
+from tui_transformer.diagnosis.reference_values import reference_values
 from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 
@@ -39,7 +39,7 @@ def test_of_several_mistakes_that_fit_the_best_is_named(
         Entry(f"{at}.residual", "sum", x, None, FLOAT32),
         Entry(f"{at}.norm", "norm", centred / deviation * gamma + beta, None, Precision("few digits", 0.0, digits)),
     ]
-    where = local(entries[1], entries, right_values(model, Input(np.array([IDS]))))
+    where = local(entries[1], entries, reference_values(model, Input(np.array([IDS]))))
     cause = cause_of(where)
     assert cause is not None
     assert (cause.name, cause.says) == ("norm-epsilon", says)

@@ -12,8 +12,7 @@ from dumping import IDS, REFERENCES, computed, dumped, merged, model_of
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import input_of
 from tui_transformer.diagnosis.dumps import open_dump
-from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values, held
-from tui_transformer.diagnosis.dumps.precision import FLOAT32
+from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, Tensor, Values, held
 from tui_transformer.diagnosis.naming import names_for, read_map
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model

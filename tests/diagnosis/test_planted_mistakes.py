@@ -16,8 +16,7 @@ from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis import diagnose
 from tui_transformer.diagnosis.diagnosis import First
-from tui_transformer.diagnosis.dumps.dump import Dump, held
-from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, FLOAT32, Precision
+from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, FLOAT32, Dump, Precision, held
 from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 

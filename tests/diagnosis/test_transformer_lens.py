@@ -9,7 +9,7 @@ import pytest
 
 from tui_transformer.diagnosis import Diagnosis, diagnose
 from tui_transformer.diagnosis.dumps import open_dump
-from tui_transformer.diagnosis.right import Input
+from tui_transformer.diagnosis.reference_values import Input
 from tui_transformer.model import Model
 
 HERE = Path(__file__).parent

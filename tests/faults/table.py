@@ -135,7 +135,7 @@ FAULTS = (
     ),
     Fault(
         "a dump reads files outside its folder",
-        "diagnosis/dumps/debugger.py",
+        "diagnosis/dumps/tools.py",
         "return file if inside and is_file(file) else None",
         "return file if is_file(file) else None",
         "tests/diagnosis/test_dumps.py::test_a_debugger_reads_no_file_outside_its_folder",
@@ -226,7 +226,7 @@ FAULTS = (
     ),
     Fault(
         "a causal mask that is too much hides the query itself",
-        "diagnosis/causes/mask.py",
+        "diagnosis/causes/attention.py",
         "later = keys[:, None, None, :] > queries[:, None, :, None]",
         "later = keys[:, None, None, :] >= queries[:, None, :, None]",
         "tests/diagnosis/test_causes.py::test_a_causal_mask_where_all_keys_are_visible_is_seen",

@@ -15,10 +15,16 @@ import typer
 
 from tui_transformer.cli.exercise_options import Begun, Checked, Named, Place
 from tui_transformer.cli.output import emit, note
-from tui_transformer.course.cgroup import limits_said
-from tui_transformer.course.exercise import Exercise
-from tui_transformer.course.folder import Course, open_course
-from tui_transformer.course.progress import Progress, progress_path, read_progress, write_progress
+from tui_transformer.course.exercise import (
+    Course,
+    Exercise,
+    Progress,
+    open_course,
+    progress_path,
+    read_progress,
+    write_progress,
+)
+from tui_transformer.course.processes import limits_said
 from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_folder

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tui_transformer.course.exercise import Exercise
-from tui_transformer.course.explaining import Explained
-from tui_transformer.course.running import Limits, run_command, run_python
-from tui_transformer.course.sources import Facts
-from tui_transformer.course.text_files import printed_answers
-from tui_transformer.diagnosis.comparison import Difference
-from tui_transformer.diagnosis.dumps.dump import Values
-from tui_transformer.diagnosis.dumps.precision import stored_precision
+from tui_transformer.course.running import Limits, Ran, run_command, run_python
+from tui_transformer.course.sources import Answer, Facts
+from tui_transformer.course.start import printed_answers
+from tui_transformer.diagnosis.diagnose import judge
+from tui_transformer.diagnosis.diagnosis import First, sizes_of, times_said
+from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_precision
+from tui_transformer.diagnosis.matching import Entry
+from tui_transformer.diagnosis.reference_values import Difference, compare, tolerance_of
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.spoken import spoken
 from tui_transformer.errors import InputError
+from tui_transformer.files import is_file
 from tui_transformer.text.display import visible
 
 USUAL = Limits()
@@ -119,3 +127,279 @@ def _place(name: str, difference: Difference) -> str:
     theirs, ours = (spoken(value, 6) for value in difference.values)
     index = f"[{', '.join(map(str, difference.index))}]" if difference.index else ""
     return f"{name}{index} is {theirs}, and should be {ours}"
+
+
+EXACT = 1e-9
+"""Relative: computed in float64, a right answer is far nearer than this."""
+
+
+class Why(NamedTuple):
+    """A sentence or two, and the public name of the mistake; None where none is known."""
+
+    says: str
+    cause: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """A learner's answers beside the right ones.
+
+    Attributes:
+        facts: What is right.
+        theirs: The learner's answers by name.
+        limits: Of what is run.
+    """
+
+    facts: Facts
+    theirs: Mapping[str, Values]
+    limits: Limits
+
+    def misshapen(self) -> Why | None:
+        """Answers of another shape; None where all have the right one."""
+        for name, values in self.theirs.items():
+            right = self.facts.answers[name]
+            if values.array.shape == right.value.shape:
+                continue
+            if self.facts.is_ids(name):
+                return self._by_token(name)
+            known = self._known()
+            shape = f"{name} has the shape {_shape(values.array)}: it should be {_shape(right.value)}{_axes(right)}"
+            if known is not None:
+                return Why(f"{shape}. {known.says}", known.cause)
+            other = next((each for each in self._others(name) if self._same(values, each)), None)
+            if other is not None:
+                order = ", ".join(self.facts.answers)
+                return Why(f"{name} has the numbers of {other}: return {order}, in this order", "answers-order")
+            turned = _turned(values, right)
+            return Why(f"{shape}. {turned}", "shape") if turned else Why(shape)
+        return None
+
+    def not_numbers(self) -> Why | None:
+        """Answers with NaN; None where there is none."""
+        for name, values in self.theirs.items():
+            missing = np.isnan(values.array)
+            if missing.any():
+                place = ", ".join(map(str, np.argwhere(missing)[0]))
+                count = int(missing.sum())
+                more = f", {count} cells are" if count > 1 else ""
+                says = f"{name}{f'[{place}]' if place else ''} is not a number (NaN){more}"
+                known = self._known()
+                return Why(f"{says}. {known.says}", known.cause) if known else Why(f"{says}: look for 0 ÷ 0 or ∞ − ∞")
+        return None
+
+    def stand_in(self) -> Why | None:
+        """A number in the place of −∞, in an answer that is right otherwise; None where there is none."""
+        for name, values in self.theirs.items():
+            right = self.facts.answers[name]
+            hidden = np.isneginf(right.value)
+            theirs = values.array[hidden]
+            if not theirs.size or not np.isfinite(theirs).all() or self.difference(name, ~hidden).beyond:
+                continue
+            if theirs.max() > np.abs(right.value[~hidden]).max(initial=0.0) * -2:
+                continue  # not meant to hide: 0, or scores that were left as they are
+            number = spoken(float(np.median(theirs)), 3)
+            about = "" if theirs.min() == theirs.max() else "about "
+            says = (
+                f"Nearly: {name} has {about}{number} where −∞ is asked for. e^−∞ is 0 at any size of the other scores"
+            )
+            only = f"{number} only hides beside larger ones, and is not there in every precision"
+            return Why(f"{says}; {only}: put −∞, in NumPy -np.inf", "mask-finite")
+        return None
+
+    def too_near(self) -> Why | None:
+        """A mistake that is smaller than roundings of float32, where float64 shows it; None where there is none."""
+        relative = max(self.difference(name).relative for name in self.theirs)
+        whole = all(values.precision == FLOAT64 for values in self.theirs.values())
+        known = self._known(EXACT) if whole and relative > EXACT else None
+        if known is None:
+            return None
+        return Why(f"Nearly: right to {relative:.0e} and not exactly. {known.says}", known.cause)
+
+    def differing(self, name: str) -> Why:
+        """What is wrong with an answer of the right shape."""
+        if self.facts.is_ids(name):
+            return self._by_token(name)
+        difference = self.difference(name)
+        begin = f"{name} differs ({_size(difference)})."
+        first = self._diagnosed()
+        if first is not None and first.cause is not None:
+            begin = f"{first.theirs} differs ({_size(self.difference(first.theirs))})."
+            return Why(f"{begin} {_matching(first)}", first.cause)
+        known = self._known()
+        if known is not None:
+            return Why(f"{begin} {known.says}", known.cause)
+        pattern = _pattern(first) if first is not None else self._factor(name)
+        return Why(f"{begin} No known mistake explains it{f': {pattern}' if pattern else ''}.")
+
+    def difference(self, name: str, counted: Host | None = None) -> Difference:
+        """An answer beside the right one."""
+        values, right = self.theirs[name], self.facts.answers[name]
+        theirs = np.asarray(values.array, np.float64)
+        return compare(
+            theirs, right.value, counted, tolerance_of(values.precision, theirs, right.granted), shares=False
+        )
+
+    def _by_token(self, name: str) -> Why:
+        """Token IDs that differ: the first of them, with its words."""
+        theirs, right = self.theirs[name].array.reshape(-1), self.facts.answers[name].value.reshape(-1)
+        both = min(len(theirs), len(right))
+        i = next((i for i in range(both) if theirs[i] != right[i]), both)
+        counts = f"and should have {len(right)}: token {i}"
+        if self.theirs[name].array.ndim != 1:
+            says = f"{name} has the shape {_shape(self.theirs[name].array)}: it should be a list of {len(right)} IDs"
+        elif i == len(right):
+            says = f"{name} has {len(theirs)} tokens, {counts}, {self._word(theirs[i])}, is one too many"
+        elif i == len(theirs):
+            says = f"{name} ends after {i} token{'s' * (i != 1)}, {counts} is {self._word(right[i])}"
+        else:
+            words = f"{self._word(theirs[i])}, and should be {self._word(right[i])}"
+            says = f"token {i} is the first that differs: {name}[{i}] is {words}"
+        known = self._known()
+        return Why(f"{says}. {known.says}", known.cause) if known else Why(says)
+
+    def _word(self, number: float) -> str:
+        words = self.facts.words
+        word = f"“{visible(words[int(number)])}”" if 0 <= number < len(words) and number == int(number) else "no word"
+        return f"{number:g} ({word})"
+
+    def _others(self, name: str) -> Iterator[str]:
+        return (each for each in self.facts.answers if each != name)
+
+    def _same(self, values: Values, other: str) -> bool:
+        right = self.facts.answers[other]
+        return _alike(values, right.value, right.granted)
+
+    @cached_property
+    def _mistaken(self) -> Ran | None:
+        """What the mistakes of the exercise give."""
+        exercise = self.facts.exercise
+        if not exercise.mistakes or not is_file(exercise.wrong):
+            return None
+        return run_python(
+            exercise.wrong, list(exercise.mistakes), self.facts.inputs, list(self.facts.answers), self.limits
+        )
+
+    def _known(self, relative: float = 0.0) -> Why | None:
+        """The mistake of the exercise whose answers are the learner's, all of them."""
+        ran = self._mistaken
+        for function, mistake in self.facts.exercise.mistakes.items() if ran is not None else ():
+            if ran is None or function not in ran.arrays or not mistake.says:
+                continue
+            pairs = zip(self.theirs.items(), ran.arrays[function], strict=True)
+            granted = {
+                name: relative * float(np.abs(answer.value).max(initial=0.0)) if relative else answer.granted
+                for name, answer in self.facts.answers.items()
+            }
+            if all(_alike(values, array, granted[name]) for (name, values), array in pairs):
+                return Why(mistake.says, mistake.cause)
+        return None
+
+    def failing(self, why: str) -> Why | None:
+        """The mistake of the exercise that fails as the learner's function does."""
+        ran = self._mistaken
+        for function, mistake in self.facts.exercise.mistakes.items() if ran is not None else ():
+            if ran is not None and mistake.says and _unplaced(ran.failed.get(function, "")) == _unplaced(why):
+                return Why(f"{why}. {mistake.says}", mistake.cause)
+        return None
+
+    def _diagnosed(self) -> First | None:
+        """The first wrong step; None where the answers are no steps."""
+        facts, right = self.facts, self.facts.right
+        steps = {name: facts.step(facts.exercise.answers[name]) for name in self.theirs}
+        if None in steps.values():
+            return None
+        entries = [
+            Entry(step, name, right.value(step), None, FLOAT64)
+            for name in facts.inputs
+            if (step := facts.step(facts.exercise.inputs[name])) and not right.program.by_name[step].op.integer
+        ]
+        entries += [
+            Entry(step, name, np.asarray(self.theirs[name].array, np.float64)[None], None, self.theirs[name].precision)
+            for name, step in steps.items()
+            if step
+        ]
+        return judge(sorted(entries, key=lambda entry: right.program.places[entry.step]), right)[1]
+
+    def _factor(self, name: str) -> str:
+        """One factor between all cells of an answer and the right ones; of a single number, one that has a name."""
+        a, b = (
+            np.asarray(each, np.float64).reshape(-1)
+            for each in (self.theirs[name].array, self.facts.answers[name].value)
+        )
+        if not (size := float(b @ b)) or not np.isfinite(a).all():
+            return ""
+        factor = float(a @ b) / size
+        if not factor or float(np.abs(a - factor * b).max()) > 1e-4 * float(np.abs(a).max()):
+            return ""
+        said = times_said(factor, self._sizes)
+        if a.size == 1:
+            return f"it {said}" if " = " in said or not said.endswith("times the right one") else ""
+        return f"every cell {said}"
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        sizes = sizes_of(self.facts.right.program)
+        if self.facts.exercise.predicts:
+            sizes["number of counted positions"] = sum(each != NOT_COUNTED for each in self.facts.targets)
+        return sizes
+
+
+def _alike(values: Values, other: Host, granted: float) -> bool:
+    """Whether answers are those of a mistake, NaN in the same places included."""
+    theirs = np.asarray(values.array, np.float64)
+    if theirs.shape != other.shape:
+        if theirs.ndim != 2 or other.ndim < 2 or theirs.shape != (other.size // other.shape[-1], other.shape[-1]):
+            return False
+        theirs = theirs.reshape(other.shape)  # as text has it: row below row
+    missing = np.isnan(other)
+    if (np.isnan(theirs) != missing).any():
+        return False
+    return not compare(
+        np.where(missing, 0.0, theirs),
+        np.where(missing, 0.0, other),
+        None,
+        tolerance_of(values.precision, theirs, granted),
+        shares=False,
+    ).beyond
+
+
+def _turned(values: Values, right: Answer) -> str:
+    """How an answer of another shape becomes the right one, where it holds the right numbers; else ""."""
+    theirs = values.array
+    for axes in permutations(range(right.value.ndim)):
+        moved = right.value.transpose(axes)
+        if moved.size != theirs.size or not _alike(values, moved.reshape(theirs.shape), right.granted):
+            continue
+        reshape = "" if moved.shape == theirs.shape else f".reshape({', '.join(map(str, moved.shape))})"
+        back = np.argsort(axes).tolist()
+        turn = "" if back == sorted(back) else f".transpose({', '.join(map(str, back))})"
+        return (
+            f"The numbers are right and in another order of axes: {reshape}{turn} puts them in place"
+            if turn
+            else (f"The numbers are right: {reshape} gives them their axes")
+        )
+    return ""
+
+
+def _pattern(first: First) -> str:
+    return first.says.partition("No known mistake explains it")[2].removeprefix(": ").removesuffix(".")
+
+
+def _matching(first: First) -> str:
+    return first.says[first.says.index("It matches") :]
+
+
+def _unplaced(why: str) -> str:
+    return re.sub(r"^line \d+: |`.*`: ", "", why)
+
+
+def _size(difference: Difference) -> str:
+    return f"relative {difference.relative:.2g}" if np.isfinite(difference.largest) else "one side is infinite"
+
+
+def _shape(array: Host) -> str:
+    return " × ".join(map(str, array.shape)) or "one number"
+
+
+def _axes(right: Answer) -> str:
+    return f" ({' × '.join(right.axes)})" if right.axes else ""

@@ -1,15 +1,17 @@
-"""An exercise: a folder with `about.toml` (text, inputs, answers), `solution.py` and `mistakes.py`."""
+"""A course: exercises in the order of their folders, and what a learner has done of them."""
 
 from __future__ import annotations
 
+import difflib
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tui_transformer.errors import InputError
-from tui_transformer.files import is_file, read_toml
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import is_file, own_folders, read_json, read_toml, write_whole
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
@@ -173,3 +175,146 @@ def _mistake(raw: Any, name: str, path: Path) -> Mistake:
     if isinstance(raw, dict) and isinstance(raw.get("cause"), str) and isinstance(raw.get("says", ""), str):
         return Mistake(raw["cause"], " ".join(raw.get("says", "").split()))
     raise InputError(f"{shown_path(path)}: {visible(name)} in [mistakes] is the name of a cause, or cause and says")
+
+
+ABOUT_COURSE = "course.toml"
+OWN = Path(__file__).parent / "exercises"
+
+
+@dataclass(frozen=True)
+class Course:
+    """Exercises in order.
+
+    Attributes:
+        name: Under which progress is kept: "" of the own course, else the path of a teacher's.
+        exercises: In order.
+        end: What is said when all are done; "" where nothing is.
+    """
+
+    name: str
+    exercises: tuple[Exercise, ...]
+    end: str = ""
+
+    def left(self, done: Collection[str], after: str = "") -> Exercise | None:
+        """The next exercise that is not done, after one of a name where there is one; None where all are done."""
+        names = [each.name for each in self.exercises]
+        begin = names.index(after) + 1 if after in names else 0
+        return next((each for each in self.exercises[begin:] + self.exercises[:begin] if each.name not in done), None)
+
+    def find(self, name: str) -> Exercise:
+        """The exercise of a name, or of a number from 1.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if name.isdecimal() and 1 <= int(name) <= len(self.exercises):
+            return self.exercises[int(name) - 1]
+        exercise = next((each for each in self.exercises if each.name == name), None)
+        if exercise is None:
+            names = [each.name for each in self.exercises]
+            near = difflib.get_close_matches(name, names, 1)
+            guess = f"did you mean {near[0]}?" if near else f"use {', '.join(names)}"
+            raise UsageError(f"no exercise is called {visible(name[:40])}: {visible(guess)}")
+        return exercise
+
+
+def open_course(folder: Path | None = None, language: str = ENGLISH) -> Course:
+    """The course of a folder; the own one without.
+
+    Raises:
+        InputError: There is no exercise in it, or one is damaged, or two have one name.
+    """
+    place = OWN if folder is None else folder
+    try:
+        folders = sorted(each for each in place.iterdir() if is_file(each / ABOUT))
+    except OSError as error:
+        raise InputError(f"{shown_path(place)}: {error.strerror}: name a folder of exercises") from error
+    if not folders:
+        raise InputError(f"{shown_path(place)}: no folder in it has an {ABOUT}: an exercise is a folder with one")
+    exercises = tuple(read_exercise(each, language) for each in folders)
+    names = [each.name for each in exercises]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{shown_path(place)}: two exercises are called {visible(name)}: rename one folder")
+    return Course("" if folder is None else str(folder.resolve()), exercises, _end(place, language))
+
+
+def _end(place: Path, language: str) -> str:
+    """The last words of a course, from `course.toml`; those of a translation from `course.LANGUAGE.toml`."""
+    files = (place / f"course.{language}.toml", place / ABOUT_COURSE)
+    file = next((each for each in files if is_file(each)), None)
+    return "" if file is None else paragraphs(read_toml(file, LARGEST), "end", file)
+
+
+FILE = "course.json"
+LARGEST_PROGRESS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress in one course.
+
+    Attributes:
+        done: Exercises that were passed.
+        hints: How many hints of an exercise were seen.
+    """
+
+    done: frozenset[str] = frozenset()
+    hints: Mapping[str, int] = field(default_factory=dict)
+
+    def with_done(self, name: str) -> Progress:
+        """An exercise is passed."""
+        return replace(self, done=self.done | {name})
+
+    def with_hints(self, name: str, count: int) -> Progress:
+        """So many hints of an exercise were seen."""
+        return replace(self, hints={**self.hints, name: count})
+
+
+def progress_path() -> Path:
+    """Where it is kept."""
+    return own_folders().user_data_path / FILE
+
+
+def read_progress(path: Path, course: str) -> Progress:
+    """Progress in a course; none where there is no file.
+
+    Raises:
+        InputError: The file is damaged.
+    """
+    raw = _courses(path).get(course, {})
+    done, hints = raw.get("done", []), raw.get("hints", {})
+    if not isinstance(done, list) or not isinstance(hints, dict):
+        raise _damaged(path)
+    return Progress(
+        frozenset(name for name in done if isinstance(name, str)),
+        {name: count for name, count in hints.items() if isinstance(count, int) and count >= 0},
+    )
+
+
+def write_progress(path: Path, course: str, progress: Progress) -> None:
+    """Keep progress in a course beside that in others.
+
+    Raises:
+        InputError: The file is damaged or cannot be written.
+    """
+    courses = _courses(path) | {course: {"done": sorted(progress.done), "hints": dict(progress.hints)}}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{shown_path(path.parent)}: cannot be made: {error.strerror}") from error
+    write_whole(path, (json.dumps(courses, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def _courses(path: Path) -> dict[str, dict[str, Any]]:
+    """The courses of the file by name."""
+    if not path.exists():
+        return {}
+    raw = read_json(path, LARGEST_PROGRESS)
+    if not all(isinstance(each, dict) for each in raw.values()):
+        raise _damaged(path)
+    return raw
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{shown_path(path)}: does not hold progress: remove it to begin anew")

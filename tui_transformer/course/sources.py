@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.course.exercise import Exercise, Source
-from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
-from tui_transformer.diagnosis.evaluation import largest_difference
-from tui_transformer.diagnosis.right import LEAST, SPREAD, Input, Right, right_values
+from tui_transformer.diagnosis.reference_values import SPREAD, Input, Reference, float32_noise, reference_values
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients, gradients
@@ -78,9 +76,9 @@ class Facts:
         return Model.load(self.exercise.model)
 
     @cached_property
-    def right(self) -> Right:
+    def right(self) -> Reference:
         """The right values."""
-        return right_values(self.model, Input(np.array([self.ids])))
+        return reference_values(self.model, Input(np.array([self.ids])))
 
     @cached_property
     def ids(self) -> list[int]:
@@ -157,9 +155,7 @@ class Facts:
         if isinstance(exact.value, str | dict | list):
             raise self.wrong("an answer is a step, or something else of numbers")
         value, other = (np.asarray(each, np.float64) for each in (exact.value, rough.value))
-        finite = np.abs(value[np.isfinite(value)])
-        least = LEAST * FLOAT32_UNIT * float(finite.max(initial=0.0))
-        return Answer(value, exact.axes, SPREAD * max(least, largest_difference(value, other)))
+        return Answer(value, exact.axes, SPREAD * float32_noise(value, other))
 
 
 def step_of(exercise: Exercise, program: Program) -> str | None:

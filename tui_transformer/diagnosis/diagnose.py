@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.rounding import ROUNDED
-from tui_transformer.diagnosis.comparison import Difference, compare, tolerance_of
-from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict
-from tui_transformer.diagnosis.dumps.dump import Dump, role_of
-from tui_transformer.diagnosis.dumps.precision import FLOAT32_UNIT
-from tui_transformer.diagnosis.factors import sizes_of
-from tui_transformer.diagnosis.isolation import Local, Report, cause_of, local, segment_of
+from tui_transformer.diagnosis.causes import CAUSES, Cause
+from tui_transformer.diagnosis.causes.cause import Change, Segment, kind
+from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
+from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, inputs_said, said, sizes_of
+from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
-from tui_transformer.diagnosis.naming.name import spelled
-from tui_transformer.diagnosis.right import Input, Right, right_values
-from tui_transformer.diagnosis.sentences import hint, inputs_said, said
+from tui_transformer.diagnosis.naming.phrases import spelled
+from tui_transformer.diagnosis.reference_values import (
+    Difference,
+    Input,
+    Reference,
+    compare,
+    reference_values,
+    stands_for_infinity,
+    tolerance_of,
+)
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.spoken import in_percent
 from tui_transformer.errors import InputError
@@ -65,7 +73,7 @@ def diagnose(
     Raises:
         InputError: No array is a step, or the model cannot read the input.
     """
-    right = right_values(model, input_of(dump, model, given))
+    right = reference_values(model, input_of(dump, model, given))
     report("names")
     matched = match(dump, names_for(model, right.program, names, own), right)
     if not matched.entries:
@@ -83,7 +91,7 @@ def diagnose(
 
 
 def judge(
-    entries: Sequence[Entry], right: Right, tolerance: float | None = None, report: Report = lambda _: None
+    entries: Sequence[Entry], right: Reference, tolerance: float | None = None, report: Report = lambda _: None
 ) -> tuple[tuple[Compared, ...], First | None]:
     """Every entry beside the right values, and the first that is wrong.
 
@@ -107,7 +115,7 @@ def judge(
 
 
 def _judged(
-    entries: Sequence[Entry], right: Right, tolerance: float | None, report: Report
+    entries: Sequence[Entry], right: Reference, tolerance: float | None, report: Report
 ) -> tuple[tuple[Compared, ...], First | None]:
     differences = {entry.theirs: _difference(entry, right, tolerance) for entry in entries}
     first, verdicts = _isolated(entries, differences, right, report)
@@ -152,7 +160,7 @@ def _predicts_next(model: Model) -> bool:
     return any(step.name.startswith("decoder.") for step in model.program(1).steps) and not model.has_decoder
 
 
-def _difference(entry: Entry, right: Right, tolerance: float | None) -> Difference:
+def _difference(entry: Entry, right: Reference, tolerance: float | None) -> Difference:
     """An array beside the right one, under a name of its own."""
     ours = right.value(entry.step)
     if tolerance is None:
@@ -165,7 +173,7 @@ def _difference(entry: Entry, right: Right, tolerance: float | None) -> Differen
 
 
 def _isolated(
-    entries: Sequence[Entry], differences: Mapping[str, Difference], right: Right, report: Report
+    entries: Sequence[Entry], differences: Mapping[str, Difference], right: Reference, report: Report
 ) -> tuple[First | None, dict[str, Verdict]]:
     """The first step that is wrong, and what can be said of every step."""
     verdicts: dict[str, Verdict] = {entry.theirs: "agrees" for entry in entries}
@@ -200,7 +208,7 @@ def _first(
     later: Sequence[Local],
     entries: Sequence[Entry],
     differences: Mapping[str, Difference],
-    right: Right,
+    right: Reference,
     report: Report,
 ) -> First:
     entry = where.entry
@@ -275,3 +283,127 @@ def _nothing(dump: Dump, matched: Matched, program: Program) -> str:
 def _some(names: Sequence[str], most: int = SHOWN) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+SPREAD = 8.0
+"""Roundings are granted so many times what two random ones made."""
+
+LEAST = 4.0
+ALIKE = 2.0
+"""Mistakes that leave up to so many times as much as the best are alike: the first of them is named."""
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A step computed from the inputs that the dump has.
+
+    Attributes:
+        entry: The step in the dump.
+        segment: What lies between.
+        tolerance: How far the two may be apart, one number a cell.
+        counted: Cells that are compared.
+    """
+
+    entry: Entry
+    segment: Segment
+    tolerance: Host
+    counted: Host | None
+
+    @property
+    def wrong(self) -> bool:
+        """The right steps make something else of the same inputs."""
+        return self.difference(None).beyond
+
+    def difference(self, change: Change | None) -> Difference:
+        """Difference of the dump from the output of a changed program on the dump's inputs.
+
+        Where a mistake makes larger numbers, their roundings are larger too.
+        """
+        ours = self.segment.value(change)
+        if ours.shape != self.entry.array.shape:
+            return Difference(largest=np.inf, rms=np.inf, beyond=True)
+        tolerance = self.tolerance * max(1.0, _largest(ours) / (self._size or np.inf))
+        return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
+
+    @cached_property
+    def _size(self) -> float:
+        return _largest(self.segment.value())
+
+
+def local(entry: Entry, entries: Sequence[Entry], right: Reference) -> Local:
+    """A step beside what the right program makes of the nearest steps before it that the dump holds whole."""
+    segment = segment_of(entry, entries, right)
+    unit = max(FLOAT32_UNIT, entry.precision.unit)
+    noise = max(SPREAD * segment.noise(unit), LEAST * unit * _largest(segment.value()))
+    counted = counted_cells(right.counted(entry.step), entry.known)
+    return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
+
+
+def _largest(values: Host) -> float:
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max()) if finite.size else 0.0
+
+
+def segment_of(entry: Entry, entries: Sequence[Entry], right: Reference) -> Segment:
+    """What lies between a step and the nearest steps before it that the dump holds whole."""
+    given = {
+        each.step: (_finite(each.array, right.value(each.step)), each.precision)
+        for each in entries
+        if each.step != entry.step and each.known is None
+    }
+    return Segment(right.exact, entry.step, given)
+
+
+def _finite(theirs: Host, ours: Host) -> Host:
+    hidden = stands_for_infinity(theirs, ours)
+    scores: Host = np.where(hidden, -np.inf, theirs) if hidden.any() else theirs
+    return scores
+
+
+def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda _: None) -> Cause | None:
+    """The mistake with which a step matches; None where none of those that are known does.
+
+    Several may leave the same numbers there; then the one is named that explains most of the later wrong steps too.
+    """
+    fitting = _fitting(where, report)
+    if not fitting:
+        theirs = where.entry.array
+        dropout = dropped(where.segment, theirs, where.counted)
+        return dropout or rounded(where.segment, theirs, where.entry.precision, where.counted)
+    if len(fitting) == 1:
+        return fitting[0]
+    names = {cause.name for cause in fitting}
+    also = Counter(cause for each in later for cause in {fit.name for fit in _fitting(each, report)} & names)
+    return max(fitting, key=lambda cause: also[cause.name])
+
+
+def _fitting(where: Local, report: Report) -> list[Cause]:
+    """The mistakes with which a step matches about as well as with the best of them, one a name, in their order."""
+    fitting: list[tuple[float, Cause]] = []
+    for causes in CAUSES:
+        for cause in causes(where.segment):
+            report(cause.name)
+            difference = _tried(where, cause)
+            if difference is not None and not difference.beyond:
+                fitting.append((difference.rms, cause))
+    best = min((rms for rms, _ in fitting), default=0.0)
+    alike = [cause for rms, cause in fitting if rms <= ALIKE * best]
+    return [
+        min((other for other in alike if other.name == name), key=_reach)
+        for name in dict.fromkeys(c.name for c in alike)
+    ]
+
+
+def _reach(cause: Cause) -> int:
+    """How many kinds of steps and weights a mistake changes: fewer explain the same better."""
+    return len({kind(name) for name in (*cause.change.steps, *cause.change.weights)})
+
+
+def _tried(where: Local, cause: Cause) -> Difference | None:
+    """The difference that is left with a mistake; None where it cannot be made there."""
+    try:
+        return where.difference(cause.change)
+    except (ValueError, IndexError, FloatingPointError):
+        return None

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any, Literal
 
-from tui_transformer.diagnosis.comparison import Difference
-from tui_transformer.diagnosis.matching import Planned
+import numpy as np
+
+from tui_transformer.diagnosis.causes import Cause
+from tui_transformer.diagnosis.matching import Entry, Planned
+from tui_transformer.diagnosis.reference_values import Difference, gaps
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.spoken import spoken
 from tui_transformer.engine.trace import Trace
 
 Verdict = Literal["agrees", "first", "follows", "wrong", "differs"]
@@ -132,3 +139,158 @@ def _first(first: First) -> dict[str, Any]:
 def _number(value: float) -> float | None:
     """A number that JSON has; None for infinity and NaN."""
     return value if abs(value) < float("inf") else None
+
+
+def said(step: str, difference: Difference, inputs: str, cause: Cause | None, hint: str) -> str:
+    """One line about the first step that is wrong.
+
+    Args:
+        step: Its name.
+        difference: How far it is from the right one.
+        inputs: What is known of its inputs.
+        cause: The mistake that explains it.
+        hint: What else can be said where none does.
+    """
+    first = f"{step} differs first ({_size(difference)}{', ' if inputs else ''}{inputs})."
+    if cause is not None:
+        return f"{first} It matches {cause.says}."
+    return f"{first} No known mistake explains it{f': {hint}' if hint else ''}."
+
+
+def _size(difference: Difference) -> str:
+    """How far the two are apart, or which of them has no number there."""
+    if np.isfinite(difference.largest):
+        return f"relative {difference.relative:.2g}"
+    if any(map(np.isnan, difference.values)):
+        return "one side is not a number"
+    theirs, ours = (f"{value:.4g}".replace("-", "−").replace("inf", "∞") for value in difference.values)
+    return f"{theirs} where the model has {ours}"
+
+
+def inputs_said(relative: float | None, *, known: bool) -> str:
+    """How well the inputs agree; "" where the step is computed from token IDs alone.
+
+    Args:
+        relative: The largest relative difference of what is before the step in the dump; None where nothing is.
+        known: Its inputs are there whole, or token IDs alone.
+    """
+    if relative is None:
+        return "" if known else "nothing that it is computed from is in the dump"
+    what = "inputs agree" if known else "what is in the dump of its inputs agrees"
+    return what if relative == 0 else f"{what} to {relative:.0e}"
+
+
+def hint(entry: Entry, ours: Host, counted: Host | None, sizes: Mapping[str, int]) -> str:
+    """Patterns in the numbers of a step that no mistake explains; a factor is said by the sizes of the model."""
+    theirs = entry.array
+    kept = np.ones(ours.shape, dtype=np.bool_) if counted is None else counted
+    if np.isnan(theirs[kept]).any():
+        return f"{int(np.isnan(theirs[kept]).sum())} cells are NaN"
+    finite = kept & np.isfinite(ours) & np.isfinite(theirs)
+    a, b = theirs[finite], ours[finite]
+    if a.size and not a.any():
+        return "every cell is 0"
+    return _factor(a, b, sizes) or _places(theirs, ours, kept)
+
+
+def _factor(a: Host, b: Host, sizes: Mapping[str, int]) -> str:
+    """One factor between all cells."""
+    size = float(b @ b)
+    if not size:
+        return ""
+    factor = float(a @ b) / size
+    rest = float(np.abs(a - factor * b).max())
+    if rest > 1e-4 * float(np.abs(a).max() or 1.0):
+        shift = float(np.mean(a - b))
+        same = float(np.abs(a - b - shift).max()) < 1e-4 * float(np.abs(a).max() or 1.0)
+        return f"every cell is {shift:.6g} too large" if same else ""
+    return "" if math.isclose(factor, 1.0, rel_tol=1e-4) else f"every cell {times_said(factor, sizes)}"
+
+
+def _places(theirs: Host, ours: Host, kept: Host) -> str:
+    """Rows or heads that alone differ."""
+    gap = np.where(kept, gaps(theirs, ours), 0.0)
+    worst = float(gap[np.isfinite(gap)].max(initial=0.0))
+    wrong = (gap > 1e-3 * worst) | np.isinf(gap)
+    for axis, name in ((-2, "row"), (-1, "column"), (-3, "head")):
+        if gap.ndim + axis < 1:
+            continue
+        others = tuple(i for i in range(gap.ndim) if i != gap.ndim + axis)
+        places = np.flatnonzero(wrong.any(axis=others))
+        if 0 < places.size <= 2 < gap.shape[axis]:
+            return f"only {name} {' and '.join(map(str, places))} differs"
+    return ""
+
+
+SYMBOLS = {
+    "head width": "d_k",
+    "dimension": "d_model",
+    "head": "number of heads",
+    "feed-forward": "d_ff",
+    "vocabulary": "size of the vocabulary",
+    "token": "number of tokens",
+}
+"""Names of axes, and what their sizes are called; of several that fit alike, the first."""
+
+CONSTANTS = {
+    math.log(2): "ln 2",
+    1 / math.log(2): "1 ÷ ln 2",
+    math.log(10): "ln 10",
+    1 / math.log(10): "1 ÷ ln 10",
+}
+PLAIN = {-1.0: "has the opposite sign", 2.0: "is twice the right one", 0.5: "is half the right one"}
+DIGITS = 6
+LIKE = 1e-4
+"""How far a factor may be from what it is said to be, as a part of it: six digits are less sure."""
+
+
+def sizes_of(program: Program) -> dict[str, int]:
+    """The sizes of a model that have a name of their own: d_k, d_model and so on."""
+    sizes: dict[str, set[int]] = {}
+    for step in program.steps:
+        for axis in step.axes:
+            sizes.setdefault(axis.name, set()).add(axis.size)
+    return {symbol: max(sizes[name]) for name, symbol in SYMBOLS.items() if len(sizes.get(name, ())) == 1}
+
+
+def times_said(factor: float, sizes: Mapping[str, int]) -> str:
+    """What follows on "every cell": `is 5.65685 = √32 = √d_model times the right one`.
+
+    Args:
+        factor: Theirs ÷ ours.
+        sizes: Numbers of the model by name.
+    """
+    plain = next((words for number, words in PLAIN.items() if math.isclose(factor, number, rel_tol=LIKE)), None)
+    return plain or f"is {factor_said(factor, sizes)} times the right one"
+
+
+def factor_said(factor: float, sizes: Mapping[str, int]) -> str:
+    """A factor, and what it is where the numbers of the model make it: `5.65685 = √32 = √d_model`."""
+    size, sign = abs(factor), "−" if factor < 0 else ""
+    near = [each for each in _made(sizes) if math.isclose(size, each[0], rel_tol=LIKE)]
+    if not near:
+        return spoken(factor, DIGITS)
+    value, digits, _ = near[0]  # which is what the factor is, however few digits it was worked out from
+    words = (words for _, same, words in near if same == digits and words)
+    return " = ".join(dict.fromkeys(sign + each for each in (spoken(value, DIGITS), digits, *words)))
+
+
+def _made(sizes: Mapping[str, int]) -> Iterator[tuple[float, str, str]]:
+    """Numbers that can be made of sizes, simple ones first: the value, with digits, and in words."""
+    named = [(name, size) for name, size in sizes.items() if size > 1]
+    for name, size in named:
+        yield size, str(size), name
+    for name, size in named:
+        yield math.sqrt(size), f"√{size}", f"√{_closed(name)}"
+    for name, size in named:
+        yield 1 / size, f"1 ÷ {size}", f"1 ÷ {name}"
+        yield 1 / math.sqrt(size), f"1 ÷ √{size}", f"1 ÷ √{_closed(name)}"
+    for value, words in CONSTANTS.items():
+        yield value, words, ""
+    for (first, a), (second, b) in permutations(named, 2):
+        yield a / b, f"{a} ÷ {b}", f"{first} ÷ {second}"
+        yield math.sqrt(a / b), f"√{a} ÷ √{b}", f"√{_closed(first)} ÷ √{_closed(second)}"
+
+
+def _closed(name: str) -> str:
+    return f"({name})" if " " in name else name

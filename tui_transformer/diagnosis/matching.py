@@ -11,17 +11,25 @@ from itertools import product
 
 import numpy as np
 
-from tui_transformer.diagnosis.axes import Layout, fits_nothing, layouts
 from tui_transformer.diagnosis.causes.cause import last
-from tui_transformer.diagnosis.comparison import compare, tolerance_of
-from tui_transformer.diagnosis.dumps.dump import Dump, Tensor
+from tui_transformer.diagnosis.dumps.dump import Dump, Precision, Tensor
 from tui_transformer.diagnosis.dumps.headings import Heading
-from tui_transformer.diagnosis.dumps.precision import Precision
-from tui_transformer.diagnosis.entry import Entry, Planned, counted_cells, entry_of, joined, part_of
-from tui_transformer.diagnosis.given import given_of, weight_of
+from tui_transformer.diagnosis.entries import (
+    Entry,
+    Layout,
+    Planned,
+    counted_cells,
+    entry_of,
+    fits_nothing,
+    given_of,
+    joined,
+    layouts,
+    part_of,
+    weight_of,
+)
 from tui_transformer.diagnosis.naming import Names, Target
-from tui_transformer.diagnosis.naming.name import stacks
-from tui_transformer.diagnosis.right import Right
+from tui_transformer.diagnosis.naming.phrases import stacks
+from tui_transformer.diagnosis.reference_values import Reference, compare, tolerance_of
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias
 from tui_transformer.engine.program import Program
@@ -81,10 +89,10 @@ Taken = set[tuple[str, int | None]]
 """Steps that arrays before are, and the heads of them."""
 
 
-def match(dump: Dump, names: Names, right: Right) -> Matched:
+def match(dump: Dump, names: Names, right: Reference) -> Matched:
     """Every array of a dump that is a step; layers and heads counted from 0, or from 1 where they show that."""
     layers, heads = _sizes(right.program)
-    said = [names.numbers(tensor.name, tensor.heading) for tensor in dump.tensors.values()]
+    said = [_numbers(tensor, names) for tensor in dump.tensors.values()]
     firsts = product(_firsts({layer for layer, _ in said}, layers), _firsts({head for _, head in said}, heads))
     ways = [Matching(dump, names.counted_from(*first), right).matched() for first in firsts]
     return max(ways, key=lambda each: each.agreeing)
@@ -103,13 +111,21 @@ def _firsts(numbers: set[int | None], count: int) -> tuple[int, ...]:
     return (1,) if max(there) >= count else (0, 1)
 
 
+def _numbers(tensor: Tensor, names: Names) -> tuple[int | None, int | None]:
+    """The layer and the head that an array says by its heading or its name, as they are counted there."""
+    heading = tensor.heading
+    if heading is None or (heading.path and names.find(heading.path)):
+        return names.numbers(tensor.name)
+    return int(heading.layer) if heading.layer else None, int(heading.head) if heading.head else None
+
+
 @dataclass(frozen=True, eq=False)
 class Matching:
     """The arrays of a dump beside the steps of a program."""
 
     dump: Dump
     names: Names
-    right: Right
+    right: Reference
     taken: Taken = field(default_factory=set)
     usual: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often the axes of a kind of step were so."""
@@ -327,7 +343,7 @@ class Matching:
     def _out_of_range(self, tensor: Tensor) -> str:
         """A layer or a head that the model has not; "" where it has them."""
         layers, heads = self.sizes
-        layer, head = self.names.numbers(tensor.name, tensor.heading)
+        layer, head = _numbers(tensor, self.names)
         for kind, number, first, count in (
             ("layer", layer, self.names.first[0], layers),
             ("head", head, self.names.first[1], heads),
@@ -337,7 +353,7 @@ class Matching:
         return ""
 
 
-def _moved(step: str, fitting: Iterable[Layout], right: Right) -> Iterator[Layout]:
+def _moved(step: str, fitting: Iterable[Layout], right: Reference) -> Iterator[Layout]:
     """Scores with distances counted as positions of the keys: rows are moved by constants, which softmax takes out."""
     sublayer = step.rpartition(".")[0]
     biased = right.program.by_name.get(f"{sublayer}.biased")
@@ -367,7 +383,7 @@ class Candidate:
         return self.step, self.target.head if self.layout.known is not None else None
 
 
-def _agrees(step: str, layout: Layout, precision: Precision, right: Right) -> bool:
+def _agrees(step: str, layout: Layout, precision: Precision, right: Reference) -> bool:
     tolerance = tolerance_of(precision, layout.array, right.granted(step, precision))
     counted = counted_cells(right.counted(step), layout.known)
     return not compare(layout.array, right.value(step), counted, tolerance, shares=False).beyond

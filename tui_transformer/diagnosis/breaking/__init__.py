@@ -3,6 +3,233 @@
 `BREAKS` is the table of them; each is a change of the program, made of operations that explain their cells as all do.
 """
 
-from tui_transformer.diagnosis.breaking.breaks import BREAKS, Break, broken, fitting
+from __future__ import annotations
 
-__all__ = ["BREAKS", "Break", "broken", "fitting"]
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tui_transformer.diagnosis.breaking.ops import (
+    DownColumns,
+    MaskAround,
+    NaiveSoftmax,
+    OtherPairs,
+    Silent,
+    TiledContext,
+    TiledScores,
+)
+from tui_transformer.diagnosis.causes.cause import Segment
+from tui_transformer.diagnosis.causes.norms import normed_after, normed_before
+from tui_transformer.engine.ops import (
+    Context,
+    Disentangle,
+    DistanceBias,
+    Mask,
+    Op,
+    RelativeBias,
+    Rotate,
+    Scale,
+    Scores,
+    Softmax,
+)
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Trace
+
+Make = Callable[[Trace], Iterable[Step]]
+"""The steps in the place of those of their names; new names are computed before what reads them."""
+
+
+@dataclass(frozen=True)
+class Break:
+    """Something that is computed otherwise on purpose.
+
+    Attributes:
+        name: Its public name, as `no-scale`.
+        title: What is done.
+        lesson: What to look for: what it was good for.
+        absent: What is said of a model in which there is nothing of the kind.
+        make: The steps that take the place of others; none where there is nothing to break.
+    """
+
+    name: str
+    title: str
+    lesson: str
+    absent: str
+    make: Make
+
+
+def broken(trace: Trace, names: Sequence[str]) -> Trace:
+    """A trace of the same inputs in which these things are computed otherwise, one after the other."""
+    for each in BREAKS:
+        if each.name in names:
+            program, steps = trace.program, {step.name: step for step in each.make(trace)}
+            new = {name: step for name, step in steps.items() if name not in program.by_name}
+            ordered: list[Step] = []
+            for old in program.steps:
+                step = steps.get(old.name, old)
+                ordered += [new.pop(name) for name in step.inputs if name in new]  # right before what reads them first
+                ordered.append(step)
+            program = Program(tuple(ordered), program.aliases, program.weights, program.givens)
+            trace = Trace(program, trace.weights, trace.givens, trace.budget)
+    return trace
+
+
+def fitting(trace: Trace) -> tuple[Break, ...]:
+    """The breaks that a model can have."""
+    return tuple(each for each in BREAKS if any(True for _ in each.make(trace)))
+
+
+def _of(trace: Trace, *kinds: type[Op]) -> Iterator[Step]:
+    return (step for step in trace.program.steps if isinstance(step.op, kinds))
+
+
+def _passing_on(step: Step, says: str, of: str = "x") -> Step:
+    return replace(step, op=Scale(1.0, f"({says})", of), inputs=step.inputs[:1])
+
+
+# What is broken
+
+
+def _unscaled(trace: Trace) -> Iterator[Step]:
+    for step in _of(trace, Scale):
+        source = trace.program.by_name.get(step.inputs[0])
+        if source is not None and isinstance(source.op, Scores) and isinstance(step.op, Scale) and step.op.factor != 1:
+            yield replace(step, op=Scale(1.0, "(not divided)"))
+
+
+def _without_positions(trace: Trace) -> Iterator[Step]:
+    for step in trace.program.steps:
+        if step.name.rpartition(".")[2] == "positions":
+            yield replace(step, op=Silent(step.op))
+        elif isinstance(step.op, Rotate):
+            yield _passing_on(step, "not turned")
+        elif isinstance(step.op, RelativeBias | DistanceBias | Disentangle):
+            yield _passing_on(step, "nothing added", "score")
+
+
+def _unmasked(trace: Trace) -> Iterator[Step]:
+    return (_passing_on(step, "no mask", "score") for step in _of(trace, Mask) if _hides(trace, step))
+
+
+def _masked_around(trace: Trace) -> Iterator[Step]:
+    for step in _of(trace, Mask):
+        if isinstance(step.op, Mask) and _hides(trace, step):
+            yield replace(step, op=MaskAround(step.op.causal, step.op.window))
+
+
+def _masked_causally(trace: Trace) -> Iterator[Step]:
+    for step in _of(trace, Mask):
+        if isinstance(step.op, Mask) and not step.op.causal and "cross_attention" not in step.name:
+            yield replace(step, op=replace(step.op, causal=True))
+
+
+def _hides(trace: Trace, step: Step) -> bool:
+    if isinstance(step.op, Mask) and (step.op.causal or step.op.window is not None):
+        return True
+    return not bool(trace.givens[step.inputs[3]].all()) if step.inputs[3] in trace.givens else False
+
+
+def _norms_moved(trace: Trace) -> Iterator[Step]:
+    """Every sublayer with its norm on the other side."""
+    segment = Segment(trace, trace.program.steps[-1].name, {})
+    for sublayer in normed_after(segment):
+        yield from sublayer.with_norm_in_front("_before")
+        yield _passing_on(sublayer.norm, "not normed here")
+    for sublayer in normed_before(segment):
+        norm, residual = sublayer.norm, sublayer.residual
+        total = replace(residual, name=f"{residual.name}_before_norm", role="")
+        yield _passing_on(norm, "not normed here")
+        yield total
+        yield replace(residual, op=norm.op, inputs=(total.name, *norm.inputs[1:]))
+
+
+def _paired_otherwise(trace: Trace) -> Iterator[Step]:
+    for step in _of(trace, Rotate):
+        if isinstance(step.op, Rotate) and step.op.half > 1:
+            yield replace(step, op=OtherPairs(step.op.frequencies, step.op.factor))
+
+
+def _tiled(trace: Trace) -> Iterator[Step]:
+    for step in _of(trace, Scores, Context):
+        kind = TiledScores if isinstance(step.op, Scores) else TiledContext
+        if isinstance(step.op, Scores | Context) and 1 < step.op.share < step.shape[0]:
+            yield replace(step, op=kind(step.op.share))
+
+
+def _softmaxes(op: Op) -> Make:
+    """Every softmax of a square of scores with another operation."""
+    return lambda trace: (replace(step, op=op) for step in _of(trace, Softmax) if step.square)
+
+
+BREAKS: tuple[Break, ...] = (
+    Break(
+        "no-scale",
+        "without ÷ √d_k",
+        "Scores grow with the width of a head; undivided, the softmax puts almost all on one key.",
+        "its scores are not divided",
+        _unscaled,
+    ),
+    Break(
+        "no-positions",
+        "without positions",
+        "Attention knows no order by itself: without positions the same words in any order look alike.",
+        "it has no positions",
+        _without_positions,
+    ),
+    Break(
+        "no-mask",
+        "mask off",
+        "Keys that should be hidden, padding or the future, get a share of the attention.",
+        "its mask hides nothing in this sentence",
+        _unmasked,
+    ),
+    Break(
+        "mask-around",
+        "mask turned around",
+        "A query sees exactly what it must not see; where nothing was hidden, nothing is left.",
+        "its mask hides nothing in this sentence",
+        _masked_around,
+    ),
+    Break(
+        "causal-mask",
+        "causal mask where there is none",
+        "No query sees a later key: the first word can look at itself alone.",
+        "its masks are causal already",
+        _masked_causally,
+    ),
+    Break(
+        "norm-place",
+        "norm on the other side",
+        "Before the sublayer or after the sum: weights that were trained for one do not fit the other.",
+        "its sublayers have no norm that can be moved",
+        _norms_moved,
+    ),
+    Break(
+        "rotary-interleaved",
+        "rotary pairs interleaved",
+        "Columns 2i and 2i + 1 are turned together in place of i and i + d_k/2: a frequent mistake in conversions.",
+        "it has no rotary positions",
+        _paired_otherwise,
+    ),
+    Break(
+        "keys-tiled",
+        "key heads tiled, not repeated",
+        "Query head i reads key head i mod g in place of i ÷ share: every head gets another's keys.",
+        "its heads share no keys",
+        _tiled,
+    ),
+    Break(
+        "softmax-axis",
+        "softmax down the columns",
+        "Columns sum to 1 instead of rows: a query's shares are no shares any more.",
+        "it has no attention",
+        _softmaxes(DownColumns()),
+    ),
+    Break(
+        "naive-softmax",
+        "softmax without − max",
+        "The same numbers as long as e^s does not overflow: above 88.7 in 32 bits it becomes ∞ ÷ ∞.",
+        "it has no attention",
+        _softmaxes(NaiveSoftmax()),
+    ),
+)
+"""In the order in which they are offered, and made where several are."""

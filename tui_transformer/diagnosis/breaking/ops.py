@@ -23,33 +23,26 @@ class Silent(Op):
 
     @property
     def formula(self) -> str:
-        """Nothing is left."""
         return "0 (left out)"
 
     def axes(self, *inputs: Axes) -> Axes:
-        """Those of the right operation."""
         return self.of.axes(*inputs)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """Zeros of the same shape."""
         del out
         return backend.xp.zeros_like(self.of.forward(backend, *inputs))
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """Nothing flows."""
         del backend, gradient, output
         return tuple(None for _ in inputs)
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """As the right operation."""
         return self.of.widen(region, inputs, shape)
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        """As the right operation."""
         return self.of.reads(region, inputs)
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """The result as it would have been, and 0."""
         right = self.of.explain(index, *sources).result
         return Working((Value("left out", right), Value("instead", 0.0)), 0.0)
 
@@ -60,15 +53,12 @@ class MaskAround(Mask):
 
     @property
     def formula(self) -> str:
-        """The other way round."""
         return "−∞ where a query may look"
 
     def hidden(self, queries: Array, keys: Array, visible: Array) -> Array:
-        """True where a query may look."""
         return ~super().hidden(queries, keys, visible)
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """The score where the mask hides it, −∞ where it does not."""
         hidden = super().explain(index, *sources).result == -math.inf
         cell = sources[0].operand(*index)
         note = "hidden by the right mask, seen by this" if hidden else "seen by the right mask, hidden by this"
@@ -82,11 +72,9 @@ class DownColumns(Softmax):
 
     @property
     def formula(self) -> str:
-        """Columns sum to 1."""
         return "e^s ÷ Σ e^s down a column"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """The softmax of the turned scores, turned back."""
         turned = backend.like(inputs[0].swapaxes(-1, -2))
         turned[...] = inputs[0].swapaxes(-1, -2)
         shares = super().forward(backend, turned).swapaxes(-1, -2)
@@ -96,12 +84,10 @@ class DownColumns(Softmax):
         return out
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """A column as a whole."""
         del inputs
         return (*region[:-2], range(shape[-2]), region[-1])
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """Every exponential of the column, and their sum."""
         *head, row, column = index
         return _share(sources[0], index, (*head, None, column), row)
 
@@ -112,18 +98,15 @@ class NaiveSoftmax(Softmax):
 
     @property
     def formula(self) -> str:
-        """The same without the maximum."""
         return "e^s ÷ Σ e^s, without − max"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """Exponentials and their sum, as they come."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             powers = backend.xp.exp(inputs[0], out=backend.like(inputs[0]) if out is None else out)
             powers /= powers.sum(axis=-1, keepdims=True)
         return powers
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """Every exponential, and their sum."""
         return _share(sources[0], index, (*index[:-1], None), index[-1], top=0.0)
 
 
@@ -138,33 +121,32 @@ def _share(scores: Source, index: Index, line: tuple[int | None, ...], place: in
     return Working((Value("s", cell.value, cell), total, Value("e^s", float(powers[place]))), share)
 
 
+class _AllHeads(Op):
+    """An operation of which a cell may read from any head."""
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        del inputs
+        return (range(shape[0]), *region[1:])
+
+
 @dataclass(frozen=True)
-class TiledScores(Scores):
+class TiledScores(_AllHeads, Scores):
     """Query head i reads key head i mod g, as where key heads are tiled; i ÷ share is right."""
 
     @property
     def formula(self) -> str:
-        """The product, with the other head."""
         return "Q Kᵀ, key heads tiled"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """One product a head."""
         query, key = inputs
         return backend.xp.matmul(query, backend.xp.tile(key, (1, self.share, 1, 1)).swapaxes(-1, -2), out=out)
 
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """All heads."""
-        del inputs
-        return (range(shape[0]), *region[1:])
-
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        """The rows of Q and the rows of K of all heads."""
         _, rows, columns = region
         inner = range(inputs[0][-1])
         return (range(inputs[0][0]), rows, inner), (range(inputs[1][0]), columns, inner)
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """Σ q k with the key head that is read."""
         head, row, column = index
         query, key = sources
         total = product("Σ q · k", query.factor(head, row, None), key.factor(head % key.shape[0], column, None))
@@ -172,32 +154,23 @@ class TiledScores(Scores):
 
 
 @dataclass(frozen=True)
-class TiledContext(Context):
+class TiledContext(_AllHeads, Context):
     """Query head i reads value head i mod g."""
 
     @property
     def formula(self) -> str:
-        """The product, with the other head."""
         return "weights · V, value heads tiled"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """One product a head."""
         weights, value = inputs
         return backend.xp.matmul(weights, backend.xp.tile(value, (1, self.share, 1, 1)), out=out)
 
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """All heads."""
-        del inputs
-        return (range(shape[0]), *region[1:])
-
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        """The rows of the weights, and all rows of V."""
         _, rows, columns = region
         keys = range(inputs[0][-1])
         return (range(inputs[0][0]), rows, keys), (range(inputs[1][0]), keys, columns)
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """Σ weight · v with the value head that is read."""
         head, row, column = index
         weights, value = sources
         read = value.factor(head % value.shape[0], None, column)
@@ -211,11 +184,9 @@ class OtherPairs(Rotate):
 
     @property
     def formula(self) -> str:
-        """The same turn, of other pairs."""
         return "columns 2i and 2i + 1 turned by θ = place · frequency"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """Columns are put in the other order, turned, and put back."""
         del out
         x, places = inputs
         order = self._order(x.shape[-1])
@@ -226,7 +197,6 @@ class OtherPairs(Rotate):
         return [*range(0, turned, 2), *range(1, turned, 2), *range(turned, width)]
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """As the right turn, of the columns in the other order."""
         x, places = sources
         order = self._order(x.shape[-1])
 
@@ -245,5 +215,4 @@ class _InOrder(Source):
     order: Sequence[int] = ()
 
     def operand(self, *index: int) -> Operand:
-        """One cell with the place that it has in the array."""
         return replace(super().operand(*index), index=(*index[:-1], self.order[index[-1]]))

@@ -1,21 +1,32 @@
-"""A cause: a change of the program that somebody may have made by mistake, and how it is said."""
+"""A cause: a change of the program that somebody may have made by mistake, computed from the values of a dump."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
-from tui_transformer.diagnosis.evaluation import Change, Segment
+import numpy as np
+
+from tui_transformer.diagnosis.dumps.dump import Precision
+from tui_transformer.diagnosis.reference_values import largest_difference
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.explanation import Index, Source, Working
 from tui_transformer.engine.ops import Op
 from tui_transformer.engine.ops.base import Gradients
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Trace
 
 MOST_ALONE = 8
-"""So many steps of a kind are tried one at a time; more, only together."""
+"""Most steps of a kind that are tried one at a time; more are tried together only."""
+
+CPU = choose_backend("cpu", "float64", small=True)
+"""Where causes are tried."""
+
+Function = Callable[..., Array]
+"""A result from the inputs of a step, with batch axes; weights have none."""
 
 
 @dataclass(frozen=True)
@@ -33,56 +44,45 @@ class Cause:
     says: str
 
 
-Function = Callable[..., Array]
-"""A result from the inputs of a step, with batch axes; weights have none."""
+@dataclass(frozen=True)
+class Change:
+    """A program that somebody may have written in place of the right one.
 
-CPU = choose_backend("cpu", "float64", small=True)
-"""Where causes are tried."""
+    Attributes:
+        steps: Steps in the place of those of their names; new names are computed before what reads them.
+        weights: How weights were read.
+    """
 
-Causes = Callable[[Segment], Iterable[Cause]]
-"""The causes of a kind that the steps of a segment may have."""
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    weights: Mapping[str, Callable[[Host], Host]] = field(default_factory=dict)
+
+    def __or__(self, other: Change) -> Change:
+        return Change({**self.steps, **other.steps}, {**self.weights, **other.weights})
 
 
 @dataclass(frozen=True)
 class Instead(Op):
-    """An operation that was put in the place of another; computed forward alone.
-
-    Attributes:
-        of: What it stands for; the axes are those of that.
-        function: The result from the inputs (arrays with a batch axis).
-        count: So many inputs are those of the right operation.
-    """
+    """A function in the place of the operation `of`, forward only."""
 
     of: Op
     function: Function = field(compare=False)
-    count: int | None = None
 
     @property
     def formula(self) -> str:
-        """That of the right operation."""
         return self.of.formula
 
     def axes(self, *inputs: Axes) -> Axes:
-        """Those of the right operation."""
-        return self.of.axes(*inputs[: self.count])
+        return self.of.axes(*inputs)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """The result of the function."""
         del backend, out
         return self.function(*inputs)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """A mistake is not learned from."""
         raise NotImplementedError
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        """The right operation is explained, not this."""
         raise NotImplementedError
-
-
-def with_op(step: Step, op: Op) -> Step:
-    """The step with another operation on the same inputs."""
-    return replace(step, op=op)
 
 
 def instead(step: Step, function: Function) -> Step:
@@ -95,9 +95,43 @@ def around(step: Step, function: Callable[..., tuple[Array, ...]]) -> Step:
     return instead(step, lambda *inputs: step.op.forward(CPU, *function(*inputs)))
 
 
+def with_op(step: Step, op: Op) -> Step:
+    """The step with another operation on the same inputs."""
+    return replace(step, op=op)
+
+
 def changing(steps: Iterable[Step]) -> Change:
     """Steps in the place of those of their names."""
     return Change({step.name: step for step in steps})
+
+
+def computed(name: str, group: Iterable[Step], function: Function, says: str) -> Cause:
+    """The cause that every step of a group is computed by a function of its inputs."""
+    return Cause(name, changing(instead(step, function) for step in group), says)
+
+
+def computed_of(name: str, group: Iterable[Step], function: Function, says: str) -> Cause:
+    """The cause that every step of a group is computed by a function of the step and its inputs."""
+    return Cause(name, changing(instead(step, partial(function, step)) for step in group), says)
+
+
+def fed(name: str, group: Iterable[Step], function: Callable[..., tuple[Array, ...]], says: str) -> Cause:
+    """The cause that every step of a group is computed of other values of its inputs."""
+    return Cause(name, changing(around(step, function) for step in group), says)
+
+
+def groups(steps: Iterable[Step]) -> Iterator[tuple[Step, ...]]:
+    """Steps that one mistake in the code reaches: all, those of the layers, those of each kind, each alone."""
+    steps = tuple(steps)
+    seen: set[tuple[str, ...]] = set()
+    kinds = dict.fromkeys(kind(step.name) for step in steps)
+    alone = [(step,) for step in steps] if len(steps) <= MOST_ALONE else []
+    layers = tuple(step for step in steps if kind(step.name) != step.name)
+    for group in (steps, layers, *(tuple(s for s in steps if kind(s.name) == each) for each in kinds), *alone):
+        names = tuple(step.name for step in group)
+        if group and names not in seen:
+            seen.add(names)
+            yield group
 
 
 def kind(name: str) -> str:
@@ -105,17 +139,9 @@ def kind(name: str) -> str:
     return re.sub(r"\.\d+\.", ".*.", name)
 
 
-def groups(steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
-    """Steps that one mistake in the code reaches: all, those of the layers, those of each kind, each alone."""
-    seen: set[tuple[str, ...]] = set()
-    kinds = dict.fromkeys(kind(step.name) for step in steps)
-    alone = [(step,) for step in steps] if len(steps) <= MOST_ALONE else []
-    layers = tuple(step for step in steps if kind(step.name) != step.name)
-    for group in (tuple(steps), layers, *(tuple(s for s in steps if kind(s.name) == each) for each in kinds), *alone):
-        names = tuple(step.name for step in group)
-        if group and names not in seen:
-            seen.add(names)
-            yield group
+def last(name: str) -> str:
+    """The last part of a dotted name."""
+    return name.rpartition(".")[2]
 
 
 def transposed(weight: Host) -> Host:
@@ -124,6 +150,121 @@ def transposed(weight: Host) -> Host:
     return turned
 
 
-def last(name: str) -> str:
-    """The last part of a dotted name."""
-    return name.rpartition(".")[2]
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Steps that lie between a step and the steps before it whose values are in the dump.
+
+    Attributes:
+        trace: The right values in float64: of weights and inputs.
+        target: The step.
+        given: Values of a dump, by step, with their precision.
+    """
+
+    trace: Trace
+    target: str
+    given: Mapping[str, tuple[Host, Precision]]
+
+    @property
+    def program(self) -> Program:
+        """The right program."""
+        return self.trace.program
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that are computed for the target, in order, itself the last."""
+        return tuple(self._ordered({}))
+
+    @cached_property
+    def sources(self) -> frozenset[str]:
+        """The steps of the dump that the target is computed from."""
+        return frozenset(name for step in self.steps for name in step.inputs if name in self.given)
+
+    @cached_property
+    def weights(self) -> tuple[str, ...]:
+        """The weights that are read."""
+        names = (name for step in self.steps for name in step.inputs if name in self.program.weights)
+        return tuple(dict.fromkeys(names))
+
+    def of(self, *kinds: type[Op]) -> list[Step]:
+        """The steps with these operations."""
+        return [step for step in self.steps if isinstance(step.op, kinds)]
+
+    def value(self, change: Change | None = None) -> Host:
+        """The target with its batch axis, computed by the right program or a changed one."""
+        if change is None or not (change.steps or change.weights):
+            return self._exact[self.target]
+        stale = {*change.steps, *change.weights}
+        ordered = self._ordered(change.steps)
+        for step in ordered:
+            if not stale.isdisjoint(step.inputs):
+                stale.add(step.name)
+        fresh = {name: value for name, value in self._exact.items() if name not in stale}
+        return self._run(ordered, fresh, change.weights)[self.target]
+
+    def noise(self, unit: float) -> float:
+        """Largest difference that other roundings make: each input within its precision, each result within `unit`."""
+        random = np.random.default_rng(0)
+        runs = (self._run(self.steps, {}, {}, unit, random)[self.target] for _ in range(2))
+        return max(largest_difference(each, self._exact[self.target]) for each in runs)
+
+    @cached_property
+    def _exact(self) -> dict[str, Host]:
+        return self._run(self.steps, {}, {})
+
+    @np.errstate(all="ignore")
+    def _run(
+        self,
+        steps: Sequence[Step],
+        known: Mapping[str, Host],
+        read: Mapping[str, Callable[[Host], Host]],
+        unit: float = 0.0,
+        random: np.random.Generator | None = None,
+    ) -> dict[str, Host]:
+        """Values of steps; `read`: how weights are read; `random`: moves inputs and results by their roundings."""
+        values = dict(known)
+        for step in steps:
+            if step.name not in values:
+                operands = [values[n] if n in values else self._operand(n, read, random) for n in step.inputs]
+                result = np.array(step.op.forward(self.trace.backend, *operands), copy=True)
+                values[step.name] = result if random is None else _shaken(result, unit * np.abs(result), random)
+        return values
+
+    def _operand(
+        self, name: str, read: Mapping[str, Callable[[Host], Host]], random: np.random.Generator | None
+    ) -> Host:
+        if name in self.given:
+            array, precision = self.given[name]
+            return array if random is None else _shaken(array, precision.of(array), random)
+        if name in self.program.weights:
+            weight: Host = self.trace.weights.get(name, self.program.shape(name))
+            return read[name](weight) if name in read else weight
+        given, backend = self.trace.givens[name], self.trace.backend
+        convert = {"b": backend.booleans, "f": backend.floats}.get(given.dtype.kind, backend.integers)
+        converted: Host = convert(given)
+        return converted
+
+    def _ordered(self, changed: Mapping[str, Step]) -> list[Step]:
+        """The steps for the target in the order of computation, with those of a change in their places."""
+        order: list[Step] = []
+        seen: set[str] = set()
+        waiting: list[tuple[str, bool]] = [(self.target, False)]
+        while waiting:
+            name, ready = waiting.pop()
+            step = changed.get(name) or self.program.by_name.get(name)
+            if step is None or (name in self.given and name != self.target and name not in changed):
+                continue
+            if ready:
+                order.append(step)
+            elif name not in seen:
+                seen.add(name)
+                waiting.append((name, True))
+                waiting += [(source, False) for source in reversed(step.inputs)]
+        return order
+
+
+def _shaken(values: Host, by: Host, random: np.random.Generator) -> Host:
+    """The values, each moved by at most so much."""
+    if values.dtype.kind != "f":
+        return values
+    moved: Host = values + np.where(np.isfinite(values), by, 0.0) * random.uniform(-1.0, 1.0, values.shape)
+    return moved

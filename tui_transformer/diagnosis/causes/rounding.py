@@ -1,4 +1,4 @@
-"""Numbers that were rounded to fewer bits on the way, or do not fit them: float16, bfloat16, TF32."""
+"""Numbers that were rounded to fewer bits on the way or do not fit them (float16, bfloat16, TF32), and dropout."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.cause import CPU, Cause, changing, instead
-from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, Precision
-from tui_transformer.diagnosis.evaluation import Change, Segment
+from tui_transformer.diagnosis.causes.cause import CPU, Cause, Change, Segment, around, changing, instead
+from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, Precision
+from tui_transformer.diagnosis.reference_values import largest
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Context, Linear, Project, Scores
+from tui_transformer.engine.ops import Add, Context, Linear, Project, Scores
 from tui_transformer.engine.program import Step
+from tui_transformer.engine.spoken import in_percent
 
 FEWEST = 12
-"""Cells of which it can be told that they have few bits."""
+"""Cells of which it can be told that they have few bits, or that not all zeros are there by chance."""
 
 FINER = 0.1
 """The numbers of a dump are known to so small a part of a rounding, or nothing is said."""
@@ -30,10 +31,6 @@ EXPLAINED = 0.5
 """What is left of the difference when the same roundings are made, at most."""
 
 PRODUCTS = (Linear, Project, Scores, Context)
-
-
-def _half(x: Host) -> Host:
-    return x.astype(np.float16).astype(np.float64)
 
 
 def _kept_bits(x: Host, dropped: int) -> Host:
@@ -63,16 +60,13 @@ class Few:
 
 FORMATS = (
     Few("bfloat16", BFLOAT16, lambda x: _kept_bits(x, 16)),
-    Few("float16", FLOAT16, _half),
+    Few("float16", FLOAT16, lambda x: x.astype(np.float16).astype(np.float64)),
     Few("tf32", Precision("TF32", 2.0**-11, unit=2.0**-11), lambda x: _kept_bits(x, 13), products=True),
 )
 """Those of the fewest bits first: their numbers are numbers of the others too."""
 
 ROUNDED = {few.name: few.precision for few in FORMATS if not few.products}
 """Causes that all numbers of a program may have, and what is granted to look for others behind them."""
-
-OVERFLOW = "float16-overflow"
-LARGEST = 65504
 
 
 @np.errstate(all="ignore")
@@ -97,8 +91,10 @@ def rounded(segment: Segment, theirs: Host, precision: Precision, counted: Host 
 def _of_format(segment: Segment, theirs: Host, few: Few, counted: Host, *, lost: bool) -> Cause | None:
     """The cause, where all numbers are of the format, or the same roundings or overflows come with it."""
     right = segment.value()
+    near = np.abs(theirs - few.rounded(theirs)) <= PRINTED * np.abs(theirs)
+    of_it = bool((near | ~np.isfinite(theirs)).all())
     limit = SPREAD * segment.noise(few.precision.unit) + few.precision.of(theirs)
-    if not few.products and _is(theirs, few) and _within(theirs, right, limit, counted):
+    if not few.products and of_it and _within(theirs, right, limit, counted):
         return _said(few, Change())
     before = _left(theirs, right, counted)
     for change in _roundings(segment, few):
@@ -108,16 +104,10 @@ def _of_format(segment: Segment, theirs: Host, few: Few, counted: Host, *, lost:
     return None
 
 
-def _is(theirs: Host, few: Few) -> bool:
-    """Whether all numbers are of a format; printed ones are near to one."""
-    near = np.abs(theirs - few.rounded(theirs)) <= PRINTED * np.abs(theirs)
-    return bool((near | ~np.isfinite(theirs)).all())
-
-
 def _said(few: Few, change: Change, *, overflow: bool = False) -> Cause:
     if overflow:
-        says = f"in float16, whose largest number is {LARGEST}: what is larger is ∞ there, and ∞ − ∞ and 0 · ∞ are NaN"
-        return Cause(OVERFLOW, change, f"{says}: keep sums and scores in float32")
+        says = "in float16, whose largest number is 65504: what is larger is ∞ there, and ∞ − ∞ and 0 · ∞ are NaN"
+        return Cause("float16-overflow", change, f"{says}: keep sums and scores in float32")
     if few.products:
         return Cause(few.name, change, "when matrices are multiplied in TF32 (10 bits): turn it off")
     says = f"when numbers are rounded to {few.name}: keep them in float32, or grant that precision"
@@ -137,22 +127,56 @@ def _left(theirs: Host, ours: Host, counted: Host) -> float:
 
 
 def _roundings(segment: Segment, few: Few) -> Iterator[Change]:
-    """The weights alone, the result alone, every step, both."""
+    """The weights alone, the result alone, every step, both; of products, their operands."""
+
+    def operands(step: Step) -> Step:
+        return around(step, lambda x, y, *bias: (few.rounded(x), few.rounded(y), *bias))
+
+    def result(step: Step) -> Step:
+        return instead(step, lambda *inputs: few.rounded(step.op.forward(CPU, *inputs)))
+
     steps = [step for step in segment.steps if not step.op.integer]
     if few.products:
-        yield changing(_rounding_operands(step, few) for step in steps if isinstance(step.op, PRODUCTS))
+        yield changing(operands(step) for step in steps if isinstance(step.op, PRODUCTS))
         return
     weights = Change(weights=dict.fromkeys(segment.weights, few.rounded))
-    every = changing(_rounding(step, few) for step in steps)
-    yield weights
-    yield changing(_rounding(step, few) for step in steps[-1:])
-    yield every
-    yield every | weights
+    every = changing(map(result, steps))
+    yield from (weights, changing(map(result, steps[-1:])), every, every | weights)
 
 
-def _rounding(step: Step, few: Few) -> Step:
-    return instead(step, lambda *inputs: few.rounded(step.op.forward(CPU, *inputs)))
+def dropped(segment: Segment, theirs: Host, known: Host | None) -> Cause | None:
+    """Dropout that was left on: some cells are 0 and all others larger by one factor (Srivastava et al. 2014).
+
+    A sum is looked at less what enters the sublayer, since what is added may have been dropped.
+    """
+    step, ours = segment.steps[-1], segment.value()
+    share = _share(theirs, ours, known)
+    if share is None and isinstance(step.op, Add):
+        rest = segment.value(changing([instead(step, lambda *parts: parts[0])]))
+        share = _share(theirs - rest, ours - rest, known)
+    if share is None:
+        return None
+    cells = in_percent(share, ".0%")
+    says = f"when {cells} of the cells are dropped and the others divided by {1 - share:.2g}: turn dropout off"
+    return Cause("dropout-on", Change(), says)
 
 
-def _rounding_operands(step: Step, few: Few) -> Step:
-    return instead(step, lambda x, y, *bias: step.op.forward(CPU, few.rounded(x), few.rounded(y), *bias))
+def _share(theirs: Host, right: Host, known: Host | None) -> float | None:
+    """The share of cells that are 0, where all others are right · 1 / (1 − share) for some drop rate."""
+    with np.errstate(all="ignore"):
+        size = np.abs(right)
+        counted = np.isfinite(right) & np.isfinite(theirs) & (size > 1e-3 * largest(size))
+        counted = counted if known is None else counted & known
+        if counted.sum() < FEWEST:
+            return None
+        ratio = (theirs / right)[counted]
+    zero = np.abs(ratio) < 1e-3
+    if not 0 < zero.sum() < zero.size:
+        return None
+    factor = float(np.median(ratio[~zero]))
+    same = np.abs(ratio[~zero] - factor) < 2e-3 * factor
+    if factor < 1.001 or not same.all():
+        return None
+    rate = 1 - 1 / factor
+    spread = 5 * np.sqrt(rate * (1 - rate) / zero.size) + 1 / zero.size
+    return rate if abs(zero.mean() - rate) < spread else None

@@ -1,56 +1,89 @@
-"""Matrices that are read the wrong way round, and biases that are left out or added twice."""
+"""Weights that are read, exchanged or left out wrongly, other activations, gates and experts, and shifted labels."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
+import numpy as np
+
 from tui_transformer.diagnosis.causes.cause import (
+    CPU,
     MOST_ALONE,
     Cause,
-    around,
+    Change,
+    Function,
+    Segment,
     changing,
+    computed,
+    computed_of,
+    fed,
     groups,
     instead,
     kind,
     last,
     transposed,
+    with_op,
 )
-from tui_transformer.diagnosis.evaluation import Change, Segment
-from tui_transformer.engine.ops import LayerNorm, Linear, Project, RmsNorm, Unembed
+from tui_transformer.diagnosis.reference_values import CrossEntropy
+from tui_transformer.engine.backend import Array
+from tui_transformer.engine.ops import (
+    ExpertWeights,
+    Gate,
+    Gelu,
+    GeluTanh,
+    LayerNorm,
+    Linear,
+    Op,
+    Project,
+    Relu,
+    RmsNorm,
+    Silu,
+    Unembed,
+)
 from tui_transformer.engine.program import Program, Step
 
 MATRIX, BIAS = 1, 2
 """Places among the inputs of a linear step."""
 
-NORMS = (LayerNorm, RmsNorm)
 
-
-def read_wrongly(segment: Segment) -> Iterator[Cause]:
+def weight_causes(segment: Segment) -> Iterator[Cause]:
     """Every matrix of a segment transposed, one kind of them, one alone."""
-    steps = _linear(segment)
-    for group in groups(steps):
+    for group in groups(_linear(segment)):
         change = Change(weights={step.inputs[MATRIX]: transposed for step in group})
         says = f"when {_named(group, 'weight')} transposed: multiply x by the weight as in × out (x Wᵀ where out × in)"
         yield Cause("weight-transposed", change, says)
 
 
-def biased_wrongly(segment: Segment) -> Iterator[Cause]:
+def bias_causes(segment: Segment) -> Iterator[Cause]:
     """Without biases, or with every bias added twice."""
-    steps = [step for step in _linear(segment) if len(step.inputs) > BIAS]
-    for group in groups(steps):
+    for group in groups(step for step in _linear(segment) if len(step.inputs) > BIAS):
         names = _named(group, "bias")
         without = changing(replace(step, inputs=step.inputs[:BIAS]) for step in group)
         yield Cause("bias-missing", without, f"when {names} left out: add it after the product")
-        twice = changing(around(step, lambda x, w, b: (x, w, 2 * b)) for step in group)
-        yield Cause("bias-twice", twice, f"when {names} added twice: add it once")
+        yield fed("bias-twice", group, lambda x, w, b: (x, w, 2 * b), f"when {names} added twice: add it once")
 
 
-def exchanged(segment: Segment) -> Iterator[Cause]:
+def _linear(segment: Segment) -> list[Step]:
+    return [step for step in segment.of(Linear, Project) if not isinstance(step.op, Unembed)]
+
+
+def _named(group: tuple[Step, ...], part: str) -> str:
+    """The weight or bias that is meant."""
+    kinds = list(dict.fromkeys(last(step.name) for step in group))
+    if len(kinds) > 3:
+        layers = len({kind(step.name) for step in group}) < len(group)
+        return f"every {part} is" + (" (of all layers)" * layers)
+    names = kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} and {kinds[-1]}"
+    return f"the {part} of {names} is"
+
+
+def exchange_causes(segment: Segment) -> Iterator[Cause]:
     """Matrices in the place of others: of the same sublayer, of another layer; none at all."""
-    steps = [step for step in segment.steps if isinstance(step.op, Project)]
+    steps = segment.of(Project)
     if len(steps) > 3 * MOST_ALONE:
         return
     for first in steps:
@@ -61,32 +94,32 @@ def exchanged(segment: Segment) -> Iterator[Cause]:
                 step = replace(first, inputs=(first.inputs[0], *second.inputs[1:]))
                 says = f"with the weights of the {last(second.name)}: take those of the {last(first.name)}"
                 yield Cause("weight-exchanged", changing([step]), says)
-
-    yield from _both_ways(segment)
-    yield from _norms(segment)
-    yield from _of_another_layer(segment)
-    yield from _left_out(segment)
-
-
-def _both_ways(segment: Segment) -> Iterator[Cause]:
-    """Two matrices of every attention that took each other's place, where neither product is in the dump."""
+    # two matrices of every attention that took each other's place, where neither product is in the dump
     pairs: dict[tuple[str, str], list[Step]] = {}
-    for first, second in combinations([step for step in segment.steps if isinstance(step.op, Project)], 2):
+    for first, second in combinations(steps, 2):
         if first.sublayer == second.sublayer and first.shape == second.shape and first.inputs[0] == second.inputs[0]:
             swapped = replace(first, inputs=second.inputs), replace(second, inputs=first.inputs)
             pairs.setdefault((last(first.name), last(second.name)), []).extend(swapped)
-    for (one, other), steps in pairs.items():
+    for (one, other), both in pairs.items():
         says = f"when {one} and {other} have each other's weights: exchange them"
-        yield Cause("weight-exchanged", changing(steps), says)
+        yield Cause("weight-exchanged", changing(both), says)
+    yield from _exchanged_norms(segment)
+    yield from _first_layer_again(segment)
+    # the projection of the joined heads, which has the width that they have
+    outputs = [step for step in segment.of(Linear) if step.name.endswith("attention.output")]
+    sizes = {step.name: {axis.size for axis in segment.program.weights[step.inputs[MATRIX]]} for step in outputs}
+    for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
+        says = "without the output projection: multiply the joined heads by W_O"
+        yield computed("projection-missing", group, lambda x, *_: x, says)
 
 
-def _norms(segment: Segment) -> Iterator[Cause]:
+def _exchanged_norms(segment: Segment) -> Iterator[Cause]:
     """Norms with the weights of the other norm of their layer."""
-    of = {step.name: step for step in segment.program.steps if isinstance(step.op, NORMS)}
-    for group in groups([step for step in segment.steps if step.name in of]):
+    norms = [step for step in segment.program.steps if isinstance(step.op, LayerNorm | RmsNorm)]
+    for group in groups(segment.of(LayerNorm, RmsNorm)):
         steps = []
         for step in group:
-            others = [each for each in of.values() if each.layer == step.layer and each.name != step.name]
+            others = [each for each in norms if each.layer == step.layer and each.name != step.name]
             if len(others) == 1 and len(others[0].inputs) == len(step.inputs):
                 steps.append(replace(step, inputs=(step.inputs[0], *others[0].inputs[1:])))
         if steps:
@@ -94,22 +127,23 @@ def _norms(segment: Segment) -> Iterator[Cause]:
             yield Cause("weight-exchanged", changing(steps), says)
 
 
-def _of_another_layer(segment: Segment) -> Iterator[Cause]:
+def _first_layer_again(segment: Segment) -> Iterator[Cause]:
     """The weights of the first layer in all of them."""
-    weights = segment.program.weights
-    inputs = {name: other for name in segment.weights if (other := _first_layer(name)) != name and other in weights}
+    first = {name: re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name) for name in segment.weights}
+    inputs = {name: other for name, other in first.items() if other != name and other in segment.program.weights}
     if inputs:
         changed = [replace(s, inputs=tuple(inputs.get(name, name) for name in s.inputs)) for s in segment.steps]
         says = "with the weights of layer 0: every layer has its own"
         yield Cause("layer-repeated", changing(s for s in changed if s not in segment.steps), says)
 
 
-def one_layer_short(segment: Segment) -> Iterator[Cause]:
-    """What is after the layers reads the last but one."""
-    program, changed = segment.program, []
+def layer_causes(segment: Segment) -> Iterator[Cause]:
+    """The steps after the layers read the last layer but one."""
+    changed = []
     for step in segment.steps:
-        inputs = tuple(name if kind(step.name) != step.name else _layer_before(program, name) for name in step.inputs)
-        changed += [replace(step, inputs=inputs)] if inputs != step.inputs else []
+        if kind(step.name) == step.name:
+            inputs = tuple(_layer_before(segment.program, name) for name in step.inputs)
+            changed += [replace(step, inputs=inputs)] if inputs != step.inputs else []
     if changed:
         yield Cause("layer-missing", changing(changed), "without the last layer: let the loop run one further")
 
@@ -120,27 +154,120 @@ def _layer_before(program: Program, name: str) -> str:
     return earlier if earlier in program.by_name else name
 
 
-def _first_layer(name: str) -> str:
-    return re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name)
+# Activations and gates
+
+ACTIVATIONS = (Gelu, GeluTanh, Relu, Silu)
+EXACT: Mapping[str, tuple[str, Op]] = {
+    "gelu-tanh": ("GELU by tanh", GeluTanh()),
+    "gelu-erf": ("GELU by erf", Gelu()),
+    "relu": ("ReLU", Relu()),
+    "silu": ("SiLU", Silu()),
+}
+OTHERS: Mapping[str, Function] = {
+    "x · sigmoid(1.702 x), the quick GELU": lambda x: x / (1.0 + np.exp(-1.702 * x)),
+    "sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
+    "tanh": np.tanh,
+    "leaky ReLU (0.01)": lambda x: np.where(x > 0, x, 0.01 * x),
+    "no activation": lambda x: x,
+}
+SWAPPED = "when the activation is that of the up projection: activate the gate, and multiply by the up projection"
 
 
-def _left_out(segment: Segment) -> Iterator[Cause]:
-    """The projection of the joined heads, which has the width that they have."""
-    steps = [step for step in segment.steps if isinstance(step.op, Linear) and step.name.endswith("attention.output")]
-    square = [step for step in steps if len({axis.size for axis in segment.program.weights[step.inputs[MATRIX]]}) == 1]
-    for group in groups(square):
-        bare = changing(instead(step, lambda x, *_: x) for step in group)
-        yield Cause("projection-missing", bare, "without the output projection: multiply the joined heads by W_O")
+def activation_causes(segment: Segment) -> Iterator[Cause]:
+    """GELU by the other formula, another function, none; the activation once more after the second product."""
+    for group in groups(segment.of(*ACTIVATIONS)):
+        own = group[0].op
+        wanted = next(words for words, op in EXACT.values() if type(op) is type(own))
+        for name, (words, op) in EXACT.items():
+            if type(op) is not type(own):
+                both = isinstance(own, Gelu | GeluTanh) and isinstance(op, Gelu | GeluTanh)
+                change = changing(with_op(step, op) for step in group)
+                yield Cause(name if both else "activation", change, f"with {words}: this model has {wanted}")
+        for words, function in OTHERS.items():
+            yield computed("activation", group, function, f"with {words}: this model has {wanted}")
+    for group in groups(step for step in segment.steps if step.name.endswith("feed_forward.output")):
+        active = segment.program.by_name.get(group[0].name.replace(".output", ".activation"))
+        if active is not None and isinstance(active.op, ACTIVATIONS):
+            says = "with an activation after the second product too: the feed-forward layer ends linearly"
+            for op in dict.fromkeys((active.op, Relu())):
+                yield computed_of("activation-last", group, partial(_then, op), says)
 
 
-def _linear(segment: Segment) -> list[Step]:
-    kinds = (Linear, Project)
-    return [step for step in segment.steps if isinstance(step.op, kinds) and not isinstance(step.op, Unembed)]
+def _then(op: Op, step: Step, *inputs: Array) -> Array:
+    return op.forward(CPU, step.op.forward(CPU, *inputs))
 
 
-def _named(group: tuple[Step, ...], part: str) -> str:
-    """The weight or bias that is meant."""
-    kinds = list(dict.fromkeys(last(step.name) for step in group))
-    names = kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} and {kinds[-1]}" if len(kinds) < 4 else "every"
-    layers = len({kind(step.name) for step in group}) < len(group)
-    return f"the {part} of {names} is" if names != "every" else f"every {part} is" + (" (of all layers)" * layers)
+def gate_causes(segment: Segment) -> Iterator[Cause]:
+    """The activation of the product that is to be gated, in place of that of the gate."""
+    program, target = segment.program, segment.steps[-1]
+    for gate in program.readers(target.name):  # the activation itself, where it is in the dump
+        if isinstance(gate.op, Gate) and len(gate.inputs) == 2 and gate.inputs[0] == target.name:
+            yield Cause("gate-swapped", changing([replace(target, inputs=(gate.inputs[1],))]), SWAPPED)
+    for group in groups(segment.of(Gate)):
+        changed = []
+        for step in group:
+            active = program.by_name.get(step.inputs[0])
+            if active is None or len(step.inputs) != 2:
+                return
+            swapped = instead(step, partial(_gated, active.op))
+            changed.append(replace(swapped, inputs=(active.inputs[0], step.inputs[1])))
+        yield Cause("gate-swapped", changing(changed), SWAPPED)
+        says = "without the up projection: multiply the activated gate by it"
+        yield computed("gate-missing", group, lambda active, *_: active, says)
+
+
+def _gated(op: Op, gate: Array, up: Array) -> Array:
+    return gate * op.forward(CPU, up)
+
+
+# Experts: how many a token chooses, and what their shares add up to (Shazeer et al. 2017, §2.1)
+
+AMONG = "when shares are those of a softmax over all experts: make those of the chosen add up to 1"
+OVER_ALL = "when the shares of the chosen add up to 1: take them from a softmax over all experts"
+
+
+def expert_causes(segment: Segment) -> Iterator[Cause]:
+    """Shares over all experts or the chosen, more or fewer of them, the smallest instead of the largest."""
+    for group in groups(segment.of(ExpertWeights)):
+        ops = [step.op for step in group if isinstance(step.op, ExpertWeights)]
+        chosen, among, count = ops[0].chosen, ops[0].among_chosen, group[0].shape[-1]
+        other = changing(map(with_op, group, (replace(op, among_chosen=not among) for op in ops)))
+        yield Cause("experts-shares", other, AMONG if among else OVER_ALL)
+        for number in (each for each in (count, chosen - 1, chosen + 1) if 0 < each <= count and each != chosen):
+            change = changing(map(with_op, group, [replace(op, chosen=number) for op in ops]))
+            yield Cause("experts-count", change, f"with {number} experts a token: this model chooses {chosen}")
+        for shares in (_of_smallest, _of_negative):
+            says = "with the smallest logits of the router: choose the largest"
+            yield computed_of("experts-smallest", group, shares, says)
+
+
+def _of_smallest(step: Step, logits: Array) -> Array:
+    """The shares of those with the smallest logits."""
+    chosen = step.op.chosen if isinstance(step.op, ExpertWeights) else 0
+    taken = np.zeros_like(logits)
+    np.put_along_axis(taken, np.argsort(logits, axis=-1)[..., :chosen], 1.0, axis=-1)
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    summed = powers * taken if getattr(step.op, "among_chosen", False) else powers
+    return powers * taken / summed.sum(axis=-1, keepdims=True)
+
+
+def _of_negative(step: Step, logits: Array) -> Array:
+    return step.op.forward(CPU, np.negative(logits))
+
+
+# Labels that are shifted once too often, or not at all
+
+SHIFTS = {
+    0: "when labels are not shifted: the logits of position i predict token i + 1",
+    1: "when labels are shifted: they are there already, so compare the logits of position i with label i",
+    2: "when labels are shifted twice: the logits of position i predict token i + 1",
+    -1: "when labels are shifted the other way: the logits of position i predict token i + 1",
+}
+
+
+def label_causes(segment: Segment) -> Iterator[Cause]:
+    """The loss with labels shifted otherwise."""
+    for step in segment.steps:
+        for shift, says in SHIFTS.items() if isinstance(step.op, CrossEntropy) else ():
+            if CrossEntropy(shift) != step.op:
+                yield Cause("label-shift", changing([with_op(step, CrossEntropy(shift))]), says)

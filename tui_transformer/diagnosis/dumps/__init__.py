@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from tui_transformer.diagnosis.dumps.debugger import read_debugger
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values
-from tui_transformer.diagnosis.dumps.folder import RAW, is_dump_folder, read_folder, read_raw
-from tui_transformer.diagnosis.dumps.llama_cpp import callback_log, is_callback_log
+from tui_transformer.diagnosis.dumps.formats import (
+    RAW,
+    is_dump_folder,
+    npy_tensor,
+    read_folder,
+    read_npz,
+    read_raw,
+    read_safetensors,
+)
 from tui_transformer.diagnosis.dumps.log import log_of, text_lines
-from tui_transformer.diagnosis.dumps.npz import npy_tensor, read_npz
-from tui_transformer.diagnosis.dumps.safetensors import read_safetensors
+from tui_transformer.diagnosis.dumps.tools import callback_log, is_callback_log, read_debugger
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, is_folder
 from tui_transformer.text.files import shown_path

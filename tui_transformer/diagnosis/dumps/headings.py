@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tui_transformer.diagnosis.naming.name import words_of
 from tui_transformer.diagnosis.naming.phrases import (
+    AFTER_PART,
     BEGINNING,
+    OF_LAYER,
     RESULTS,
     STACKS,
-    ends_head,
-    ends_part,
     is_spoken,
     of_model,
     part_of_layer,
     phrase_of,
     saying,
+    words_of,
 )
 
 LONGEST = 120
@@ -167,9 +167,9 @@ class Scopes:
         phrase = phrase_of(text)
         if not number and of_model(phrase):
             self.layer = self.part = self.head = ""
-        if ends_head(phrase):
+        if not OF_LAYER.isdisjoint(phrase.split()):
             self.head = ""
-        if ends_part(phrase):
+        if not AFTER_PART.isdisjoint(phrase.split()) or part_of_layer(phrase):
             self.part = ""
         head, path = own_head or self.head, _without_ends(line)
         path = path if PATH.fullmatch(path) else ""

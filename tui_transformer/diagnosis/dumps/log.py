@@ -10,10 +10,25 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from tui_transformer.diagnosis.dumps.around import PAGE, SCALE, SLICE, TYPE, bare, columns_of, row_end, with_count
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, role_of
 from tui_transformer.diagnosis.dumps.headings import Heading, Scopes, is_sentence, is_told, says
-from tui_transformer.diagnosis.dumps.labels import PLACES, SIGNS, SIZED, Label, label_of, numbers_from, step_between
+from tui_transformer.diagnosis.dumps.lines import (
+    PAGE,
+    PLACES,
+    SCALE,
+    SIGNS,
+    SIZED,
+    SLICE,
+    TYPE,
+    Label,
+    bare,
+    columns_of,
+    label_of,
+    numbers_from,
+    row_end,
+    step_between,
+    with_count,
+)
 from tui_transformer.diagnosis.dumps.numbers import LETTERS, RAGGED, ROWS, Matrix, Printed, with_precision
 from tui_transformer.diagnosis.naming.phrases import BEGINNING, phrase_of
 from tui_transformer.errors import InputError

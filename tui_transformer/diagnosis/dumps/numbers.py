@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import Tensor, held
-from tui_transformer.diagnosis.dumps.precision import Digits, precision_of, significant_of_fractions
+from tui_transformer.diagnosis.dumps.dump import Digits, Tensor, held, precision_of, significant_of_fractions
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 

@@ -1,19 +1,36 @@
-"""Names that people give the steps, a file a convention: generated names, and the steps that they stand for."""
+"""Names that people give the steps, and the steps that they stand for: by conventions, or in words of a heading."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
-from tui_transformer.diagnosis.naming.canonical import canonical
-from tui_transformer.diagnosis.naming.ggml import ggml
 from tui_transformer.diagnosis.naming.modules import modules
-from tui_transformer.diagnosis.naming.name import Convention, Table, Target, present, spelled
-from tui_transformer.diagnosis.naming.outputs import outputs
-from tui_transformer.diagnosis.naming.transformer_lens import transformer_lens
-from tui_transformer.diagnosis.naming.words import Headings, numbers_in, plain, words
+from tui_transformer.diagnosis.naming.phrases import (
+    ABBREVIATED,
+    ATTENTION,
+    END,
+    FEED_FORWARD,
+    GATED,
+    LAST_NORM,
+    LAYER,
+    NORM,
+    OF_FEED_FORWARD,
+    OUTSIDE,
+    SILENT,
+    Convention,
+    Stack,
+    Table,
+    Target,
+    plain,
+    present,
+    spelled,
+    stacks,
+)
+from tui_transformer.diagnosis.naming.tables import canonical, ggml, outputs, transformer_lens
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
@@ -21,120 +38,21 @@ from tui_transformer.model import Model
 from tui_transformer.text.files import read_text
 
 CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {
-    "auto": (canonical, outputs, modules, transformer_lens, ggml, words),
+    "auto": (canonical, outputs, modules, transformer_lens, ggml),
     "transformers": (canonical, outputs, modules),
     "transformerlens": (canonical, transformer_lens),
     "ggml": (canonical, ggml),
 }
-"""By `--names`; those first that say a name most exactly."""
+"""By `--names`; those first that say a name most exactly. With "auto" headings in words are read too."""
 
 BEHIND = frozenset({"output", "outputs", "out", "result", "hook", "activation", "value", "tensor", "data", "0"})
 """Words that may stand behind the name of a module and change nothing."""
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DEEPEST = 6
-"""So many words may stand in front of the path of a module."""
+"""Most words in front of the path of a module."""
 
 LARGEST_MAP = 1 << 22
-
-
-class Spoken(Protocol):
-    """A heading, with the layer and the head that it says."""
-
-    @property
-    def layer(self) -> str:
-        """The layer; "" where none is said."""
-
-    @property
-    def head(self) -> str:
-        """The head."""
-
-    @property
-    def path(self) -> str:
-        """All of it, where it is the path of a module."""
-
-
-@dataclass(frozen=True, eq=False)
-class Names:
-    """Finds what a name of a dump stands for."""
-
-    tables: tuple[Table, ...]
-    own: Mapping[str, Target]
-
-    def find(self, name: str, *, spoken: bool = False) -> tuple[Target, ...]:
-        """The targets of a name; none where nobody calls a step so.
-
-        Args:
-            name: As it is in the dump.
-            spoken: It is a heading in words, in which layers may be counted from 1.
-        """
-        if name in self.own:
-            return (self.own[name],)
-        parts = spelled(name).split(".")
-        own = _joined(parts, _without_ends(parts))
-        whole = tuple(table for table in self.tables if not isinstance(table, Headings))
-        if spoken and any(self.first):
-            whole = ()
-        exact = _meant(whole, own) or _meant(self._headings, [*own, plain(name)])
-        return exact or (() if spoken and " " in name else _meant(whole, _without_beginnings(parts)))
-
-    @property
-    def _headings(self) -> tuple[Headings, ...]:
-        return tuple(table for table in self.tables if isinstance(table, Headings))
-
-    @property
-    def first(self) -> tuple[int, int]:
-        """The numbers of the first layer and of the first head in headings."""
-        return next((table.first for table in self._headings), (0, 0))
-
-    def counted_from(self, layer: int, head: int) -> Names:
-        """The same names where headings count layers and heads from other numbers."""
-        counted = (
-            replace(table, first=(layer, head)) if isinstance(table, Headings) else table for table in self.tables
-        )
-        return replace(self, tables=tuple(counted))
-
-    def numbers(self, name: str, heading: Spoken | None = None) -> tuple[int | None, int | None]:
-        """The layer and the head that a name says in words, as it counts them."""
-        if heading is not None and (not heading.path or not self.find(heading.path)):
-            return (int(heading.layer) if heading.layer else None, int(heading.head) if heading.head else None)
-        if name in self.own or _meant(
-            [table for table in self.tables if not isinstance(table, Headings)], [spelled(name)]
-        ):
-            return None, None
-        return numbers_in(spelled(name)) if self._headings else (None, None)
-
-
-def _meant(tables: Sequence[Table], keys: Sequence[str]) -> tuple[Target, ...]:
-    """The targets of the first of these names that is known."""
-    for key in filter(None, dict.fromkeys(keys)):
-        for table in tables:
-            targets = tuple(target for target in table.get(key) or () if target.steps)
-            if targets:
-                return targets
-    return ()
-
-
-def _joined(*names: Sequence[str]) -> list[str]:
-    return [".".join(name) for name in names]
-
-
-def _without_ends(parts: Sequence[str]) -> Sequence[str]:
-    while len(parts) > 1 and parts[-1] in BEHIND:
-        parts = parts[:-1]
-    return parts
-
-
-def _without_beginnings(parts: Sequence[str]) -> list[str]:
-    """A name without one word in front of it, without two, and so on."""
-    keys, trimmed = [], _without_ends(parts)
-    for start in range(1, min(len(parts) - 1, DEEPEST)):
-        if parts[start - 1] in ("encoder", "decoder"):
-            break
-        if "".join(parts[:start]).strip(LETTERS) and not "".join(parts[start:]).strip(LETTERS):
-            break  # the number of the layer is in front: without it the rest would be of any layer
-        keys += _joined(parts[start:], trimmed[start:])
-    return keys
 
 
 def names_for(model: Model, program: Program, convention: str = "auto", own: Mapping[str, str] | None = None) -> Names:
@@ -149,12 +67,9 @@ def names_for(model: Model, program: Program, convention: str = "auto", own: Map
     Raises:
         InputError: One of these is no step.
     """
-    tables = tuple(find(model, program) for find in CONVENTIONS[convention])
-    return Names(tables, {name: _own(program, step) for name, step in (own or {}).items()})
-
-
-def _own(program: Program, step: str) -> Target:
-    return Target(present(program, program.step(step).name))
+    named = {name: Target(present(program, program.step(step).name)) for name, step in (own or {}).items()}
+    headings = Headings(program, stacks(program)) if convention == "auto" else None
+    return Names(tuple(find(model, program) for find in CONVENTIONS[convention]), named, headings)
 
 
 def read_map(path: Path) -> dict[str, str]:
@@ -180,6 +95,214 @@ def read_map(path: Path) -> dict[str, str]:
             raise InputError(f"{path}: line {number} is not `name = step`")
         named[name.strip()] = step.strip()
     return named
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """Finds the steps that a name of a dump stands for."""
+
+    tables: tuple[Table, ...]
+    own: Mapping[str, Target]
+    headings: Headings | None
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """The numbers of the first layer and of the first head in headings."""
+        return self.headings.first if self.headings else (0, 0)
+
+    def counted_from(self, layer: int, head: int) -> Names:
+        """The same names where headings count layers and heads from other numbers."""
+        return replace(self, headings=replace(self.headings, first=(layer, head))) if self.headings else self
+
+    def find(self, name: str, *, spoken: bool = False) -> tuple[Target, ...]:
+        """The targets of a name; none if it names no step.
+
+        Args:
+            name: As it is in the dump.
+            spoken: It is a heading in words, in which layers may be counted from 1.
+        """
+        if name in self.own:
+            return (self.own[name],)
+        parts = spelled(name).split(".")
+        keys = [".".join(parts), ".".join(_without_ends(parts))]
+        tables = () if spoken and any(self.first) else self.tables
+        if exact := _known(tables, keys) or (_known((self.headings,), [*keys, plain(name)]) if self.headings else ()):
+            return exact
+        return () if spoken and " " in name else _known(tables, _without_beginnings(parts))
+
+    def numbers(self, name: str) -> tuple[int | None, int | None]:
+        """The layer and the head that a name says in words, as it counts them."""
+        key = spelled(name)
+        if self.headings is None or name in self.own or _known(self.tables, [key]):
+            return None, None
+        layer, head = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
+        return int(layer[1]) if layer else None, int(head[1]) if head else None
+
+
+def _known(tables: Sequence[Table | Headings], keys: Sequence[str]) -> tuple[Target, ...]:
+    """The targets of the first of these keys that is known."""
+    for key in filter(None, dict.fromkeys(keys)):
+        for table in tables:
+            if targets := tuple(target for target in table.get(key) or () if target.steps):
+                return targets
+    return ()
+
+
+def _without_ends(parts: Sequence[str]) -> Sequence[str]:
+    while len(parts) > 1 and parts[-1] in BEHIND:
+        parts = parts[:-1]
+    return parts
+
+
+def _without_beginnings(parts: Sequence[str]) -> list[str]:
+    """A name without its first word, without its first two, and so on."""
+    keys: list[str] = []
+    trimmed = _without_ends(parts)
+    for start in range(1, min(len(parts) - 1, DEEPEST)):
+        if parts[start - 1] in ("encoder", "decoder"):
+            break
+        if "".join(parts[:start]).strip(LETTERS) and not "".join(parts[start:]).strip(LETTERS):
+            break  # the number of the layer is in front: without it the rest would be of any layer
+        keys += (".".join(parts[start:]), ".".join(trimmed[start:]))
+    return keys
+
+
+# Headings that people print above a matrix: "Attention scores, head 0:", "Layer 1 after softmax", "l1_relu", "Q"
+
+LAYER_NUMBER = re.compile(
+    r"\b(?:(?:encoder|decoder|enc|dec|transformer)\.)?(?:layers?|blocks?|l|h|enc|dec|encoder|decoder)\.(\d+)\b"
+)
+BETWEEN = re.compile(r"[xh]\.(\d+)")
+"""Rows between layers: x0, h1."""
+
+HEAD_NUMBER = re.compile(r"\bheads?\.(\d+)\b")
+POSITIONS = frozenset({"positional", "position", "positions", "pos", "pe"})
+ADDED = frozenset({"with", "plus", "added", "adding", "add", "after", "sum", "combined", "and"})
+"""Words beside those of positions that say that they were added."""
+
+OF_ATTENTION = frozenset({"attn", "attention", "self", "mha", "multihead", "sa", "msa"})
+OF_CROSS = frozenset({"cross", "src"})
+OF_HIDDEN = frozenset({"ffn", "ffwd", "ff", "mlp", "feedforward", "feed", "forward"})
+OF_PROJECTIONS = frozenset({"proj", "projection", "projected", "linear", "w", "x", "matrix"})
+"""Words beside q, k and v that say nothing more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Headings:
+    """Finds the step of a heading: the layer and the head by their numbers, the step by the words around them."""
+
+    program: Program
+    stacks: Sequence[Stack]
+    first: tuple[int, int] = (0, 0)
+    """The numbers of the first layer and of the first head."""
+
+    def get(self, key: str, /) -> tuple[Target, ...] | None:
+        """The step of a heading in the spelling of `spelled`; the first layer where it says none."""
+        layer, said = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
+        head = int(said[1]) - self.first[1] if said else None
+        words = _words(key)
+        stack = next((each for each in self.stacks if each.name in words), next(iter(self.stacks), None))
+        if stack is None:
+            return None
+        if between := BETWEEN.fullmatch(key):  # people count the rows that enter a layer, or those that leave it
+            number = int(between[1])
+            before = stack.entrance if number == 0 else f"{stack.name}.{number - 1}.output"
+            steps = present(self.program, before, f"{stack.name}.{number}.output")
+            return (Target(steps),) if steps else None
+        of_layer = int(layer[1]) - self.first[0] if layer else None
+        if of_layer is not None and of_layer < 0:
+            return None
+        behind = _words(key[layer.end() :] if layer else "")
+        around = _words(LAYER_NUMBER.sub("", key, count=1))
+        for words in (around, behind) if behind else (around,):
+            bare = [word for word in words if word not in ("encoder", "decoder")]
+            whole = of_layer is None and len(bare) < len(words) and bare in (["output"], ["out"], [])
+            if whole or words == ["memory"]:
+                steps = present(self.program, f"{stack.name}.norm", stack.exit)
+            else:
+                steps = self._steps(stack, of_layer, bare or words)
+            if head is not None:
+                axes = {step: self.program.by_name[step].axes for step in steps}
+                steps = tuple(step for step in steps if len(axes[step]) != 3 or 0 <= head < axes[step][0].size)
+            if steps:
+                return (Target(steps, head=head),)
+        return None
+
+    def _steps(self, stack: Stack, number: int | None, words: Sequence[str]) -> tuple[str, ...]:
+        """The steps that words stand for; without another, a number behind them is that of the layer."""
+        kept = words[: words.index("before")] if "before" in words[1:] else words
+        steps = present(self.program, *self._named(stack, number, kept))
+        if number is not None or len(words) < 2 or not words[-1].isdigit():
+            return steps
+        return tuple(dict.fromkeys((*steps, *self._steps(stack, int(words[-1]), words[:-1]))))
+
+    def _named(self, stack: Stack, number: int | None, words: Sequence[str]) -> Iterator[str]:
+        """Full names of the steps that words may stand for."""
+        layer = f"{stack.name}.{number or 0}."
+        loud = [word for word in words if word not in SILENT]
+        if not loud and number is not None:
+            yield f"{layer}output"
+        for spoken in dict.fromkeys((tuple(words), tuple(loud))):
+            yield from (f"{layer}{step}" for step in self._of_layer(stack, spoken, numbered=number is not None))
+            if number is None:
+                phrase = " ".join(spoken)
+                with_positions = not POSITIONS.isdisjoint(spoken) and not ADDED.isdisjoint(spoken)
+                outside = OUTSIDE.get(phrase) or (("output",) if with_positions else ())
+                yield from (f"{stack.embedding}embedding.{step}" for step in outside)
+                yield from END.get(phrase, ())
+                if phrase in LAST_NORM:
+                    yield f"{stack.name}.norm"
+
+    def _of_layer(self, stack: Stack, words: tuple[str, ...], *, numbered: bool) -> Iterator[str]:
+        """Steps of a layer, without its name."""
+        phrase = " ".join(words)
+        sublayer = "self_attention" if OF_CROSS.isdisjoint(words) else "cross_attention"
+        rest = [word for word in words if word not in OF_CROSS]
+        attention = [word for word in rest if word not in OF_ATTENTION]
+        feed = [word for word in rest if word not in OF_HIDDEN]
+        if numbered:
+            yield from LAYER.get(phrase, ())
+        for step in NORM.get(phrase, ()):  # after a sublayer, by its number
+            place, _, part = step.partition(".")
+            if int(place) < len(self._sublayers[stack.name]):
+                yield f"{self._sublayers[stack.name][int(place)]}.{part}"
+        if len(feed) < len(rest):
+            named = FEED_FORWARD.get(" ".join(feed), ()) if feed else ("output",)
+            is_gated = f"{stack.name}.0.feed_forward.gate" in self.program.by_name
+            gated = GATED.get(" ".join(feed), ()) if is_gated else ()
+            yield from (f"feed_forward.{step}" for step in (*gated, *named, *_after_sublayer(feed)))
+            return
+        if phrase not in OF_FEED_FORWARD:
+            yield from (f"feed_forward.{step}" for step in FEED_FORWARD.get(phrase, ()))
+        for spoken in (attention if len(attention) < len(rest) else [], rest):
+            steps = ATTENTION.get(" ".join(spoken), ())
+            if not steps:  # what is beside q, k and v may say that they are products
+                bare = ATTENTION.get(" ".join(word for word in spoken if word not in OF_PROJECTIONS), ())
+                steps = bare if bare in (("query",), ("key",), ("value",)) else ()
+            yield from (f"{sublayer}.{step}" for step in steps)
+        if len(attention) < len(rest):
+            yield from (f"{sublayer}.{step}" for step in _after_sublayer(attention))
+        if rest and not attention:
+            yield from (f"{sublayer}.{step}" for step in ("weights", "output", "context", "concat"))
+
+    @cached_property
+    def _sublayers(self) -> Mapping[str, Sequence[str]]:
+        """The sublayers of the first layer of each stack, in order."""
+        by_stack = {}
+        for stack in self.stacks:
+            inside = (step.sublayer for step in self.program.steps if step.layer == f"{stack.name}.0")
+            by_stack[stack.name] = list(dict.fromkeys(each.rpartition(".")[2] for each in inside))
+        return by_stack
+
+
+def _after_sublayer(words: Sequence[str]) -> tuple[str, ...]:
+    step = next(iter(NORM.get(" ".join(words), ())), "")
+    return (step.partition(".")[2],) if step.startswith("0.") else ()
+
+
+def _words(key: str) -> list[str]:
+    """The words of a heading without the number of a head; abbreviations written out."""
+    return [ABBREVIATED.get(word, word) for word in HEAD_NUMBER.sub("", key).split(".") if word]
 
 
 __all__ = ["CONVENTIONS", "Names", "Target", "names_for", "read_map"]

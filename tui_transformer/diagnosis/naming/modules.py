@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tui_transformer.diagnosis.naming.name import Table, Target, present, spelled, stacks
+from tui_transformer.diagnosis.naming.phrases import Table, Target, present, spelled, stacks
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Embed, LayerNorm, Linear, NormOfSum, Project, RmsNorm, Unembed

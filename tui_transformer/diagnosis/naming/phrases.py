@@ -1,24 +1,243 @@
-"""What words of a heading say of the headings after it, and whether they are words for a step at all."""
+"""Words for steps: names in one spelling, what a name of a dump stands for, and the phrases of headings."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from tui_transformer.diagnosis.naming.name import phrases, spelled
-from tui_transformer.diagnosis.naming.words import (
-    ABBREVIATED,
-    ATTENTION,
-    END,
-    FEED_FORWARD,
-    GATED,
-    LAST_NORM,
-    LAYER,
-    NORM,
-    OUTSIDE,
-    SILENT,
-    plain,
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import Program
+from tui_transformer.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The step that a name of a dump stands for.
+
+    Attributes:
+        steps: The step; others after it are taken where the values are theirs and not those of the first.
+        head: The head that it holds, where it holds one alone.
+        columns: The columns of it that are the step's, where it holds several steps side by side.
+        paired: Columns i and i + d_k/2 of a head may lie side by side, as in GGUF files.
+        scale: The step is these values times so much, or these values.
+        offset: The step is these values plus so much, or these values.
+        note: What the name was taken for, where that is not plain.
+        unless: Another name; where the dump has that, this one holds something else.
+    """
+
+    steps: tuple[str, ...]
+    head: int | None = None
+    columns: Host | None = None
+    paired: bool = False
+    scale: float = 1.0
+    offset: Host | None = None
+    note: str = ""
+    unless: str = ""
+
+
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+WORD = re.compile(r"[a-z]+|\d+")
+
+Table = Mapping[str, tuple[Target, ...]]
+"""Names, in the spelling of `spelled`, and what they stand for; a fused matrix stands for several steps."""
+
+Convention = Callable[[Model, Program], Table]
+
+
+def spelled(name: str) -> str:
+    """A name in lower case, its words and numbers between points: `h.0.attn.c_attn` is `h.0.attn.c.attn`."""
+    return ".".join(words_of(name))
+
+
+def words_of(name: str) -> list[str]:
+    """The words and numbers of a name, in lower case."""
+    return WORD.findall(name if name.islower() else HUMP.sub(".", name).lower())
+
+
+def phrases(text: str) -> frozenset[str]:
+    """Phrases between commas, in as many lines as they need."""
+    return frozenset(" ".join(each.split()) for each in text.split(","))
+
+
+def table(targets: Iterable[tuple[str, Target]]) -> dict[str, tuple[Target, ...]]:
+    """Names with what they stand for; the first that gives a name a meaning keeps it."""
+    by_name: dict[str, tuple[Target, ...]] = {}
+    for name, target in targets:
+        by_name.setdefault(spelled(name), (target,))
+    return by_name
+
+
+def present(program: Program, *steps: str) -> tuple[str, ...]:
+    """The steps among these that a program has, under their own names."""
+    own = (program.aliases.get(step, step) for step in steps)
+    return tuple(dict.fromkeys(step for step in own if step in program.by_name))
+
+
+def last_logits(program: Program) -> tuple[str, ...]:
+    """The logits that the probabilities are of, and what they were before they were capped, back to the product."""
+    names: list[str] = []
+    step = program.by_name.get("output.probabilities")
+    while step is not None and step.name != "output.logits" and step.inputs[0].startswith("output."):
+        step = program.by_name.get(step.inputs[0])
+        names += [] if step is None else [step.name]
+    return tuple(names) or present(program, "output.logits")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The encoder or the decoder of a program.
+
+    Attributes:
+        name: "encoder" or "decoder".
+        layers: How many.
+        embedding: What is in front of the names of its embedding: "" or "decoder.".
+    """
+
+    name: str
+    layers: int
+    embedding: str
+
+    @property
+    def entrance(self) -> str:
+        """The rows that enter layer 0."""
+        return f"{self.embedding}embedding.output"
+
+    @property
+    def exit(self) -> str:
+        """The rows that leave the last layer."""
+        return f"{self.name}.{self.layers - 1}.output"
+
+
+def stacks(program: Program) -> list[Stack]:
+    """The stacks of a program, in order."""
+    counts: dict[str, int] = {}
+    for step in program.steps:
+        parts = step.name.split(".")
+        if len(parts) > 2 and parts[0] in ("encoder", "decoder") and parts[1].isdigit():
+            counts[parts[0]] = max(counts.get(parts[0], 0), int(parts[1]) + 1)
+    prefix = "decoder." if len(counts) > 1 else ""
+    return [Stack(name, count, prefix if name == "decoder" else "") for name, count in counts.items()]
+
+
+SCORES = ("scores", "scaled", "capped", "biased", "masked")
+Phrases = Mapping[str, tuple[str, ...]]
+
+
+def _each(phrases: str, *steps: str) -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys((phrase.strip() for phrase in phrases.split(",")), steps)
+
+
+ATTENTION: Phrases = {
+    **_each("q, query, queries, wq, w q, wq x, x wq, linears 0", "query"),
+    **_each("k, key, keys, wk, w k, wk x, x wk, linears 1", "key"),
+    **_each("v, value, values, wv, w v, wv x, x wv, linears 2", "value"),
+    **_each("qk, q k, q kt, qk t, qkt, q k t, scores, score, raw scores, dot product, dot products", *SCORES),
+    **_each("attn logits, attention logits, attn score, attn scores, attention score, attention scores", *SCORES),
+    **_each("scores raw, energy, similarity, before softmax, pre softmax, attention scores qk t", *SCORES),
+    **_each("scaled, scaled scores, scaled attention scores, scores scaled, scaled attn scores", *SCORES[1:]),
+    **_each("qk scaled, scaled qk, scaled dot product, scaled dot products, after scaling", *SCORES[1:]),
+    **_each("qk t sqrt d k, qk t sqrt dk, q k t sqrt d k, q k sqrt d k, qkt sqrt d k, qkt sqrt dk", *SCORES[1:]),
+    **_each("masked, masked scores, scores masked, after mask, masked attention scores, masked attn scores", "masked"),
+    **_each("softmax, after softmax, attention weights, weights, attn weights, attention, attn", "weights"),
+    **_each("probs, attention probs, attn probs, probabilities, attention probabilities, a", "weights"),
+    **_each("softmax scores, softmax output, softmax out, attention matrix, attention map, attn map", "weights"),
+    **_each("attention scores after softmax, attention weights softmax, softmax attention", "weights"),
+    **_each("softmax qk t sqrt dk, softmax qk t sqrt d k, softmax q k t sqrt d k, alpha, alphas", "weights"),
+    **_each("context, weights v, head output, head out, z, context vectors", "context", "concat"),
+    **_each("attention output, attn output, attn out, attention out, self attention", "output", "context", "concat"),
+    **_each("self attn, attn result, attention result", "output", "context", "concat"),
+    **_each("concat, concatenated, concatenated heads, concat heads, heads concat, heads", "concat"),
+    **_each("output projection, out proj, o proj, proj, projection, wo, w o, o, out projection, linears 3", "output"),
+    **_each("c proj", "output"),
+    **_each("wei, attn wei", "weights"),
+    **_each("masked self attention, masked attention, masked multi head attention, masked mha", "output", "masked"),
+    **_each("multi head, multihead, mha, multi head attention, multihead attention, multi head output", "output"),
+    **_each("multihead output, mha output, mha out, multi head attention output, self attention output", "output"),
+    **_each("multihead attention output, multi head out, multihead out, self attn output, self attn out", "output"),
+}
+"""Headings → steps of an attention."""
+
+FEED_FORWARD: Phrases = {
+    **_each(
+        "hidden, linear, linear 1, linear1, fc 1, fc, w 1, ffn 1, ff 1, up, up proj, layer 1, 1, dense 1", "hidden"
+    ),
+    **_each("hidden layer, pre activation, before activation, before relu, before gelu, inner, h, 0", "hidden"),
+    **_each("relu, gelu, silu, activation, act, act fn, activated, after relu, after gelu, nonlinearity", "activation"),
+    **_each("relu output, gelu output, after activation, hidden relu, hidden gelu, hidden after relu", "activation"),
+    **_each("linear 2, linear2, fc 2, w 2, ffn 2, ff 2, down, down proj, layer 2, dense 2, c proj, 3", "output"),
+    **_each("out, output, result", "output"),
+    **_each("2", "output", "activation"),
+    **_each("c fc", "hidden"),
+}
+"""Headings → steps of the feed-forward layer."""
+
+GATED: Phrases = {
+    **_each("w 1, gate, gate proj", "gate"),
+    **_each("w 3, up, up proj", "hidden"),
+    **_each("w 2", "output"),
+}
+"""The same where there is a gate: the names of Llama's first program."""
+
+OF_FEED_FORWARD = ("0", "1", "2", "3", "h", "up", "down", "out", "output", "result", "layer 1", "layer 2", "inner")
+"""Headings that mean this only where the feed-forward layer is named too."""
+
+NORM = {
+    **_each("add, residual, add 1, residual 1, x attention, x attn, x self attention, skip 1", "0.residual"),
+    **_each("add 2, residual 2, x ffn, x feed forward, skip 2", "1.residual"),
+    **_each("add 3, residual 3, skip 3", "2.residual"),
+    **_each("norm, norm 1, layer norm 1, layernorm 1, ln 1, add norm, add norm 1, addnorm 1, layer norm", "0.norm"),
+    **_each("add and norm, add and norm 1, layernorm, ln, addnorm", "0.norm"),
+    **_each("norm 2, layer norm 2, layernorm 2, ln 2, add norm 2, add and norm 2, addnorm 2", "1.norm"),
+    **_each("norm 3, layer norm 3, layernorm 3, ln 3, add norm 3, add and norm 3, addnorm 3", "2.norm"),
+}
+"""Headings → what is after each sublayer, counted in their order."""
+
+LAST_NORM = frozenset(
+    {"norm", "ln", "ln f", "f", "final norm", "final ln", "final layer norm", "layer norm", "last norm"}
 )
+"""The norm behind the last layer, where there is one."""
+
+LAYER: Phrases = _each("output, out, layer output, encoder output, decoder output, block output, result, x", "output")
+"""Headings → steps of a layer, where its number is there."""
+
+OUTSIDE: Phrases = {
+    **_each("embedding, embeddings, token embedding, token embeddings, embedding matrix, emb", "tokens", "output"),
+    **_each("word embedding, word embeddings, input embedding, input embeddings, tok emb", "tokens", "output"),
+    **_each("token emb, tok embeddings, embedded, embedded tokens, wte, x emb, embed", "tokens", "output"),
+    **_each(
+        "positional encoding, position encoding, positions, pe, pos, pos enc, pos encoding, wpe", "positions", "output"
+    ),
+    **_each("positional encodings, position encodings, position embedding, position embeddings", "positions"),
+    **_each("positional embedding, positional embeddings, pos emb, pos embedding, pos embeddings", "positions"),
+    **_each("x, input, inputs, encoder input, embedding positions, embedded input, final embedding", "output"),
+    **_each("embedding positional encoding, input positional encoding, embedding pe, embeddings pe", "output"),
+    **_each("embedding with positions, embedding with positional encoding, emb with pos, x 0", "output"),
+    **_each("embed plus pos, input embedding with pe, input with pos, emb pos, emb pe, embeddings pos", "output"),
+    **_each("embeddings positional encoding, embedding with pe, embeddings with positions", "output"),
+}
+"""Headings → steps of the embedding."""
+
+END: Phrases = {
+    **_each("logits, output logits, final logits, lm head, fc out, classifier, generator, unembed", "output.logits"),
+    **_each("output, out, outputs", "output.logits"),
+    **_each("generator proj, head out, output projection, out proj, final linear", "output.logits"),
+    **_each("probabilities, output probabilities, token probabilities, probs, output probs", "output.probabilities"),
+    **_each("softmax, softmax out, softmax output, final softmax, y hat, final probabilities", "output.probabilities"),
+}
+"""Headings → steps of the end; a matrix of an attention that is called the same has another shape."""
+
+ABBREVIATED = {"enc": "encoder", "dec": "decoder"}
+SIZES = re.compile(r"[(\[{]?\s*\d+\s*[x×,]\s*\d+\s*[)\]}]?")
+SILENT = frozenset({"matrix", "of", "the", "for", "in", "after", "shape", "self", "step", "result", "final", "by"})
+"""Words of a heading that say nothing."""
+
+
+def plain(name: str) -> str:
+    """A heading without sizes in it, as "3x4"."""
+    return spelled(SIZES.sub(" ", name) if "x" in name or "×" in name or "," in name else name)
+
 
 STACKS = {"encoder": "encoder", "decoder": "decoder", "enc": "encoder", "dec": "decoder"}
 """Sections, and the stack that they are of."""
@@ -64,7 +283,7 @@ OF_MODEL = phrases(
 )
 LAST = frozenset({"final", "last", "model"})
 RESULTS = frozenset({"output", "outputs", "result", "results"})
-OF_ATTENTION = frozenset({"attention", "attn", "relative", "score", "scores", "weights", "head", "heads", "bias"})
+WITHIN_HEADS = frozenset({"attention", "attn", "relative", "score", "scores", "weights", "head", "heads", "bias"})
 OF_LAYER = phrases(
     """
     add, residual, norm, normalized, layernorm, addnorm, ln, concat, concatenated, concatenation, merged, ffn,
@@ -72,7 +291,6 @@ OF_LAYER = phrases(
     """
 )
 AFTER_PART = phrases("add, residual, addnorm, norm, layernorm, layer")
-
 
 SETTINGS = phrases(
     """
@@ -97,22 +315,11 @@ def phrase_of(text: str) -> str:
 def of_model(phrase: str) -> bool:
     """Whether a heading is of the model, and not of one of its layers."""
     said = phrase.split()
-    if not said or OF_ATTENTION & set(said) - {"weights"}:
+    if not said or WITHIN_HEADS & set(said) - {"weights"}:
         return False
     if phrase in BEGINNING or OF_MODEL & set(said):
         return True
     return said[0] in LAST or phrase in ("ln f", "norm f", "token probabilities", "output probabilities", "next token")
-
-
-def ends_head(phrase: str) -> bool:
-    """Whether a heading is of all heads together."""
-    return bool(OF_LAYER & set(phrase.split()))
-
-
-def ends_part(phrase: str) -> bool:
-    """Whether a heading is of what comes after a part of a layer, or of the whole layer."""
-    said = set(phrase.split())
-    return bool(AFTER_PART & said) or part_of_layer(phrase) != ""
 
 
 def part_of_layer(phrase: str) -> str:
@@ -122,19 +329,10 @@ def part_of_layer(phrase: str) -> str:
 
 
 def is_spoken(phrase: str) -> bool:
-    """Whether these are words for a step, whatever layer and head they are of."""
-    said = [word for word in phrase.split() if word not in SILENT]
-    short = " ".join(said)
-    return (len(phrase) > 1 and (phrase in _every() or short in _every() or of_model(phrase))) or phrase in (
-        "q",
-        "k",
-        "v",
-    )
-
-
-def is_setting(phrase: str) -> bool:
-    """Whether a heading over a single number is that of a setting, and of no value."""
-    return phrase in SETTINGS
+    """True if these are words for a step, whatever layer and head they are of."""
+    short = " ".join(word for word in phrase.split() if word not in SILENT)
+    known = phrase in _every() or short in _every() or of_model(phrase)
+    return (len(phrase) > 1 and known) or phrase in ("q", "k", "v")
 
 
 @cache

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
-from tui_transformer.course.folder import open_course
-from tui_transformer.course.progress import Progress, progress_path, write_progress
+from tui_transformer.course.exercise import Progress, open_course, progress_path, write_progress
 from tui_transformer.course.sources import step_of
 from tui_transformer.model import Model
 

@@ -8,9 +8,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_transformer.course.exercise import Exercise
-from tui_transformer.course.folder import Course, open_course
-from tui_transformer.course.progress import Progress, progress_path, read_progress
+from tui_transformer.course.exercise import Course, Exercise, Progress, open_course, progress_path, read_progress
 from tui_transformer.course.sources import step_of
 from tui_transformer.explorer.shell.actions.tools import EXERCISES
 from tui_transformer.explorer.shell.overview import Overview

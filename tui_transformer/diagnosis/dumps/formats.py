@@ -1,24 +1,145 @@
-"""Folders with a file a step: NPY, raw numbers with a JSON of shapes, or text."""
+"""Formats of arrays: NPZ and NPY, safetensors, and folders with a file a step."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values, bfloat16
+from tui_transformer.diagnosis.dumps.dump import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    WHOLE,
+    Dump,
+    Precision,
+    Tensor,
+    Values,
+    bfloat16,
+    of_numbers,
+)
 from tui_transformer.diagnosis.dumps.log import matrix_of
-from tui_transformer.diagnosis.dumps.npz import npy_tensor
+from tui_transformer.diagnosis.dumps.npz_reader import (
+    VALUE,
+    Header,
+    TraceFile,
+    header_of,
+    numbers,
+    open_trace,
+    readable_as,
+)
 from tui_transformer.diagnosis.dumps.numbers import Printed, with_precision
-from tui_transformer.diagnosis.dumps.precision import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, WHOLE, Precision
 from tui_transformer.engine.axis import Shape
 from tui_transformer.errors import InputError
-from tui_transformer.files import is_file, read_json
+from tui_transformer.files import check_regular, is_file, read_json
+from tui_transformer.model import tensors as weight_files
+from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
+
+Wanted = TypeVar("Wanted")
+
+
+def read_npz(path: Path) -> Dump:
+    """The arrays of an NPZ file; where some begin with `value/`, gradients are left out.
+
+    Raises:
+        InputError: It is no NPZ file, or holds what are no numbers.
+    """
+    file = open_trace(path)
+    return Dump(path, {name: _npz_tensor(file, entry) for entry in file.entries if (name := entry.removeprefix(VALUE))})
+
+
+def _npz_tensor(file: TraceFile, entry: str) -> Tensor:
+    name = entry.removeprefix(VALUE)
+    try:
+        shape, holds_numbers = file.shape(name), True
+    except InputError:  # a text beside arrays is left alone
+        shape, holds_numbers = (), False
+    return Tensor(name, shape, lambda: of_numbers(file.read(name)), numbers=holds_numbers)
+
+
+def npy_tensor(path: Path) -> Tensor:
+    """An NPY file as a tensor of its name.
+
+    Raises:
+        InputError: It is damaged, or holds no numbers.
+    """
+    shape = _npy(path, lambda _, header: header.shape)
+
+    def read() -> Values:
+        array = _npy(path, lambda file, header: numbers(file, header, shown_path(path)))
+        if array.shape != shape:
+            raise InputError(f"{shown_path(path)}: was written to while it was read: write it again")
+        return of_numbers(array)
+
+    return Tensor(path.stem, shape, read)
+
+
+def _npy(path: Path, use: Callable[[IO[bytes], Header], Wanted]) -> Wanted:
+    check_regular(path)
+    with readable_as("NPY", shown_path(path)), path.open("rb") as file:
+        return use(file, header_of(file, path.stat().st_size, shown_path(path)))
+
+
+class Kind(NamedTuple):
+    """The type under which NumPy reads an array, and how exact it is."""
+
+    dtype: str
+    precision: Precision
+
+
+KINDS: Mapping[str, Kind] = {
+    "F64": Kind("<f8", FLOAT64),
+    "F32": Kind("<f4", FLOAT32),
+    "F16": Kind("<f2", FLOAT16),
+    "BF16": Kind("<u2", BFLOAT16),
+    "I64": Kind("<i8", WHOLE),
+    "I32": Kind("<i4", WHOLE),
+    "I16": Kind("<i2", WHOLE),
+    "I8": Kind("i1", WHOLE),
+    "U8": Kind("u1", WHOLE),
+    "BOOL": Kind("?", WHOLE),
+}
+"""Stored types that can be read."""
+
+
+def read_safetensors(path: Path) -> Dump:
+    """The tensors of a file, in the order in which they lie there.
+
+    Raises:
+        InputError: It is cut, or not what it says.
+    """
+    stored = sorted(weight_files.open_file(path).by_name.items(), key=lambda each: each[1].start)
+    return Dump(
+        path, {name: Tensor(name, tensor.shape, partial(_read_stored, name, tensor)) for name, tensor in stored}
+    )
+
+
+def _read_stored(name: str, tensor: weight_files.Tensor) -> Values:
+    kind = KINDS.get(tensor.kind)
+    if kind is None:
+        raise InputError(f"{tensor.path}: {visible(name)} is stored as {tensor.kind}: only {', '.join(KINDS)} are read")
+    numbers = np.frombuffer(_bytes(tensor), kind.dtype).reshape(tensor.shape)
+    return Values(bfloat16(numbers) if tensor.kind == "BF16" else numbers, kind.precision)
+
+
+def _bytes(tensor: weight_files.Tensor) -> bytes:
+    try:
+        with tensor.path.open("rb") as file:
+            file.seek(tensor.start)
+            data = file.read(tensor.stop - tensor.start)
+    except OSError as error:
+        raise InputError(f"{tensor.path}: cannot be read: {error.strerror}") from error
+    if len(data) != tensor.stop - tensor.start:
+        raise InputError(f"{tensor.path}: has become shorter while it was read: write it again")
+    return data
+
 
 RAW: Mapping[str, tuple[str, Precision]] = {
     ".f64": ("<f8", FLOAT64),
