@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
@@ -119,14 +119,12 @@ def judged(facts: Facts, theirs: Mapping[str, Values], printed: str, limits: Lim
         relative = max(difference.relative for difference in differences.values())
         agrees = "exactly" if relative == 0 else f"to {relative:.0e}"
         return Finding(name, passed=True, says=f"{', '.join(theirs)}: right, agrees {agrees}", printed=printed)
-    place = "" if wrong is None or facts.is_ids(wrong) else _place(wrong, differences[wrong])
+    place = ""
+    if wrong is not None and not facts.is_ids(wrong):
+        theirs_there, ours_there = (spoken(value, 6) for value in differences[wrong].values)
+        index = ", ".join(map(str, differences[wrong].index))
+        place = f"{wrong}{f'[{index}]' if index else ''} is {theirs_there}, and should be {ours_there}"
     return Finding(name, passed=False, says=why.says, cause=why.cause, place=place, printed=printed)
-
-
-def _place(name: str, difference: Difference) -> str:
-    theirs, ours = (spoken(value, 6) for value in difference.values)
-    index = f"[{', '.join(map(str, difference.index))}]" if difference.index else ""
-    return f"{name}{index} is {theirs}, and should be {ours}"
 
 
 EXACT = 1e-9
@@ -163,11 +161,13 @@ class Explained:
             if self.facts.is_ids(name):
                 return self._by_token(name)
             known = self._known()
-            shape = f"{name} has the shape {_shape(values.array)}: it should be {_shape(right.value)}{_axes(right)}"
+            axes = f" ({' × '.join(right.axes)})" if right.axes else ""
+            shape = f"{name} has the shape {_shape(values.array)}: it should be {_shape(right.value)}{axes}"
             if known is not None:
                 return Why(f"{shape}. {known.says}", known.cause)
-            other = next((each for each in self._others(name) if self._same(values, each)), None)
-            if other is not None:
+            others = [(each, answer) for each, answer in self.facts.answers.items() if each != name]
+            same = (each for each, answer in others if _alike(values, answer.value, answer.granted))
+            if (other := next(same, None)) is not None:
                 order = ", ".join(self.facts.answers)
                 return Why(f"{name} has the numbers of {other}: return {order}, in this order", "answers-order")
             turned = _turned(values, right)
@@ -224,12 +224,14 @@ class Explained:
         first = self._diagnosed()
         if first is not None and first.cause is not None:
             begin = f"{first.theirs} differs ({_size(self.difference(first.theirs))})."
-            return Why(f"{begin} {_matching(first)}", first.cause)
+            return Why(f"{begin} {first.says[first.says.index('It matches') :]}", first.cause)
         known = self._known()
         if known is not None:
             return Why(f"{begin} {known.says}", known.cause)
-        pattern = _pattern(first) if first is not None else self._factor(name)
-        return Why(f"{begin} No known mistake explains it{f': {pattern}' if pattern else ''}.")
+        if first is not None:
+            return Why(f"{begin} {first.says[first.says.index('No known mistake') :]}")
+        factor = self._factor(name)
+        return Why(f"{begin} No known mistake explains it{f': {factor}' if factor else ''}.")
 
     def difference(self, name: str, counted: Host | None = None) -> Difference:
         """An answer beside the right one."""
@@ -261,13 +263,6 @@ class Explained:
         words = self.facts.words
         word = f"“{visible(words[int(number)])}”" if 0 <= number < len(words) and number == int(number) else "no word"
         return f"{number:g} ({word})"
-
-    def _others(self, name: str) -> Iterator[str]:
-        return (each for each in self.facts.answers if each != name)
-
-    def _same(self, values: Values, other: str) -> bool:
-        right = self.facts.answers[other]
-        return _alike(values, right.value, right.granted)
 
     @cached_property
     def _mistaken(self) -> Ran | None:
@@ -331,17 +326,13 @@ class Explained:
         factor = float(a @ b) / size
         if not factor or float(np.abs(a - factor * b).max()) > 1e-4 * float(np.abs(a).max()):
             return ""
-        said = times_said(factor, self._sizes)
-        if a.size == 1:
-            return f"it {said}" if " = " in said or not said.endswith("times the right one") else ""
-        return f"every cell {said}"
-
-    @property
-    def _sizes(self) -> dict[str, int]:
         sizes = sizes_of(self.facts.right.program)
         if self.facts.exercise.predicts:
             sizes["number of counted positions"] = sum(each != NOT_COUNTED for each in self.facts.targets)
-        return sizes
+        said = times_said(factor, sizes)
+        if a.size == 1:
+            return f"it {said}" if " = " in said or not said.endswith("times the right one") else ""
+        return f"every cell {said}"
 
 
 def _alike(values: Values, other: Host, granted: float) -> bool:
@@ -381,14 +372,6 @@ def _turned(values: Values, right: Answer) -> str:
     return ""
 
 
-def _pattern(first: First) -> str:
-    return first.says.partition("No known mistake explains it")[2].removeprefix(": ").removesuffix(".")
-
-
-def _matching(first: First) -> str:
-    return first.says[first.says.index("It matches") :]
-
-
 def _unplaced(why: str) -> str:
     return re.sub(r"^line \d+: |`.*`: ", "", why)
 
@@ -399,7 +382,3 @@ def _size(difference: Difference) -> str:
 
 def _shape(array: Host) -> str:
     return " × ".join(map(str, array.shape)) or "one number"
-
-
-def _axes(right: Answer) -> str:
-    return f" ({' × '.join(right.axes)})" if right.axes else ""

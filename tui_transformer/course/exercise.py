@@ -96,18 +96,17 @@ def read_exercise(folder: Path, language: str = ENGLISH) -> Exercise:
     raw = read_toml(path, LARGEST)
     words = folder / f"{language}.toml"
     said = raw | (_words(words, raw) if language != ENGLISH and is_file(words) else {})
+    hints = said.get("hints", [])
+    if not isinstance(hints, list) or not all(isinstance(each, str) for each in hints):
+        raise InputError(f"{shown_path(path)}: hints is a list of texts")
     return Exercise(
         folder,
-        _name(folder),
-        title=_text(said, "title", path),
-        task=_text(said, "task", path),
-        function=_text(said, "function", path),
-        model=_text(said, "model", path),
-        text=_text(said, "text", path),
+        re.sub(r"^\d+[-_. ]*", "", folder.name) or folder.name,
+        **{key: _text(said, key, path) for key in ("title", "task", "function", "model", "text")},
         inputs=_table(said, "inputs", path),
         answers=_table(said, "answers", path),
         predicts=str(said.get("predicts", "")),
-        hints=_hints(said, path),
+        hints=tuple(" ".join(each.split()) for each in hints),
         learned=paragraphs(said, "learned", path),
         mistakes={name: _mistake(each, name, path) for name, each in _table(said, "mistakes", path, {}).items()},
     )
@@ -125,10 +124,6 @@ def _words(path: Path, english: Mapping[str, Any]) -> dict[str, Any]:
         for name, each in mistakes.items()
     }
     return words | {"mistakes": translated}
-
-
-def _name(folder: Path) -> str:
-    return re.sub(r"^\d+[-_. ]*", "", folder.name) or folder.name
 
 
 def _text(raw: Mapping[str, Any], key: str, path: Path) -> str:
@@ -160,13 +155,6 @@ def _table(raw: Mapping[str, Any], key: str, path: Path, default: Mapping[str, A
         if not name.isidentifier():
             raise InputError(f"{shown_path(path)}: {visible(name)} in [{key}] cannot be a name in Python")
     return value
-
-
-def _hints(raw: Mapping[str, Any], path: Path) -> tuple[str, ...]:
-    value = raw.get("hints", [])
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise InputError(f"{shown_path(path)}: hints is a list of texts")
-    return tuple(" ".join(each.split()) for each in value)
 
 
 def _mistake(raw: Any, name: str, path: Path) -> Mistake:
@@ -236,18 +224,12 @@ def open_course(folder: Path | None = None, language: str = ENGLISH) -> Course:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{shown_path(place)}: two exercises are called {visible(name)}: rename one folder")
-    return Course("" if folder is None else str(folder.resolve()), exercises, _end(place, language))
-
-
-def _end(place: Path, language: str) -> str:
-    """The last words of a course, from `course.toml`; those of a translation from `course.LANGUAGE.toml`."""
-    files = (place / f"course.{language}.toml", place / ABOUT_COURSE)
-    file = next((each for each in files if is_file(each)), None)
-    return "" if file is None else paragraphs(read_toml(file, LARGEST), "end", file)
+    last_words = [each for each in (place / f"course.{language}.toml", place / ABOUT_COURSE) if is_file(each)]
+    end = paragraphs(read_toml(last_words[0], LARGEST), "end", last_words[0]) if last_words else ""
+    return Course("" if folder is None else str(folder.resolve()), exercises, end)
 
 
 FILE = "course.json"
-LARGEST_PROGRESS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -310,7 +292,7 @@ def _courses(path: Path) -> dict[str, dict[str, Any]]:
     """The courses of the file by name."""
     if not path.exists():
         return {}
-    raw = read_json(path, LARGEST_PROGRESS)
+    raw = read_json(path, LARGEST)
     if not all(isinstance(each, dict) for each in raw.values()):
         raise _damaged(path)
     return raw

@@ -116,7 +116,7 @@ def run_python(
         raise InputError(f"{file}: no such file") from error
     with scratch() as folder:
         (folder.path / "source.py").write_bytes(source)
-        np.savez(folder.path / "input.npz", **dict(_flat(inputs)))
+        np.savez(folder.path / "input.npz", **_flat(inputs))
         job = {"file": str(file.absolute()), "functions": list(functions), "answers": list(answers)}
         ran = _ran(folder, job, limits)
         if ran.failed.get(""):
@@ -138,13 +138,13 @@ def run_command(command: Sequence[str], inputs: Mapping[str, Given], limits: Lim
         return _ran(folder, {"command": [*command, str(place)]}, limits)
 
 
-def _flat(inputs: Mapping[str, Given]) -> Iterator[tuple[str, Any]]:
+def _flat(inputs: Mapping[str, Given]) -> dict[str, Any]:
     """Arrays for one file; weights by name below the name of the input."""
+    arrays: dict[str, Any] = {}
     for name, given in inputs.items():
-        if isinstance(given.value, dict):
-            yield from ((f"{name}/{below}", array) for below, array in given.value.items())
-        else:
-            yield name, np.asarray(given.value)
+        below = given.value if isinstance(given.value, dict) else None
+        arrays |= {name: np.asarray(given.value)} if below is None else {f"{name}/{k}": v for k, v in below.items()}
+    return arrays
 
 
 def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
@@ -158,8 +158,17 @@ def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
         why = why or _too_much(folder, (printed, errors), limits)
         said = None
         if not why:
-            try:
-                said = _result(folder)
+            try:  # why functions failed, as the process wrote it
+                data = folder.read("result.json", LARGEST_RESULT)
+                said = (
+                    None
+                    if data is None
+                    else {
+                        name: {key: text for key, text in each.items() if isinstance(text, str)}
+                        for name, each in json_object(data, "result.json").items()
+                        if isinstance(each, dict) and isinstance(each.get("says"), str)
+                    }
+                )
             except InputError as error:
                 why = f"leaves no result that can be read: {error}"
         if said is None and not why and not (code == 0 and "command" in job):
@@ -174,7 +183,10 @@ def _watched(
 ) -> tuple[str, int]:
     """Run a job and look at it as long as it runs: why it had to be ended, and the exit code."""
     mark = secrets.token_hex(16)
-    environment = _environment(folder, mark)
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    home = {name: str(folder.home) for name in ("HOME", "TMPDIR", "TEMP", "TMP")}
+    # NumPy may be among the packages of this user alone, which are looked for below HOME
+    environment = {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase(), MARK: mark}
     group = scope(limits.memory, MOST_TASKS, limits.seconds, environment)
     before = every()
     process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
@@ -217,14 +229,6 @@ def _end(process: subprocess.Popen[bytes], family: Family, group: Scope) -> None
     process.wait()
 
 
-def _environment(folder: Scratch, mark: str) -> dict[str, str]:
-    """A small environment: what programs are found by, and a home of its own."""
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    home = {name: str(folder.home) for name in ("HOME", "TMPDIR", "TEMP", "TMP")}
-    # NumPy may be among the packages of this user alone, which are looked for below HOME
-    return {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase(), MARK: mark}
-
-
 def _beyond(family: Family, limits: Limits) -> str:
     """What the processes of an answer take too much of."""
     living = family.living()
@@ -254,19 +258,6 @@ def _said(code: int) -> str:
         return "writes more than it may"
     more = ": did it take more memory than it may?" if number == getattr(signal, "SIGKILL", None) else ""
     return f"was ended by signal {number} ({signal.strsignal(number) or 'unknown'}){more}"
-
-
-def _result(folder: Scratch) -> dict[str, dict[str, str]] | None:
-    """Why functions failed, as the process wrote it; None where it wrote nothing."""
-    data = folder.read("result.json", LARGEST_RESULT)
-    if data is None:
-        return None
-    raw = json_object(data, "result.json")
-    return {
-        name: {key: text for key, text in each.items() if isinstance(text, str)}
-        for name, each in raw.items()
-        if isinstance(each, dict) and isinstance(each.get("says"), str)
-    }
 
 
 def _with_arrays(ran: Ran, folder: Scratch, functions: Sequence[str], count: int, limits: Limits) -> Ran:
@@ -342,7 +333,9 @@ class Scratch:
                     if each.is_dir(follow_symlinks=False):
                         folders.append((Path(each.path), depth + 1))
                     else:
-                        size += _taken(each)
+                        with contextlib.suppress(OSError):
+                            status = each.stat(follow_symlinks=False)
+                            size += int(getattr(status, "st_blocks", -(-status.st_size // 512))) * 512
         return f"writes more than the {most >> 20} MiB that it may" if size > most else ""
 
     def remove(self) -> None:
@@ -376,14 +369,6 @@ def scratch() -> Iterator[Scratch]:
         yield made
     finally:
         made.remove()
-
-
-def _taken(entry: os.DirEntry[str]) -> int:
-    """Bytes that a file takes of the disk."""
-    with contextlib.suppress(OSError):
-        status = entry.stat(follow_symlinks=False)
-        return int(getattr(status, "st_blocks", -(-status.st_size // 512))) * 512
-    return 0
 
 
 def _empty(folder: int) -> None:

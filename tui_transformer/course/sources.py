@@ -17,7 +17,7 @@ from tui_transformer.course.exercise import Exercise, Source
 from tui_transformer.diagnosis.reference_values import SPREAD, Input, Reference, float32_noise, reference_values
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.gradient import NOT_COUNTED, Gradients, gradients
+from tui_transformer.engine.gradient import NOT_COUNTED, gradients
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -160,17 +160,14 @@ class Facts:
 
 def step_of(exercise: Exercise, program: Program) -> str | None:
     """The step that an exercise is about: the first that its answers name, else the first of its inputs."""
-    sources = (*exercise.answers.values(), *exercise.inputs.values())
-    names = (name for source in sources for name in _names(source))
-    return next((name for name in names if name in program.by_name), None)
-
-
-def _names(source: Source) -> list[Any]:
-    """The names that a source may hold: itself, or those in its table."""
-    if isinstance(source, dict):
-        of = next((source[key] for key in ("of", RAISED, "gradient") if key in source), None)
-        return [TOKENS if IDS in source or "text" in source else of]
-    return [source]
+    for source in (*exercise.answers.values(), *exercise.inputs.values()):
+        name = source
+        if isinstance(source, dict):
+            of = next((source[key] for key in ("of", RAISED, "gradient") if key in source), None)
+            name = TOKENS if IDS in source or "text" in source else of
+        if name in program.by_name:
+            return str(name)
+    return None
 
 
 def _weight(trace: Trace, name: str) -> Host:
@@ -215,7 +212,7 @@ def _setting(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
 
 def _gradient(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
     """The gradient of the mean loss at a step or weight: `{gradient = "…"}`."""
-    values = _backward(facts, trace).values
+    values = gradients(trace, [facts.targets]).values
     name = str(source["gradient"])
     if name not in values:
         raise facts.wrong(f"{name} has no gradient in {facts.exercise.model}")
@@ -224,34 +221,11 @@ def _gradient(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
     return Given(values[name][0] if step and values[name].ndim > len(axes) else values[name], _named_axes(axes))
 
 
-def _loss(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
-    """The mean cross-entropy: `{loss = true}`."""
-    del source
-    return Given(_backward(facts, trace).loss)
-
-
-def _backward(facts: Facts, trace: Trace) -> Gradients:
-    return gradients(trace, [facts.targets])
-
-
-def _ids(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
-    """The token IDs of the sentence: `{ids = true}`."""
-    del source, trace
-    return Given(np.array(facts.ids), ("token",))
-
-
-def _text(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
-    """The sentence itself: `{text = true}`."""
-    del source, trace
-    return Given(facts.exercise.text)
-
-
-def _words(facts: Facts, source: Mapping[str, Any], trace: Trace) -> Given:
+def _words(facts: Facts, _: Mapping[str, Any], __: Trace) -> Given:
     """The words of the vocabulary, by ID: `{words = true}`."""
-    del source, trace
     if facts.model.vocabulary is None:
         raise facts.wrong(f"{facts.exercise.model} has no vocabulary")
-    return Given(list(facts.model.vocabulary.words))
+    return Given(list(facts.words))
 
 
 KINDS: Mapping[str, Callable[[Facts, Mapping[str, Any], Trace], Given]] = {
@@ -259,9 +233,9 @@ KINDS: Mapping[str, Callable[[Facts, Mapping[str, Any], Trace], Given]] = {
     RAISED: _raised,
     "setting": _setting,
     "gradient": _gradient,
-    "loss": _loss,
-    IDS: _ids,
-    "text": _text,
+    "loss": lambda facts, _, trace: Given(gradients(trace, [facts.targets]).loss),
+    IDS: lambda facts, _, __: Given(np.array(facts.ids), ("token",)),
+    "text": lambda facts, _, __: Given(facts.exercise.text),
     "words": _words,
 }
-"""Entries that a table in `about.toml` may have."""
+"""Entries that a table in `about.toml` may have; `loss`, `ids`, `text` and `words` are `true`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,13 @@ def start(exercise: Exercise, file: Path) -> None:
         InputError: There is such a file, which is left as it is, or it cannot be written.
     """
     _check_new(file)
-    write_whole(file, _python(Facts(exercise)).encode())
+    text = said(Facts(exercise)).replace("\\", "\\\\").replace('"""', "'''")
+    source = (
+        f'"""{text}\nCheck it:  tui-transformer exercise check {exercise.name}\n'
+        f'A hint:    tui-transformer exercise hint {exercise.name}\n"""\n\nimport numpy as np\n\n\n'
+        f"def {exercise.function}({', '.join(exercise.inputs)}):\n    raise NotImplementedError\n"
+    )
+    write_whole(file, source.encode())
 
 
 def start_files(exercise: Exercise, folder: Path) -> None:
@@ -64,44 +70,24 @@ def _check_new(path: Path) -> None:
         raise InputError(f"{shown_path(path)}: is there already, and is not written over: name another with --out")
 
 
-def _python(facts: Facts) -> str:
-    exercise = facts.exercise
-    text = said(facts).replace("\\", "\\\\").replace('"""', "'''")
-    return (
-        f'"""{text}\nCheck it:  tui-transformer exercise check {exercise.name}\n'
-        f'A hint:    tui-transformer exercise hint {exercise.name}\n"""\n\nimport numpy as np\n\n\n'
-        f"def {exercise.function}({', '.join(exercise.inputs)}):\n    raise NotImplementedError\n"
-    )
-
-
 def said(facts: Facts) -> str:
     """The title, the task, the inputs and the answers with their shapes."""
     exercise = facts.exercise
-    paragraphs = [" ".join(each.split()) for each in exercise.task.split("\n\n")]
-    rows = [(name, *_described(given)) for name, given in facts.inputs.items()]
-    answers = [(name, *_described(Given(answer.value, answer.axes))) for name, answer in facts.answers.items()]
-    width = max(len(name) for name, *_ in [*rows, *answers])
-    lines = [
-        exercise.title,
-        *(line for each in paragraphs for line in ("", *textwrap.wrap(each, WIDTH))),
-        *("", f"Given, of the model {exercise.model} for the text {exercise.text!r}:", *_table(rows, width)),
-        *_weights(facts),
-        *("", f"{exercise.function} returns:", *_table(answers, width)),
-    ]
-    return "\n".join(lines) + "\n"
+    answers = {name: Given(answer.value, answer.axes) for name, answer in facts.answers.items()}
+    width = max(map(len, (*facts.inputs, *answers)))
 
+    def table(rows: Mapping[str, Given]) -> Iterator[str]:
+        for name, (kind, axes) in ((name, _described(given)) for name, given in rows.items()):
+            yield f"    {name:{width}}  {kind}{f'  ({axes})' if axes else ''}"
 
-def _table(rows: list[tuple[str, str, str]], width: int) -> Iterator[str]:
-    for name, kind, axes in rows:
-        yield f"    {name:{width}}  {kind}{f'  ({axes})' if axes else ''}"
-
-
-def _weights(facts: Facts) -> Iterator[str]:
-    """The arrays of every dict of weights, a line each."""
+    lines = [exercise.title]
+    for paragraph in exercise.task.split("\n\n"):
+        lines += ("", *textwrap.wrap(" ".join(paragraph.split()), WIDTH))
+    lines += ("", f"Given, of the model {exercise.model} for the text {exercise.text!r}:", *table(facts.inputs))
     for name, given in facts.inputs.items():
-        if isinstance(given.value, dict):
-            yield ""
-            yield from (f"    {name}[{below!r}]  {_shape(array)}" for below, array in given.value.items())
+        if isinstance(given.value, dict):  # weights, an array a line
+            lines += ("", *(f"    {name}[{below!r}]  {_shape(array)}" for below, array in given.value.items()))
+    return "\n".join([*lines, "", f"{exercise.function} returns:", *table(answers)]) + "\n"
 
 
 def _described(given: Given) -> tuple[str, str]:
@@ -164,15 +150,11 @@ def printed_answers(text: str, answers: Mapping[str, Answer]) -> dict[str, Value
     named = {spelled(name): tensor for name, tensor in tensors.items()}
     missing = [name for name in answers if spelled(name) not in named]
     if missing:
-        raise InputError(_missing(missing, list(tensors)))
+        raise InputError(
+            f"prints no {', '.join(missing)}: print a line with the name, and the numbers below it "
+            f"(it prints {', '.join(list(tensors)[:4])})"
+        )
     return {name: _shaped(named[spelled(name)], answer) for name, answer in answers.items()}
-
-
-def _missing(missing: Sequence[str], there: Sequence[str]) -> str:
-    return (
-        f"prints no {', '.join(missing)}: print a line with the name, and the numbers below it "
-        f"(it prints {', '.join(there[:4])})"
-    )
 
 
 def _shaped(tensor: Tensor, answer: Answer) -> Values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from tui_transformer.diagnosis.reference_values import (
     Input,
     Reference,
     compare,
+    largest,
     reference_values,
     stands_for_infinity,
     tolerance_of,
@@ -80,7 +82,11 @@ def diagnose(
         raise NothingMatchedError(_nothing(dump, matched, right.program), matched.plan)
     compared, first = judge(matched.entries, right, tolerance, report)
     if first is None:
-        first = next((_misfit(each) for each in matched.misfits if spelled(each[1]).endswith(spelled(each[0]))), None)
+        for step, name, reason in matched.misfits:
+            if spelled(name).endswith(spelled(step)):
+                says = f"{step} has another shape: {name} is {reason}: was it computed for the same tokens and sizes?"
+                first = First(step, name, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
+                break
     there = {entry.step for entry in matched.entries}
     missing = tuple(step.name for step in right.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
@@ -117,7 +123,17 @@ def judge(
 def _judged(
     entries: Sequence[Entry], right: Reference, tolerance: float | None, report: Report
 ) -> tuple[tuple[Compared, ...], First | None]:
-    differences = {entry.theirs: _difference(entry, right, tolerance) for entry in entries}
+    differences = {}
+    for entry in entries:
+        ours = right.value(entry.step)
+        if tolerance is None:
+            limit = tolerance_of(entry.precision, entry.array, right.granted(entry.step, entry.precision))
+        else:
+            sizes = np.maximum(np.abs(entry.array), np.abs(ours))
+            limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
+        counted = counted_cells(right.counted(entry.step), entry.known)
+        shares = right.shares(entry.step)
+        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
     first, verdicts = _isolated(entries, differences, right, report)
     compared = tuple(
         Compared(entry.step, entry.theirs, differences[entry.theirs], right.noise(entry.step), verdicts[entry.theirs])
@@ -145,31 +161,15 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
         segments = dump.whole_numbers("segments")
     mask = dump.whole_numbers("mask") if given is None or given.mask is None else given.mask
     labels = dump.whole_numbers("labels")
+    alone = not model.has_decoder and any(step.name.startswith("decoder.") for step in model.program(1).steps)
     return Input(
         ids if model.config.vocab_size else None,
         decoder,
         segments,
         None if mask is None else mask.astype(np.bool_),
         (dump.whole_numbers("targets") if labels is None else labels) if "loss" in dump.tensors else None,
-        int(labels is not None and _predicts_next(model)),
+        int(labels is not None and alone),  # the logits of a decoder alone are of the next token
     )
-
-
-def _predicts_next(model: Model) -> bool:
-    """A decoder alone: the logits of a position are of the next token."""
-    return any(step.name.startswith("decoder.") for step in model.program(1).steps) and not model.has_decoder
-
-
-def _difference(entry: Entry, right: Reference, tolerance: float | None) -> Difference:
-    """An array beside the right one, under a name of its own."""
-    ours = right.value(entry.step)
-    if tolerance is None:
-        limit = tolerance_of(entry.precision, entry.array, right.granted(entry.step, entry.precision))
-    else:
-        sizes = np.maximum(np.abs(entry.array), np.abs(ours))
-        limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
-    counted = counted_cells(right.counted(entry.step), entry.known)
-    return compare(entry.array, ours, counted, limit, shares=right.shares(entry.step))
 
 
 def _isolated(
@@ -235,12 +235,6 @@ def _first(
         None if cause is None else cause.name,
         said(entry.step, difference, words, cause, guess),
     )
-
-
-def _misfit(misfit: tuple[str, str, str]) -> First:
-    step, theirs, reason = misfit
-    says = f"{step} has another shape: {theirs} is {reason}: was it computed for the same tokens and sizes?"
-    return First(step, theirs, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
 
 
 def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
@@ -324,42 +318,31 @@ class Local:
         ours = self.segment.value(change)
         if ours.shape != self.entry.array.shape:
             return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        tolerance = self.tolerance * max(1.0, _largest(ours) / (self._size or np.inf))
+        tolerance = self.tolerance * max(1.0, largest(np.abs(ours)) / (self._size or np.inf))
         return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
 
     @cached_property
     def _size(self) -> float:
-        return _largest(self.segment.value())
+        return largest(np.abs(self.segment.value()))
 
 
 def local(entry: Entry, entries: Sequence[Entry], right: Reference) -> Local:
     """A step beside what the right program makes of the nearest steps before it that the dump holds whole."""
     segment = segment_of(entry, entries, right)
     unit = max(FLOAT32_UNIT, entry.precision.unit)
-    noise = max(SPREAD * segment.noise(unit), LEAST * unit * _largest(segment.value()))
+    noise = max(SPREAD * segment.noise(unit), LEAST * unit * largest(np.abs(segment.value())))
     counted = counted_cells(right.counted(entry.step), entry.known)
     return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
 
 
-def _largest(values: Host) -> float:
-    finite = np.abs(values[np.isfinite(values)])
-    return float(finite.max()) if finite.size else 0.0
-
-
 def segment_of(entry: Entry, entries: Sequence[Entry], right: Reference) -> Segment:
     """What lies between a step and the nearest steps before it that the dump holds whole."""
-    given = {
-        each.step: (_finite(each.array, right.value(each.step)), each.precision)
-        for each in entries
-        if each.step != entry.step and each.known is None
-    }
+    given = {}
+    for each in entries:
+        if each.step != entry.step and each.known is None:
+            hidden = stands_for_infinity(each.array, right.value(each.step))
+            given[each.step] = (np.where(hidden, -np.inf, each.array) if hidden.any() else each.array, each.precision)
     return Segment(right.exact, entry.step, given)
-
-
-def _finite(theirs: Host, ours: Host) -> Host:
-    hidden = stands_for_infinity(theirs, ours)
-    scores: Host = np.where(hidden, -np.inf, theirs) if hidden.any() else theirs
-    return scores
 
 
 def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda _: None) -> Cause | None:
@@ -385,25 +368,16 @@ def _fitting(where: Local, report: Report) -> list[Cause]:
     for causes in CAUSES:
         for cause in causes(where.segment):
             report(cause.name)
-            difference = _tried(where, cause)
-            if difference is not None and not difference.beyond:
-                fitting.append((difference.rms, cause))
+            with contextlib.suppress(ValueError, IndexError, FloatingPointError):  # it cannot be made there
+                difference = where.difference(cause.change)
+                if not difference.beyond:
+                    fitting.append((difference.rms, cause))
     best = min((rms for rms, _ in fitting), default=0.0)
     alike = [cause for rms, cause in fitting if rms <= ALIKE * best]
-    return [
-        min((other for other in alike if other.name == name), key=_reach)
-        for name in dict.fromkeys(c.name for c in alike)
-    ]
-
-
-def _reach(cause: Cause) -> int:
-    """How many kinds of steps and weights a mistake changes: fewer explain the same better."""
-    return len({kind(name) for name in (*cause.change.steps, *cause.change.weights)})
-
-
-def _tried(where: Local, cause: Cause) -> Difference | None:
-    """The difference that is left with a mistake; None where it cannot be made there."""
-    try:
-        return where.difference(cause.change)
-    except (ValueError, IndexError, FloatingPointError):
-        return None
+    # of one name that which changes the fewest kinds of steps and weights: it explains the same better
+    reach = {i: len({kind(name) for name in (*c.change.steps, *c.change.weights)}) for i, c in enumerate(alike)}
+    by_name: dict[str, int] = {}
+    for i, cause in enumerate(alike):
+        if reach[i] < reach[by_name.setdefault(cause.name, i)]:
+            by_name[cause.name] = i
+    return [alike[i] for i in by_name.values()]

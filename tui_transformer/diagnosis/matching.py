@@ -265,10 +265,7 @@ class Matching:
 
     def _made(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
         taken.update(each.key for each in chosen)
-        entries = [
-            entry_of(tensor, each.target, each.step, each.layout, tensor.values.precision, self.right)
-            for each in chosen
-        ]
+        entries = [entry_of(tensor, each.target, each.step, each.layout, self.right) for each in chosen]
         return Resolved(tensor, tuple(entries), agrees=all(each.agrees for each in chosen))
 
     def _fused(self, tensor: Tensor, targets: Sequence[Target], taken: Taken) -> Resolved:

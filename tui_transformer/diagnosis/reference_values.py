@@ -149,7 +149,8 @@ def reference_values(model: Model, given: Input) -> Reference:
         givens[LABELS] = labels
     backends = (choose_backend("cpu", dtype, small=True) for dtype in ("float64", "float32"))
     weights = (Weights(each, model.weights.read, file=model.weights.file) for each in backends)
-    return Reference(*(Trace(program, each, givens) for each in weights))
+    exact, rough = (Trace(program, each, givens) for each in weights)
+    return Reference(exact, rough)
 
 
 @dataclass(frozen=True)
