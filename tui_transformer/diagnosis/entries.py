@@ -117,16 +117,6 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
         yield replace(entry, known=None) if entry.known is not None and bool(entry.known.all()) else entry
 
 
-def part_of(tensor: Tensor, i: int) -> Tensor:
-    """A part of an array along its first axis."""
-
-    def read() -> Values:
-        values = tensor.values
-        return values._replace(array=values.array[i], known=None if values.known is None else values.known[i])
-
-    return Tensor(f"{tensor.name}[{i}]", tensor.shape[1:], read)
-
-
 # Which axis of an array is which
 
 

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import last
-from tui_transformer.diagnosis.dumps.dump import Dump, Precision, Tensor
+from tui_transformer.diagnosis.dumps.dump import Dump, Precision, Tensor, part_of
 from tui_transformer.diagnosis.dumps.headings import Heading
 from tui_transformer.diagnosis.entries import (
     Entry,
@@ -24,7 +24,6 @@ from tui_transformer.diagnosis.entries import (
     given_of,
     joined,
     layouts,
-    part_of,
     weight_of,
 )
 from tui_transformer.diagnosis.naming import Names, Target
@@ -172,7 +171,7 @@ class Matching:
         parts = tensor.shape[0] if tensor.shape else 0
         many = len(tensor.shape) > 2 and parts > 1 and not any(map(self.names.find, tensor.readings))
         if many and self._a_layer_each(tensor):
-            yield from (part_of(tensor, i) for i in range(parts))
+            yield from (part_of(tensor, i, f"{tensor.name}[{i}]") for i in range(parts))
         else:
             yield tensor
 

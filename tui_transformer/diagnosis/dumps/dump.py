@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -297,3 +297,13 @@ def bfloat16(halves: Host) -> Host:
     wide = halves.astype(np.uint32) << 16
     floats: Host = wide.view(np.float32)
     return floats
+
+
+def part_of(tensor: Tensor, i: int, name: str) -> Tensor:
+    """A part of an array along its first axis, under a name of its own."""
+
+    def read() -> Values:
+        values = tensor.values
+        return values._replace(array=values.array[i], known=None if values.known is None else values.known[i])
+
+    return replace(tensor, name=name, shape=tensor.shape[1:], read=read, fastest_first=False)

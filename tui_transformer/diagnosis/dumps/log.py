@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, role_of
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, part_of, role_of
 from tui_transformer.diagnosis.dumps.headings import Heading, Scopes, is_sentence, is_told, says
 from tui_transformer.diagnosis.dumps.lines import (
     PAGE,
@@ -145,7 +145,11 @@ class Reading:
         if SLICE.fullmatch(text):
             self.matrix.begin_slice()
         elif page := PAGE.fullmatch(text):
-            self._page(page[1], int(page[2][:9]))
+            # a matrix of an array, of MATLAB's: the first under a heading, each other behind the one before it
+            if int(page[2][:9]) > 1 and self.matrix:
+                self.matrix.begin_slice()
+            elif page[1] not in ("ans", "") or not self.line or self.matrix:
+                self._begin(page[1])
         elif TYPE.fullmatch(text):
             return
         elif not any(map(str.isalnum, text)):
@@ -158,14 +162,11 @@ class Reading:
             self.matrix.elided |= whole != text
         else:
             self.label = None
-            self._heading(whole)
-
-    def _page(self, name: str, number: int) -> None:
-        """A matrix of an array begins, of MATLAB's: the first under a heading, each other behind the one before it."""
-        if number > 1 and self.matrix:
-            self.matrix.begin_slice()
-        elif name not in ("ans", "") or not self.line or self.matrix:
-            self._begin(name)
+            waiting = self.line and not self.matrix and whole[-1:] not in ":=" and is_told(self.line)
+            if waiting and not (is_told(whole) or is_sentence(whole)):
+                self._leave(whole)  # words between a heading and its matrix
+            else:
+                self._begin(whole)
 
     def _row(self, text: str, *, ended: bool) -> bool:
         """Numbers alone, as a row of what is read."""
@@ -181,14 +182,6 @@ class Reading:
         if self.line:
             self._read()
         self.scopes.filled()
-
-    def _heading(self, text: str) -> None:
-        """A line that is no row: a heading, or words between a heading and its matrix."""
-        waiting = self.line and not self.matrix
-        if waiting and text[-1:] not in ":=" and is_told(self.line) and not (is_told(text) or is_sentence(text)):
-            self._leave(text)
-            return
-        self._begin(text)
 
     def _leave(self, line: str) -> None:
         if len(self.unread) < MOST_UNREAD and DECIMAL.search(line):
@@ -260,33 +253,30 @@ class Reading:
         if phrase in BEGINNING and self.begun.setdefault((heading.stack, phrase), False):
             self.sentence += 1
             self.begun = {(heading.stack, phrase): False}
-        self.heading = (
-            heading
-            if heading.sentence or not self.sentence
-            else replace(heading, sentence=f"{IMPLICIT}{self.sentence + 1}")
-        )
-        return self.heading
+        if self.sentence and not heading.sentence:
+            heading = replace(heading, sentence=f"{IMPLICIT}{self.sentence + 1}")
+        self.heading = heading
+        return heading
 
     def end(self) -> None:
         """The matrix that was being read is there."""
         matrix = self.matrix
         if matrix or matrix.elided:
             heading = self._read() if self.line else Heading("numbers")
-            self._end(heading if heading.text else heading.renamed("numbers"), matrix.printed())
+            heading = heading if heading.text else heading.renamed("numbers")
+            if len(self.found) + len(self.refused) >= MOST:
+                raise InputError(f"more than {MOST:,} headings with numbers: print fewer, or write the arrays as npz")
+            printed = matrix.printed()
+            if isinstance(printed, str):
+                self.refused.setdefault(heading.name, printed)
+            else:
+                self.found.append(Found(heading, printed))
+                if phrase_of(heading.text) not in BEGINNING:
+                    self.begun = dict.fromkeys(self.begun, True)
         elif self.line:
             self._leave(self.line)
         self.heading, self.line, self.label = None, "", None
         self.matrix = Matrix(matrix.looked)
-
-    def _end(self, heading: Heading, printed: Printed | str) -> None:
-        if len(self.found) + len(self.refused) >= MOST:
-            raise InputError(f"more than {MOST:,} headings with numbers: print fewer, or write the arrays as npz")
-        if isinstance(printed, str):
-            self.refused.setdefault(heading.name, printed)
-            return
-        self.found.append(Found(heading, printed))
-        if phrase_of(heading.text) not in BEGINNING:
-            self.begun = dict.fromkeys(self.begun, True)
 
 
 def text_lines(path: Path) -> Iterator[Line]:
@@ -373,7 +363,8 @@ def _dump(path: Path, found: Iterable[Found], refused: Mapping[str, str]) -> Dum
         counts[heading.key] += 1
         numbered = replace(heading, number=counts[heading.key])
         of_it = sentences.setdefault(heading.sentence, {})
-        of_it[_unused(numbered.name, of_it)] = Found(numbered, printed)
+        names = (f"{numbered.name} ({i})" if i > 1 else numbered.name for i in count(1))
+        of_it[next(name for name in names if name not in of_it)] = Found(numbered, printed)
     with_digits = [with_precision({name: each.printed for name, each in of_it.items()}) for of_it in sentences.values()]
     every = [
         {name: replace(tensor, heading=of_it[name].heading) for name, tensor in tensors.items()}
@@ -389,10 +380,6 @@ def _dump(path: Path, found: Iterable[Found], refused: Mapping[str, str]) -> Dum
     return Dump(path, first, tuple(notes), dict(refused), tuple(Dump(path, tensors) for tensors in rest))
 
 
-def _unused(name: str, names: Collection[str]) -> str:
-    return next(each for i in count(1) if (each := f"{name} ({i})" if i > 1 else name) not in names)
-
-
 def _shared(sentences: Sequence[str], every: Sequence[dict[str, Tensor]]) -> Sequence[dict[str, Tensor]]:
     """The matrices of every sentence, with its rows of what stands before the first."""
     said = [each for each in sentences if each and not each.startswith(IMPLICIT)]
@@ -401,12 +388,8 @@ def _shared(sentences: Sequence[str], every: Sequence[dict[str, Tensor]]) -> Seq
     common, *rest = every
     if not all(role_of(tensor) for tensor in common.values()):
         return [common | rest[0], *rest[1:]]
-    return [
-        {name: _row_of(tensor, i, len(rest)) for name, tensor in common.items()} | each for i, each in enumerate(rest)
-    ]
 
+    def row(tensor: Tensor, i: int) -> Tensor:
+        return part_of(tensor, i, tensor.name) if len(tensor.shape) == 2 and tensor.shape[0] == len(rest) else tensor
 
-def _row_of(tensor: Tensor, i: int, rows: int) -> Tensor:
-    if len(tensor.shape) != 2 or tensor.shape[0] != rows:
-        return tensor
-    return replace(tensor, shape=tensor.shape[1:], read=lambda: tensor.values._replace(array=tensor.values.array[i]))
+    return [{name: row(tensor, i) for name, tensor in common.items()} | each for i, each in enumerate(rest)]
