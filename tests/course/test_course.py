@@ -142,11 +142,11 @@ def test_the_next_exercise_is_the_one_after_that_is_not_done() -> None:
 
 def test_rows_are_raised_as_the_exercise_says() -> None:
     facts = Facts(OWN.find("softmax"))
-    plain = facts.given("decoder.0.self_attention.masked", facts.right.exact)
-    raised = facts.given({"raised": "decoder.0.self_attention.masked", "by": 7}, facts.right.exact)
+    plain = facts.given("decoder.0.self_attention.masked", facts.reference.exact)
+    raised = facts.given({"raised": "decoder.0.self_attention.masked", "by": 7}, facts.reference.exact)
     assert raised.axes == plain.axes
     assert (raised.value[:, ::2] == plain.value[:, ::2]).all()
     assert (raised.value[:, 1::2] == plain.value[:, 1::2] + 7).all()
     assert facts.step(OWN.find("softmax").inputs["masked"]) == "decoder.0.self_attention.masked"
     with pytest.raises(InputError, match="by the number"):
-        facts.given({"raised": "decoder.0.self_attention.masked"}, facts.right.exact)
+        facts.given({"raised": "decoder.0.self_attention.masked"}, facts.reference.exact)

@@ -299,7 +299,7 @@ class Explained:
 
     def _diagnosed(self) -> First | None:
         """The first wrong step; None where the answers are no steps."""
-        facts, right = self.facts, self.facts.right
+        facts, right = self.facts, self.facts.reference
         steps = {name: facts.step(facts.exercise.answers[name]) for name in self.theirs}
         if None in steps.values():
             return None
@@ -326,7 +326,7 @@ class Explained:
         factor = float(a @ b) / size
         if not factor or float(np.abs(a - factor * b).max()) > 1e-4 * float(np.abs(a).max()):
             return ""
-        sizes = sizes_of(self.facts.right.program)
+        sizes = sizes_of(self.facts.reference.program)
         if self.facts.exercise.predicts:
             sizes["number of counted positions"] = sum(each != NOT_COUNTED for each in self.facts.targets)
         said = times_said(factor, sizes)

@@ -76,7 +76,7 @@ class Facts:
         return Model.load(self.exercise.model)
 
     @cached_property
-    def right(self) -> Reference:
+    def reference(self) -> Reference:
         """The right values."""
         return reference_values(self.model, Input(np.array([self.ids])))
 
@@ -100,7 +100,7 @@ class Facts:
     @cached_property
     def inputs(self) -> dict[str, Given]:
         """The arguments of the learner's function."""
-        return {name: self.given(source, self.right.exact) for name, source in self.exercise.inputs.items()}
+        return {name: self.given(source, self.reference.exact) for name, source in self.exercise.inputs.items()}
 
     @cached_property
     def answers(self) -> dict[str, Answer]:
@@ -125,7 +125,7 @@ class Facts:
     def step(self, source: Source) -> str | None:
         """The step that a source names, raised or not; None where it is something else."""
         name = source.get(RAISED) if isinstance(source, dict) else source
-        return name if isinstance(name, str) and name in self.right.program.by_name else None
+        return name if isinstance(name, str) and name in self.reference.program.by_name else None
 
     def is_ids(self, name: str) -> bool:
         """Whether an answer is token IDs."""
@@ -151,7 +151,7 @@ class Facts:
         return Given(trace.array(name)[0], _named_axes(program.by_name[name].axes))
 
     def _answer(self, source: Source) -> Answer:
-        exact, rough = (self.given(source, trace) for trace in (self.right.exact, self.right.rough))
+        exact, rough = (self.given(source, trace) for trace in (self.reference.exact, self.reference.rough))
         if isinstance(exact.value, str | dict | list):
             raise self.wrong("an answer is a step, or something else of numbers")
         value, other = (np.asarray(each, np.float64) for each in (exact.value, rough.value))

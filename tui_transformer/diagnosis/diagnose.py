@@ -75,12 +75,12 @@ def diagnose(
     Raises:
         InputError: No array is a step, or the model cannot read the input.
     """
-    right = reference_values(model, input_of(dump, model, given))
+    reference = reference_values(model, input_of(dump, model, given))
     report("names")
-    matched = match(dump, names_for(model, right.program, names, own), right)
+    matched = match(dump, names_for(model, reference.program, names, own), reference)
     if not matched.entries:
-        raise NothingMatchedError(_nothing(dump, matched, right.program), matched.plan)
-    compared, first = judge(matched.entries, right, tolerance, report)
+        raise NothingMatchedError(_nothing(dump, matched, reference.program), matched.plan)
+    compared, first = judge(matched.entries, reference, tolerance, report)
     if first is None:
         for step, name, reason in matched.misfits:
             if spelled(name).endswith(spelled(step)):
@@ -88,16 +88,24 @@ def diagnose(
                 first = First(step, name, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
                 break
     there = {entry.step for entry in matched.entries}
-    missing = tuple(step.name for step in right.program.steps if step.name not in there and not step.op.integer)
+    missing = tuple(step.name for step in reference.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
     partial = frozenset(entry.step for entry in matched.entries if entry.known is not None)
     return Diagnosis(
-        compared, matched.unmatched, missing, _assumed(dump, matched), first, right.exact, theirs, partial, matched.plan
+        compared,
+        matched.unmatched,
+        missing,
+        _assumed(dump, matched),
+        first,
+        reference.exact,
+        theirs,
+        partial,
+        matched.plan,
     )
 
 
 def judge(
-    entries: Sequence[Entry], right: Reference, tolerance: float | None = None, report: Report = lambda _: None
+    entries: Sequence[Entry], reference: Reference, tolerance: float | None = None, report: Report = lambda _: None
 ) -> tuple[tuple[Compared, ...], First | None]:
     """Every entry beside the right values, and the first that is wrong.
 
@@ -105,38 +113,40 @@ def judge(
 
     Args:
         entries: In the order of the program, each under a name of its own.
-        right: The right values.
+        reference: The right values.
         tolerance: As of `diagnose`.
         report: Told what is done next; may raise to end it.
     """
-    compared, first = _judged(entries, right, tolerance, report)
+    compared, first = _judged(entries, reference, tolerance, report)
     precision = ROUNDED.get(first.cause or "") if first else None
     if precision is None:
         return compared, first
     granted = [replace(entry, precision=precision) for entry in entries]
-    compared_so, behind = _judged(granted, right, tolerance, report)
+    compared_so, behind = _judged(granted, reference, tolerance, report)
     if behind is None or behind.cause is None or behind.cause in ROUNDED:
         return compared, first
     return compared_so, replace(behind, says=f"{behind.says} (Its numbers are rounded to {precision.name}.)")
 
 
 def _judged(
-    entries: Sequence[Entry], right: Reference, tolerance: float | None, report: Report
+    entries: Sequence[Entry], reference: Reference, tolerance: float | None, report: Report
 ) -> tuple[tuple[Compared, ...], First | None]:
     differences = {}
     for entry in entries:
-        ours = right.value(entry.step)
+        ours = reference.value(entry.step)
         if tolerance is None:
-            limit = tolerance_of(entry.precision, entry.array, right.granted(entry.step, entry.precision))
+            limit = tolerance_of(entry.precision, entry.array, reference.granted(entry.step, entry.precision))
         else:
             sizes = np.maximum(np.abs(entry.array), np.abs(ours))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
-        counted = counted_cells(right.counted(entry.step), entry.known)
-        shares = right.shares(entry.step)
+        counted = counted_cells(reference.counted(entry.step), entry.known)
+        shares = reference.shares(entry.step)
         differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
-    first, verdicts = _isolated(entries, differences, right, report)
+    first, verdicts = _isolated(entries, differences, reference, report)
     compared = tuple(
-        Compared(entry.step, entry.theirs, differences[entry.theirs], right.noise(entry.step), verdicts[entry.theirs])
+        Compared(
+            entry.step, entry.theirs, differences[entry.theirs], reference.noise(entry.step), verdicts[entry.theirs]
+        )
         for entry in entries
     )
     return compared, first
@@ -173,7 +183,7 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
 
 
 def _isolated(
-    entries: Sequence[Entry], differences: Mapping[str, Difference], right: Reference, report: Report
+    entries: Sequence[Entry], differences: Mapping[str, Difference], reference: Reference, report: Report
 ) -> tuple[First | None, dict[str, Verdict]]:
     """The first step that is wrong, and what can be said of every step."""
     verdicts: dict[str, Verdict] = {entry.theirs: "agrees" for entry in entries}
@@ -187,7 +197,7 @@ def _isolated(
         differs = differences[entry.theirs].beyond
         if not differs and earliest is not None:
             continue
-        where = local(entry, entries, right)
+        where = local(entry, entries, reference)
         wrong = where.wrong
         if earliest is None and wrong:
             earliest = where
@@ -198,9 +208,9 @@ def _isolated(
     if earliest is None:
         if all(entry.precision.unit > FLOAT32_UNIT for entry in differing):
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
-        earliest = local(differing[0], [differing[0]], right)  # its inputs in the dump are too coarse to tell
+        earliest = local(differing[0], [differing[0]], reference)  # its inputs in the dump are too coarse to tell
         verdicts[differing[0].theirs] = "first"
-    return _first(earliest, later[:MOST_LATER], entries, differences, right, report), verdicts
+    return _first(earliest, later[:MOST_LATER], entries, differences, reference, report), verdicts
 
 
 def _first(
@@ -208,21 +218,23 @@ def _first(
     later: Sequence[Local],
     entries: Sequence[Entry],
     differences: Mapping[str, Difference],
-    right: Reference,
+    reference: Reference,
     report: Report,
 ) -> First:
     entry = where.entry
-    nearest = segment_of(entry, entries, right).sources
+    nearest = segment_of(entry, entries, reference).sources
     sources = [each for each in entries if each.step in nearest]
-    before = sources or [each for each in entries if entry.step in right.program.downstream([each.step]) - {each.step}]
+    before = sources or [
+        each for each in entries if entry.step in reference.program.downstream([each.step]) - {each.step}
+    ]
     agree = all(not differences[each.theirs].beyond for each in before)
     relative = max((differences[each.theirs].relative for each in before), default=None)
     cause = cause_of(where, later, report)
     difference = differences[entry.theirs]
     known = bool(sources) or len(where.segment.steps) <= 2
     words = inputs_said(relative, known=known) if agree else "its inputs differ too, but do not explain it"
-    guess = "" if cause else hint(entry, right.value(entry.step), where.counted, sizes_of(right.program))
-    index = difference.index if right.batch > 1 else difference.index[1:]
+    guess = "" if cause else hint(entry, reference.value(entry.step), where.counted, sizes_of(reference.program))
+    index = difference.index if reference.batch > 1 else difference.index[1:]
     return First(
         entry.step,
         entry.theirs,
@@ -230,7 +242,7 @@ def _first(
         difference.values,
         difference.largest,
         difference.relative,
-        right.noise(entry.step),
+        reference.noise(entry.step),
         agree and known,
         None if cause is None else cause.name,
         said(entry.step, difference, words, cause, guess),
@@ -326,23 +338,23 @@ class Local:
         return largest(np.abs(self.segment.value()))
 
 
-def local(entry: Entry, entries: Sequence[Entry], right: Reference) -> Local:
+def local(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Local:
     """A step beside what the right program makes of the nearest steps before it that the dump holds whole."""
-    segment = segment_of(entry, entries, right)
+    segment = segment_of(entry, entries, reference)
     unit = max(FLOAT32_UNIT, entry.precision.unit)
     noise = max(SPREAD * segment.noise(unit), LEAST * unit * largest(np.abs(segment.value())))
-    counted = counted_cells(right.counted(entry.step), entry.known)
+    counted = counted_cells(reference.counted(entry.step), entry.known)
     return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
 
 
-def segment_of(entry: Entry, entries: Sequence[Entry], right: Reference) -> Segment:
+def segment_of(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Segment:
     """What lies between a step and the nearest steps before it that the dump holds whole."""
     given = {}
     for each in entries:
         if each.step != entry.step and each.known is None:
-            hidden = stands_for_infinity(each.array, right.value(each.step))
+            hidden = stands_for_infinity(each.array, reference.value(each.step))
             given[each.step] = (np.where(hidden, -np.inf, each.array) if hidden.any() else each.array, each.precision)
-    return Segment(right.exact, entry.step, given)
+    return Segment(reference.exact, entry.step, given)
 
 
 def cause_of(where: Local, later: Sequence[Local] = (), report: Report = lambda _: None) -> Cause | None:

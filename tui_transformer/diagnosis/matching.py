@@ -88,12 +88,12 @@ Taken = set[tuple[str, int | None]]
 """Steps that arrays before are, and the heads of them."""
 
 
-def match(dump: Dump, names: Names, right: Reference) -> Matched:
+def match(dump: Dump, names: Names, reference: Reference) -> Matched:
     """Every array of a dump that is a step; layers and heads counted from 0, or from 1 where they show that."""
-    layers, heads = _sizes(right.program)
+    layers, heads = _sizes(reference.program)
     said = [_numbers(tensor, names) for tensor in dump.tensors.values()]
     firsts = product(_firsts({layer for layer, _ in said}, layers), _firsts({head for _, head in said}, heads))
-    ways = [Matching(dump, names.counted_from(*first), right).matched() for first in firsts]
+    ways = [Matching(dump, names.counted_from(*first), reference).matched() for first in firsts]
     return max(ways, key=lambda each: each.agreeing)
 
 
@@ -124,7 +124,7 @@ class Matching:
 
     dump: Dump
     names: Names
-    right: Reference
+    reference: Reference
     taken: Taken = field(default_factory=set)
     usual: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often the axes of a kind of step were so."""
@@ -132,13 +132,13 @@ class Matching:
     @cached_property
     def sizes(self) -> tuple[int, int]:
         """How many layers and heads there are."""
-        return _sizes(self.right.program)
+        return _sizes(self.reference.program)
 
     @cached_property
     def most(self) -> int:
         """Numbers of an array that may be anything of the model."""
-        program = self.right.program
-        steps = (math.prod(shape_of(step.axes)) * self.right.batch for step in program.steps)
+        program = self.reference.program
+        steps = (math.prod(shape_of(step.axes)) * self.reference.batch for step in program.steps)
         return MOST_TIMES * max(*steps, *(math.prod(program.shape(name)) for name in program.weights), 1)
 
     def matched(self) -> Matched:
@@ -146,7 +146,7 @@ class Matching:
         resolved = [each for group in self._groups() for each in self._resolved(group)]
         entries = sorted(
             joined(entry for each in resolved for entry in each.entries),
-            key=lambda entry: self.right.program.places[entry.step],
+            key=lambda entry: self.reference.program.places[entry.step],
         )
         place = {name: i for i, name in enumerate(self.dump.tensors)}
         resolved.sort(key=lambda each: place.get(each.tensor.name, len(place)))
@@ -220,7 +220,7 @@ class Matching:
     def _one(self, tensor: Tensor, readings: Sequence[str], taken: Taken) -> Resolved:
         """What an array is that goes by these names; one that can be nothing of the model is not read."""
         is_read = math.prod(tensor.shape) <= self.most
-        if is_read and (given := given_of(tensor, self.right)):
+        if is_read and (given := given_of(tensor, self.reference)):
             return Resolved(tensor, step=given.step, how=given.how, reason=given.reason)
         candidates: list[Candidate] = []
         misfits = []
@@ -236,7 +236,7 @@ class Matching:
             for target in targets:
                 fitting = list(self._candidates(tensor, target, i))
                 candidates += fitting
-                axes = self.right.program.by_name[target.steps[0]].axes
+                axes = self.reference.program.by_name[target.steps[0]].axes
                 misfits += [] if fitting else [(target.steps[0], tensor.name, fits_nothing(tensor.shape, axes))]
         if tensor.shapeless and not candidates:
             return self._by_count(tensor, misfits, taken)
@@ -253,7 +253,7 @@ class Matching:
         best = self._best(candidates, taken)
         if math.prod(tensor.shape) <= self.most and (best is None or not best.agrees):
             steps = [step for reading in readings for each in self.names.find(reading) for step in each.steps]
-            if weight := weight_of(tensor, steps, self.right):
+            if weight := weight_of(tensor, steps, self.reference):
                 return Resolved(tensor, step=weight, how="a weight of the model", agrees=True)
         if best is None:
             reason = self._out_of_range(tensor) or (misfits[0][2] if misfits else "no step of this name")
@@ -264,7 +264,7 @@ class Matching:
 
     def _made(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
         taken.update(each.key for each in chosen)
-        entries = [entry_of(tensor, each.target, each.step, each.layout, self.right) for each in chosen]
+        entries = [entry_of(tensor, each.target, each.step, each.layout, self.reference) for each in chosen]
         return Resolved(tensor, tuple(entries), agrees=all(each.agrees for each in chosen))
 
     def _fused(self, tensor: Tensor, targets: Sequence[Target], taken: Taken) -> Resolved:
@@ -275,7 +275,7 @@ class Matching:
             if best is not None:
                 chosen.append(best)
                 continue
-            axes = self.right.program.by_name[target.steps[0]].axes
+            axes = self.reference.program.by_name[target.steps[0]].axes
             misfits.append((target.steps[0], tensor.name, fits_nothing(tensor.shape, axes)))
         made = self._made(chosen, tensor, taken)
         return replace(made, reason=misfits[0][2], misfits=tuple(misfits)) if misfits else made
@@ -292,34 +292,34 @@ class Matching:
 
     def _unusual(self, each: Candidate) -> tuple[bool, int, float]:
         """How far a way is from what the name says, from how others are read, and from the right values."""
-        ours = self.right.value(each.step)
+        ours = self.reference.value(each.step)
         both = np.isfinite(ours) & np.isfinite(each.layout.array)
         far = float(np.abs(np.where(both, each.layout.array, 0.0) - np.where(both, ours, 0.0)).sum())
         return each.step != each.target.steps[0], -self.usual[self._kind(each)], far
 
     def _kind(self, each: Candidate) -> tuple[str, str]:
-        axes = self.right.program.by_name[each.step].axes
+        axes = self.reference.program.by_name[each.step].axes
         return " × ".join(axis.name for axis in axes), each.layout.assumed
 
     def _candidates(self, tensor: Tensor, target: Target, reading: int) -> Iterator[Candidate]:
         """The steps and axes that an array can be; none after the first whose values are there."""
-        sizes = [math.prod(shape_of(self.right.program.by_name[step].axes)) for step in target.steps]
-        if math.prod(tensor.shape) > MOST_TIMES * self.right.batch * max(sizes):
+        sizes = [math.prod(shape_of(self.reference.program.by_name[step].axes)) for step in target.steps]
+        if math.prod(tensor.shape) > MOST_TIMES * self.reference.batch * max(sizes):
             return  # and it is not read: a small file may hold very many
         values = tensor.values
         for step in target.steps:
-            axes = self.right.program.by_name[step].axes
-            fitting = tuple(layouts(values, axes, self.right.batch, target, fastest_first=tensor.fastest_first))
-            for layout in (*fitting, *_moved(step, fitting, self.right)):
-                agrees = _agrees(step, layout, values.precision, self.right)
+            axes = self.reference.program.by_name[step].axes
+            fitting = tuple(layouts(values, axes, self.reference.batch, target, fastest_first=tensor.fastest_first))
+            for layout in (*fitting, *_moved(step, fitting, self.reference)):
+                agrees = _agrees(step, layout, values.precision, self.reference)
                 yield Candidate(target, step, layout, agrees, reading)
                 if agrees:
                     return
 
     def _by_count(self, tensor: Tensor, misfits: Sequence[tuple[str, str, str]], taken: Taken) -> Resolved:
         """A file without a shape: the one step that has so many numbers."""
-        sizes = {step.name: step.axes for step in self.right.program.steps if not step.op.integer}
-        cells, batch = tensor.shape[0], self.right.batch
+        sizes = {step.name: step.axes for step in self.reference.program.steps if not step.op.integer}
+        cells, batch = tensor.shape[0], self.reference.batch
         fitting = [name for name, axes in sizes.items() if math.prod(shape_of(axes)) * batch == cells]
         if len(fitting) == 1 and not misfits:
             target = Target((fitting[0],), note=f"no other step has {cells:,} numbers")
@@ -349,13 +349,13 @@ class Matching:
         return ""
 
 
-def _moved(step: str, fitting: Iterable[Layout], right: Reference) -> Iterator[Layout]:
+def _moved(step: str, fitting: Iterable[Layout], reference: Reference) -> Iterator[Layout]:
     """Scores with distances counted as positions of the keys: rows are moved by constants, which softmax takes out."""
     sublayer = step.rpartition(".")[0]
-    biased = right.program.by_name.get(f"{sublayer}.biased")
+    biased = reference.program.by_name.get(f"{sublayer}.biased")
     if last(step) not in ("biased", "masked") or biased is None or not isinstance(biased.op, DistanceBias):
         return
-    ours = right.value(step)
+    ours = reference.value(step)
     for layout in fitting:
         both = np.isfinite(ours) & np.isfinite(layout.array) & (np.abs(layout.array) < HUGE)
         by = np.where(both, layout.array - np.where(both, ours, 0.0), -np.inf).max(axis=-1, keepdims=True)
@@ -379,10 +379,10 @@ class Candidate:
         return self.step, self.target.head if self.layout.known is not None else None
 
 
-def _agrees(step: str, layout: Layout, precision: Precision, right: Reference) -> bool:
-    tolerance = tolerance_of(precision, layout.array, right.granted(step, precision))
-    counted = counted_cells(right.counted(step), layout.known)
-    return not compare(layout.array, right.value(step), counted, tolerance, shares=False).beyond
+def _agrees(step: str, layout: Layout, precision: Precision, reference: Reference) -> bool:
+    tolerance = tolerance_of(precision, layout.array, reference.granted(step, precision))
+    counted = counted_cells(reference.counted(step), layout.known)
+    return not compare(layout.array, reference.value(step), counted, tolerance, shares=False).beyond
 
 
 __all__ = ["Entry", "Matched", "Planned", "counted_cells", "match"]

@@ -238,13 +238,21 @@ def compare(theirs: Host, ours: Host, counted: Host | None, tolerance: Host | fl
     finite = np.isfinite(gap) & np.isfinite(ours) & (True if counted is None else counted)
     a, b = theirs[finite].astype(np.float64), ours[finite].astype(np.float64)
     size = float(np.abs(b).max()) if b.size else 0.0
-    largest = float(gap[place])
+    lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
+    cosine = float(np.clip(a @ b / lengths, -1.0, 1.0)) if lengths else float(not (a.any() or b.any()))
+    divergence = None
+    if shares:  # the mean of Σ p log(p ÷ q) over the rows, p ours; q is kept from 0
+        p, q = np.where(finite, np.maximum(ours, 0.0), 0.0), np.maximum(theirs, np.finfo(np.float32).tiny)
+        with np.errstate(all="ignore"):
+            terms = np.where(p > 0, p * np.log(p / q), 0.0)
+        divergence = float(terms.sum() / max(1, terms.size // max(1, terms.shape[-1])))
+    most = float(gap[place])
     return Difference(
-        largest,
-        largest / size if size else (0.0 if largest == 0 else math.inf),
+        most,
+        most / size if size else (0.0 if most == 0 else math.inf),
         float(np.sqrt(np.mean((a - b) ** 2))) if a.size else 0.0,
-        _cosine(a, b),
-        _divergence(theirs, ours, finite) if shares else None,
+        cosine,
+        divergence,
         tuple(int(i) for i in place),
         (float(theirs[place]), float(ours[place])),
         bool((excess > 0).any()),
@@ -270,22 +278,6 @@ def stands_for_infinity(theirs: Host, ours: Host) -> Host:
 def tolerance_of(precision: Precision, theirs: Host, noise: float) -> Host:
     """How far cells may be apart: the precision of the dump, and noise."""
     return precision.of(theirs) + noise
-
-
-def _cosine(a: Host, b: Host) -> float:
-    """Of the angle between two arrays; 1 where both are 0."""
-    lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(np.clip(a @ b / lengths, -1.0, 1.0)) if lengths else float(not (a.any() or b.any()))
-
-
-def _divergence(theirs: Host, ours: Host, finite: Host) -> float:
-    """Mean of Σ p log(p ÷ q) over the rows, p ours; q is kept from 0."""
-    p = np.where(finite, np.maximum(ours, 0.0), 0.0)
-    q = np.maximum(theirs, np.finfo(np.float32).tiny)
-    with np.errstate(all="ignore"):
-        terms = np.where(p > 0, p * np.log(p / q), 0.0)
-    rows = max(1, terms.size // max(1, terms.shape[-1]))
-    return float(terms.sum() / rows)
 
 
 def float32_noise(exact: Host, rough: Host) -> float:

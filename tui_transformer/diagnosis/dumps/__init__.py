@@ -38,15 +38,17 @@ def open_dump(path: Path) -> Dump:
         return read_folder(path)
     check_regular(path)
     if path.suffix in PICKLED and not (path.suffix in RAW and not _is_pickled(path)):
-        raise InputError(_conversion(path))
-    return READERS.get(path.suffix.lower(), _read_text)(path)
-
-
-def _read_text(path: Path) -> Dump:
-    """A text: the log of a callback, or matrices under headings."""
+        raise InputError(
+            f"{shown_path(path)}: reading it can run code, so it is not read: where you trust it, convert it with two "
+            "lines of Python: `import torch; from safetensors.torch import save_file` and "
+            f"`save_file({{k: v.clone().contiguous() for k, v in torch.load({path.name!r}, map_location='cpu', "
+            f"weights_only=True).items()}}, {f'{path.stem}.safetensors'!r})`"
+        )
+    if reader := READERS.get(path.suffix.lower()):
+        return reader(path)
     if is_callback_log(line.text for line in islice(text_lines(path), BEGIN)):
         return callback_log(path, (line.text for line in text_lines(path)))
-    return log_of(path, text_lines(path))
+    return log_of(path, text_lines(path))  # matrices under headings
 
 
 def _is_pickled(path: Path) -> bool:
@@ -59,25 +61,9 @@ def _is_pickled(path: Path) -> bool:
     return begin[:2] == b"PK" or (begin[:1] == b"\x80" and begin[1:2] <= b"\x05" and begin[2:3] in b"}](ctX\x8a\x95")
 
 
-def _read_npy(path: Path) -> Dump:
-    tensor = npy_tensor(path)
-    return Dump(path, {tensor.name: tensor})
-
-
-def _conversion(path: Path) -> str:
-    """Why a pickled file is not read, and the two lines that convert it."""
-    target = f"{path.stem}.safetensors"
-    return (
-        f"{shown_path(path)}: reading it can run code, so it is not read: where you trust it, convert it with two "
-        "lines of Python: `import torch; from safetensors.torch import save_file` and "
-        f"`save_file({{k: v.clone().contiguous() for k, v in torch.load({path.name!r}, map_location='cpu', "
-        f"weights_only=True).items()}}, {target!r})`"
-    )
-
-
 READERS: Mapping[str, Callable[[Path], Dump]] = {
     ".npz": read_npz,
-    ".npy": _read_npy,
+    ".npy": lambda path: Dump(path, {path.stem: npy_tensor(path)}),
     ".safetensors": read_safetensors,
     ".json": read_debugger,
     **dict.fromkeys(RAW, read_raw),

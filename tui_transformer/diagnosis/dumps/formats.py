@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, TypeVar
 
 import numpy as np
 
@@ -87,26 +87,26 @@ def _npy(path: Path, use: Callable[[IO[bytes], Header], Wanted]) -> Wanted:
         return use(file, header_of(file, path.stat().st_size, shown_path(path)))
 
 
-class Kind(NamedTuple):
-    """The type under which NumPy reads an array, and how exact it is."""
-
-    dtype: str
-    precision: Precision
-
-
-KINDS: Mapping[str, Kind] = {
-    "F64": Kind("<f8", FLOAT64),
-    "F32": Kind("<f4", FLOAT32),
-    "F16": Kind("<f2", FLOAT16),
-    "BF16": Kind("<u2", BFLOAT16),
-    "I64": Kind("<i8", WHOLE),
-    "I32": Kind("<i4", WHOLE),
-    "I16": Kind("<i2", WHOLE),
-    "I8": Kind("i1", WHOLE),
-    "U8": Kind("u1", WHOLE),
-    "BOOL": Kind("?", WHOLE),
+KINDS: Mapping[str, tuple[str, Precision]] = {
+    "F64": ("<f8", FLOAT64),
+    "F32": ("<f4", FLOAT32),
+    "F16": ("<f2", FLOAT16),
+    "BF16": ("<u2", BFLOAT16),
+    "I64": ("<i8", WHOLE),
+    "I32": ("<i4", WHOLE),
+    "I16": ("<i2", WHOLE),
+    "I8": ("i1", WHOLE),
+    "U8": ("u1", WHOLE),
+    "BOOL": ("?", WHOLE),
 }
-"""Stored types that can be read."""
+"""Stored types that can be read: under which NumPy reads them, and how exact they are."""
+
+RAW = {
+    **{f".{kind.lower()}": KINDS[kind] for kind in ("F64", "F32", "F16", "BF16", "I64", "I32")},
+    ".bin": KINDS["F32"],
+    ".raw": KINDS["F32"],
+}
+"""Endings of files of bare numbers, little-endian, and what those are."""
 
 
 def read_safetensors(path: Path) -> Dump:
@@ -122,14 +122,8 @@ def read_safetensors(path: Path) -> Dump:
 
 
 def _read_stored(name: str, tensor: weight_files.Tensor) -> Values:
-    kind = KINDS.get(tensor.kind)
-    if kind is None:
+    if tensor.kind not in KINDS:
         raise InputError(f"{tensor.path}: {visible(name)} is stored as {tensor.kind}: only {', '.join(KINDS)} are read")
-    numbers = np.frombuffer(_bytes(tensor), kind.dtype).reshape(tensor.shape)
-    return Values(bfloat16(numbers) if tensor.kind == "BF16" else numbers, kind.precision)
-
-
-def _bytes(tensor: weight_files.Tensor) -> bytes:
     try:
         with tensor.path.open("rb") as file:
             file.seek(tensor.start)
@@ -138,20 +132,10 @@ def _bytes(tensor: weight_files.Tensor) -> bytes:
         raise InputError(f"{tensor.path}: cannot be read: {error.strerror}") from error
     if len(data) != tensor.stop - tensor.start:
         raise InputError(f"{tensor.path}: has become shorter while it was read: write it again")
-    return data
+    dtype, precision = KINDS[tensor.kind]
+    cells = np.frombuffer(data, dtype).reshape(tensor.shape)
+    return Values(bfloat16(cells) if precision is BFLOAT16 else cells, precision)
 
-
-RAW: Mapping[str, tuple[str, Precision]] = {
-    ".f64": ("<f8", FLOAT64),
-    ".f32": ("<f4", FLOAT32),
-    ".bin": ("<f4", FLOAT32),
-    ".raw": ("<f4", FLOAT32),
-    ".f16": ("<f2", FLOAT16),
-    ".bf16": ("<u2", BFLOAT16),
-    ".i64": ("<i8", WHOLE),
-    ".i32": ("<i4", WHOLE),
-}
-"""Endings of files of bare numbers, little-endian, and what those are."""
 
 TEXT = frozenset({".txt", ".csv", ".tsv", ".dat", ".out", ".mat", ".log", ""})
 LARGEST_SHAPES = 1 << 24
@@ -163,7 +147,11 @@ def read_folder(path: Path) -> Dump:
     Raises:
         InputError: There is none, or one cannot be read.
     """
-    files = sorted((file for file in path.iterdir() if file.is_file()), key=_in_order)
+
+    def in_order(file: Path) -> list[tuple[int, str]]:
+        return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", file.name)]
+
+    files = sorted((file for file in path.iterdir() if file.is_file()), key=in_order)
     shapes, reversed_ones = _shapes(files)
     tensors = {file.stem: npy_tensor(file) for file in files if file.suffix == ".npy"}
     for file in files:
@@ -201,10 +189,6 @@ def is_dump_folder(path: Path) -> bool:
     return not checkpoint and bool(endings & {".npy", *RAW, ".txt", ".csv"})
 
 
-def _in_order(file: Path) -> list[Any]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", file.name)]
-
-
 def _shapes(files: list[Path]) -> tuple[dict[str, Shape], bool]:
     """The shape of every raw file, as the JSON files of the folder say; and whether they are ggml's (`ne`)."""
     shapes: dict[str, Shape] = {}
@@ -218,12 +202,9 @@ def _shapes(files: list[Path]) -> tuple[dict[str, Shape], bool]:
                 sizes = entry.get("shape", entry.get("ne")) if isinstance(entry, dict) else entry
                 fastest_first |= isinstance(entry, dict) and "ne" in entry
                 if isinstance(sizes, list) and all(isinstance(size, int) and size >= 0 for size in sizes):
-                    shapes[_bare(name)] = tuple(sizes)
+                    bare = name.rpartition(".")[0] if name.endswith(tuple(RAW)) else name
+                    shapes[bare] = tuple(sizes)
     return shapes, fastest_first
-
-
-def _bare(name: str) -> str:
-    return name.rpartition(".")[0] if any(name.endswith(ending) for ending in RAW) else name
 
 
 def _raw(file: Path, shapes: Mapping[str, Shape], *, fastest_first: bool) -> Tensor:

@@ -44,7 +44,9 @@ def read_debugger(path: Path) -> Dump:
     Raises:
         InputError: It is not such a file, or holds no whole values.
     """
-    tree = _tree(path)
+    tree = read_json(path, LARGEST)
+    if TREE not in tree:
+        raise InputError(f"{shown_path(path)}: not a dump that is known: its JSON has no {TREE}")
     tensors: dict[str, Tensor] = {}
     cut: dict[str, str] = {}
     for name, node in _nodes(tree):
@@ -59,13 +61,6 @@ def read_debugger(path: Path) -> Dump:
             "model_addition_debugger_context(model, debug_path=…, do_prune_layers=False, use_repr=False)"
         )
     return Dump(path, tensors, refused=cut)
-
-
-def _tree(path: Path) -> dict[str, Any]:
-    raw = read_json(path, LARGEST)
-    if TREE not in raw:
-        raise InputError(f"{shown_path(path)}: not a dump that is known: its JSON has no {TREE}")
-    return raw
 
 
 def _nodes(tree: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -142,6 +137,7 @@ LONGEST = 1 << 10
 MOST_CELLS = 1 << 26
 """Numbers of a tensor that shows its corners."""
 
+PUNCTUATION = str.maketrans("[],", "   ")
 SHOWN = 3
 """So many cells of either end of an axis are printed where there are more than twice as many."""
 
@@ -184,7 +180,7 @@ def _parts(lines: Iterable[str]) -> Iterator[tuple[re.Match[str], Matrix]]:
         match = _header(line)
         if match is None:
             if header is not None and "sum" not in line:
-                body.hold(_numbers(line))
+                body.hold(NUMBER.findall(line.translate(PUNCTUATION).replace("...", " ")))
             continue
         if header is not None:
             yield header, body
@@ -219,10 +215,6 @@ def _values(shape: Shape, shown: Sequence[Sequence[int]], body: Matrix, precisio
     at = np.ix_(*shown)
     array[at], known[at] = np.reshape(body.values, [len(places) for places in shown]), True
     return Values(array, precision, None if known.all() else known)
-
-
-def _numbers(line: str) -> list[str]:
-    return NUMBER.findall(line.replace("[", " ").replace("]", " ").replace(",", " ").replace("...", " "))
 
 
 def _shown(size: int, *, whole: bool) -> list[int]:

@@ -93,15 +93,12 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
     for path, step in _containers(program, {step: place.name.rpartition(".")[0] for step, place in stored.items()}):
         paths.setdefault(path, (Target((step,), scale=_scale(program, step)),))
     logits = present(program, "output.logits")
+    bias = "output.logits.bias"
+    offset = np.array(model.weights.get(bias, program.shape(bias))) if bias in program.weights else None
     for path in ("lm_head", "embed_out", "cls", "cls.predictions", "generator_lm_head", "vocab_projector"):
         if logits:
-            paths.setdefault(path, (Target(logits, offset=_last_bias(model, program)),))
+            paths.setdefault(path, (Target(logits, offset=offset),))
     return paths
-
-
-def _last_bias(model: Model, program: Program) -> Host | None:
-    name = "output.logits.bias"
-    return np.array(model.weights.get(name, program.shape(name))) if name in program.weights else None
 
 
 def _scale(program: Program, step: str) -> float:
@@ -182,7 +179,9 @@ def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, 
                 for module, steps in (AROUND | (AROUND_BERT if bert else {})).items():
                     inner = present(program, *(f"{layer}.{step}" for step in steps))
                     yield from ((f"{root}.{module}", step) for step in inner)
-                for number, sublayer in enumerate(_sublayers(program, layer)):
+                for number, sublayer in enumerate(
+                    dict.fromkeys(step.sublayer for step in program.steps if step.layer == layer)
+                ):
                     for step in present(program, f"{sublayer}.residual"):
                         yield f"{root}.layer.{number}", step
                     for step in present(program, f"{sublayer}.output"):
@@ -197,10 +196,6 @@ def _containers(program: Program, paths: dict[str, str]) -> Iterator[tuple[str, 
             yield from ((path, step) for path in (embedding, f"{embedding}.dropout"))
     for step in present(program, "embedding.output"):
         yield from ((path, step) for path in ("transformer.drop", "gpt_neox.emb_dropout"))
-
-
-def _sublayers(program: Program, layer: str) -> list[str]:
-    return list(dict.fromkeys(step.sublayer for step in program.steps if step.layer == layer))
 
 
 def _root(layer: str, i: int, paths: dict[str, str]) -> str:

@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from tui_transformer.diagnosis.naming.phrases import Stack, Table, Target, last_logits, present, stacks, table
+from tui_transformer.diagnosis.naming.phrases import Convention, Stack, Target, last_logits, present, stacks, table
 from tui_transformer.engine.program import Program
-from tui_transformer.model import Model
+
+
+def _for_program(names: Callable[[Program], Iterator[tuple[str, Target]]]) -> Convention:
+    """A convention whose names follow from the program alone."""
+    return lambda _, program: table(names(program))
+
 
 LATER = ("scores", "scaled", "capped", "biased", "masked")
 """Steps between the product of queries and keys and the softmax: a name may stand for a later one."""
 
 
-def canonical(model: Model, program: Program) -> Table:
+@_for_program
+def canonical(program: Program) -> Iterator[tuple[str, Target]]:
     """Every step and alias, with `value/` in front or without."""
-    del model
-    return table(_own_names(program))
-
-
-def _own_names(program: Program) -> Iterator[tuple[str, Target]]:
     for name in program.names:
-        target = Target(_later(program, name))
+        place, _, part = name.rpartition(".")
+        after = LATER[LATER.index(part) :] if part in LATER and place else ()
+        target = Target(present(program, name, *(f"{place}.{later}" for later in after)))
         yield name, target
         yield f"value/{name}", target
-
-
-def _later(program: Program, name: str) -> tuple[str, ...]:
-    """The step, and where it holds scores, the same after more was done to them."""
-    place, _, part = name.rpartition(".")
-    if part not in LATER or not place:
-        return present(program, name)
-    return present(program, *(f"{place}.{later}" for later in LATER[LATER.index(part) :]))
 
 
 HIDDEN = ("hidden_states", "hidden_state", "hidden", "all_hidden_states", "hiddens")
 ATTENTION = ("attentions", "attention", "attn", "attention_weights", "all_attentions", "attention_probs")
 
 
-def outputs(model: Model, program: Program) -> Table:
+@_for_program
+def outputs(program: Program) -> Iterator[tuple[str, Target]]:
     """Tuples by index, the last hidden state, logits."""
-    del model
-    return table(_output_names(program))
-
-
-def _output_names(program: Program) -> Iterator[tuple[str, Target]]:
     every = stacks(program)
     for stack in every:
         main = len(every) == 1 or stack.name == "encoder"
@@ -119,13 +110,9 @@ NORMALISED: Mapping[str, tuple[str, ...]] = {
 """Norms, whose `hook_normalized` is behind γ and β in versions before 4, which have no `hook_out` for it."""
 
 
-def transformer_lens(model: Model, program: Program) -> Table:
+@_for_program
+def transformer_lens(program: Program) -> Iterator[tuple[str, Target]]:
     """Hooks of the whole model and of every block."""
-    del model
-    return table(_hook_names(program))
-
-
-def _hook_names(program: Program) -> Iterator[tuple[str, Target]]:
     for stack in stacks(program)[-1:]:
         yield "hook_embed", Target(present(program, "embedding.tokens", "embedding.norm", "embedding.output"))
         yield "hook_pos_embed", Target(present(program, "embedding.positions"))
@@ -209,13 +196,9 @@ OUTSIDE_LAYERS = {
 """The others; {} is the stack."""
 
 
-def ggml(model: Model, program: Program) -> Table:
+@_for_program
+def ggml(program: Program) -> Iterator[tuple[str, Target]]:
     """Tensors of the graph of llama.cpp, with the number of the layer behind a dash."""
-    del model
-    return table(_tensor_names(program))
-
-
-def _tensor_names(program: Program) -> Iterator[tuple[str, Target]]:
     for stack in stacks(program)[-1:]:
         for name, steps in OUTSIDE_LAYERS.items():
             yield name, Target(present(program, *(step.format(stack.name) for step in steps)))
