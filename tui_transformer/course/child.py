@@ -28,7 +28,13 @@ def main(folder: Path) -> None:
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     _limit(job)
     if "command" in job:
-        _become(folder, job["command"])
+        for name in ("SIGPIPE", "SIGXFSZ"):  # which Python ignores, and other programs do not
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), signal.SIG_DFL)
+        try:
+            os.execvp(job["command"][0], job["command"])  # noqa: S606 - the learner's own program
+        except OSError as error:
+            _say(folder, {"": {"says": f"{job['command'][0]}: cannot be run: {error.strerror}"}})
     else:
         _run(folder, job)
 
@@ -87,16 +93,6 @@ def _give_up_rights() -> None:
         libc.capset(header, sets)
 
 
-def _become(folder: Path, command: list[str]) -> None:
-    for name in ("SIGPIPE", "SIGXFSZ"):  # which Python ignores, and other programs do not
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
-    try:
-        os.execvp(command[0], command)  # noqa: S606 - the learner's own program
-    except OSError as error:
-        _say(folder, {"": {"says": f"{command[0]}: cannot be run: {error.strerror}"}})
-
-
 def _run(folder: Path, job: dict[str, Any]) -> None:
     """Each function with the inputs, as new each time."""
     import numpy as np
@@ -104,7 +100,10 @@ def _run(folder: Path, job: dict[str, Any]) -> None:
     arrays: dict[str, Any] = {}
     failed: dict[str, Said] = {}
     try:
-        names = _loaded(folder / "source.py", Path(job["file"]))
+        sys.path.insert(0, str(Path(job["file"]).parent))
+        names: dict[str, Any] = {"__name__": "exercise", "__file__": job["file"]}
+        source = compile((folder / "source.py").read_bytes(), job["file"], "exec")
+        exec(source, names)  # noqa: S102 - the learner's own file, in this process
     except BaseException as error:  # noqa: BLE001 - whatever a file does when it is loaded
         _say(folder, {"": _said(error, job["file"])})
         return
@@ -125,14 +124,6 @@ Said = dict[str, str]
 
 class _Wrong(Exception):  # noqa: N818 - said as it is
     """The fault of an answer, in words."""
-
-
-def _loaded(source: Path, file: Path) -> dict[str, Any]:
-    """What a file defines, of which there is a copy."""
-    sys.path.insert(0, str(file.parent))
-    names: dict[str, Any] = {"__name__": "exercise", "__file__": str(file)}
-    exec(compile(source.read_bytes(), str(file), "exec"), names)  # noqa: S102 - the learner's own file, in this process
-    return names
 
 
 def _inputs(folder: Path) -> dict[str, Any]:
@@ -176,14 +167,10 @@ def _arrays(result: Any, answers: list[str]) -> list[Any]:
         made = [np.asarray(part) for part in parts]
         if any(each.dtype.kind in "US" for each in made):
             raise _Wrong("returns texts: return numbers")
-        return [_floats(each) for each in made]
+        # in the precision that they were computed in; whole ones and those of other kinds in float64
+        return [each if each.dtype in ("float16", "float32") else each.astype("float64") for each in made]
     except (TypeError, ValueError) as error:
         raise _Wrong("returns what is no array of numbers: return NumPy arrays or lists of equal length") from error
-
-
-def _floats(array: Any) -> Any:
-    """Numbers in the precision that they were computed in; whole ones and those of other kinds in float64."""
-    return array if array.dtype in ("float16", "float32") else array.astype("float64")
 
 
 def _said(error: BaseException, file: str, function: str = "", inputs: dict[str, Any] | None = None) -> Said:
@@ -198,45 +185,29 @@ def _said(error: BaseException, file: str, function: str = "", inputs: dict[str,
         return {"says": "writes a larger file than it may"}
     if isinstance(error, SyntaxError):
         return {"says": f"{_at(error.lineno)}SyntaxError: {error.msg}"}
-    reached = _reached(error, file)
+    reached, place = None, error.__traceback__  # the place in the learner's file that was reached last
+    while place is not None:
+        reached = place if place.tb_frame.f_code.co_filename == file else reached
+        place = place.tb_next
     where = _at(reached.tb_lineno if reached else None)
     found = None
     with contextlib.suppress(Exception):  # whatever comes of looking into somebody's code
-        found = _missing(error, inputs or {}) or (_shapes(error, reached) if reached else None)
+        key = error.args[0] if isinstance(error, KeyError) and error.args else None
+        for name, value in (inputs or {}).items():  # a name that is looked up in a dict of weights and not there
+            if isinstance(key, str) and isinstance(value, dict) and key not in value and found is None:
+                near = difflib.get_close_matches(key, value, 3, 0.3) or list(value)[:3]
+                found = {"says": f"{name} has no {key!r}: it has {', '.join(near)} …"}
+        found = found or (_shapes(error, reached) if reached else None)
     if found:
         return {**found, "says": where + found["says"]}
-    text = _text(error)
+    text = ""
+    with contextlib.suppress(Exception):  # an error that cannot even be said
+        text = str(error)[:MOST_TEXT]
     return {"says": f"{where}{type(error).__name__}{f': {text}' if text else ''}"}
 
 
 def _at(line: int | None) -> str:
     return f"line {line}: " if line else ""
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)[:MOST_TEXT]
-    except Exception:  # noqa: BLE001 - an error that cannot even be said
-        return ""
-
-
-def _reached(error: BaseException, file: str) -> TracebackType | None:
-    """The place in the learner's file that was reached last."""
-    found, place = None, error.__traceback__
-    while place is not None:
-        found = place if place.tb_frame.f_code.co_filename == file else found
-        place = place.tb_next
-    return found
-
-
-def _missing(error: BaseException, inputs: dict[str, Any]) -> Said | None:
-    """A name that is looked up in a dict of weights and not there."""
-    key = error.args[0] if isinstance(error, KeyError) and error.args else None
-    for name, value in inputs.items():
-        if isinstance(key, str) and isinstance(value, dict) and key not in value:
-            near = difflib.get_close_matches(key, value, 3, 0.3) or list(value)[:3]
-            return {"says": f"{name} has no {key!r}: it has {', '.join(near)} …"}
-    return None
 
 
 # Operands that do not go together, by their shapes: of the expression that failed, which Python knows to the column
@@ -252,7 +223,10 @@ def _shapes(error: BaseException, place: TracebackType) -> Said | None:
     pair = None if node is None else _operands(node)
     if node is None or pair is None:
         return None
-    first, second = (_valued(each, place) for each in pair)
+    import numpy as np
+
+    frame, codes = place.tb_frame, [compile(ast.Expression(each), "part", "eval") for each in pair]
+    first, second = (np.asarray(eval(code, frame.f_globals, frame.f_locals)) for code in codes)  # noqa: S307 - their line
     texts = [ast.unparse(each) for each in pair]
     if isinstance(node, ast.Call) or isinstance(node.op, ast.MatMult):
         return _product(texts, first.shape, second.shape)
@@ -286,14 +260,6 @@ def _operands(node: Any) -> tuple[ast.expr, ast.expr] | None:
         return None
     given = node.args if len(node.args) == 2 else [node.func.value, *node.args]
     return (given[0], given[1]) if len(given) == 2 else None
-
-
-def _valued(node: ast.expr, place: TracebackType) -> Any:
-    """The array that a part of the learner's line stands for."""
-    import numpy as np
-
-    code = compile(ast.Expression(node), "part", "eval")
-    return np.asarray(eval(code, place.tb_frame.f_globals, place.tb_frame.f_locals))  # noqa: S307 - their own line
 
 
 def _product(texts: list[str], first: tuple[int, ...], second: tuple[int, ...]) -> Said | None:

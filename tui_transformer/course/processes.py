@@ -111,7 +111,8 @@ class Family:
         while (living := self.living()) and time.monotonic() < until:
             new = {each.pid for each in living} - stopped
             for pid in new or stopped:
-                _send(pid, signal.SIGSTOP if new else signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGSTOP if new else signal.SIGKILL)
             stopped |= new
             if not new:
                 time.sleep(PAUSE)
@@ -137,11 +138,6 @@ def _number(pid: int, name: str, read: Callable[[str], int]) -> int:
 
 def _line(text: str, key: str) -> int:
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith(key))
-
-
-def _send(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, number)
 
 
 @contextlib.contextmanager

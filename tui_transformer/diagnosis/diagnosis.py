@@ -71,6 +71,19 @@ class First:
     cause: str | None
     says: str
 
+    def to_json(self) -> dict[str, Any]:
+        """As `diff --format json` writes it; None for numbers that JSON has not."""
+        sizes = {"difference": self.difference, "relative": self.relative, "noise": self.noise}
+        return {
+            "step": self.step,
+            "theirs": self.theirs,
+            "index": list(self.index),
+            **{name: size if abs(size) < float("inf") else None for name, size in sizes.items()},
+            "inputs_agree": self.inputs_agree,
+            "cause": self.cause,
+            "says": self.says,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
@@ -118,27 +131,8 @@ class Diagnosis:
             "unmatched": list(self.unmatched),
             "missing": list(self.missing),
             "assumed": list(self.assumed),
-            "first": None if self.first is None else _first(self.first),
+            "first": None if self.first is None else self.first.to_json(),
         }
-
-
-def _first(first: First) -> dict[str, Any]:
-    return {
-        "step": first.step,
-        "theirs": first.theirs,
-        "index": list(first.index),
-        "difference": _number(first.difference),
-        "relative": _number(first.relative),
-        "noise": _number(first.noise),
-        "inputs_agree": first.inputs_agree,
-        "cause": first.cause,
-        "says": first.says,
-    }
-
-
-def _number(value: float) -> float | None:
-    """A number that JSON has; None for infinity and NaN."""
-    return value if abs(value) < float("inf") else None
 
 
 def said(step: str, difference: Difference, inputs: str, cause: Cause | None, hint: str) -> str:
@@ -151,20 +145,16 @@ def said(step: str, difference: Difference, inputs: str, cause: Cause | None, hi
         cause: The mistake that explains it.
         hint: What else can be said where none does.
     """
-    first = f"{step} differs first ({_size(difference)}{', ' if inputs else ''}{inputs})."
+    theirs, ours = (f"{value:.4g}".replace("-", "−").replace("inf", "∞") for value in difference.values)
+    size = f"{theirs} where the model has {ours}"
+    if np.isfinite(difference.largest):
+        size = f"relative {difference.relative:.2g}"
+    elif any(map(np.isnan, difference.values)):
+        size = "one side is not a number"
+    first = f"{step} differs first ({size}{', ' if inputs else ''}{inputs})."
     if cause is not None:
         return f"{first} It matches {cause.says}."
     return f"{first} No known mistake explains it{f': {hint}' if hint else ''}."
-
-
-def _size(difference: Difference) -> str:
-    """How far the two are apart, or which of them has no number there."""
-    if np.isfinite(difference.largest):
-        return f"relative {difference.relative:.2g}"
-    if any(map(np.isnan, difference.values)):
-        return "one side is not a number"
-    theirs, ours = (f"{value:.4g}".replace("-", "−").replace("inf", "∞") for value in difference.values)
-    return f"{theirs} where the model has {ours}"
 
 
 def inputs_said(relative: float | None, *, known: bool) -> str:
