@@ -325,7 +325,7 @@ def test_where_systemd_makes_a_cgroup_all_processes_are_held_together(
     finding = answer("print(open('/proc/self/environ').read())")
     assert finding.passed
     assert "secret" not in finding.printed
-    assert processes.limits_said() == ""
+    assert processes.describe_limits() == ""
     _, run, end = log.read_text().splitlines()
     assert all(each in run for each in (f"MemoryMax={LIMITS.memory}", "TasksMax=", "MemorySwapMax=0", "RuntimeMaxSec="))
     name = run.partition("--unit=")[2].partition('"')[0]
@@ -346,5 +346,5 @@ def test_where_no_cgroup_is_made_that_is_said(
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}/nowhere{os.pathsep}/bin")
     if way == "there is none":
         monkeypatch.setenv("PATH", "/nowhere")
-    assert "hold for each process of an answer alone" in processes.limits_said()
+    assert "hold for each process of an answer alone" in processes.describe_limits()
     assert answer("pass").passed

@@ -178,7 +178,7 @@ def _planned(each: Planned) -> tuple[str, ...]:
     shape = "" if each.shape is None else shape_text(each.shape) or "1"
     if each.reason:
         return visible(each.theirs), shape, each.step or "–", visible(f"not compared: {each.reason}")
-    return visible(each.theirs), shape, each.step or "–", visible(each.how)
+    return visible(each.theirs), shape, each.step or "–", visible(each.description)
 
 
 PLAN = ("in the dump", "shape", "is", "taken for granted")

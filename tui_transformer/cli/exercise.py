@@ -24,7 +24,7 @@ from tui_transformer.course.exercise import (
     read_progress,
     write_progress,
 )
-from tui_transformer.course.processes import limits_said
+from tui_transformer.course.processes import describe_limits
 from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_folder
@@ -85,7 +85,7 @@ def begin(request: Begun) -> None:
     (start_files if request.files else start)(exercise, path)
     check = f"--command ./a.out, given {path}" if request.files else str(path)
     emit([f"wrote {visible(str(path))}\ncheck it: tui-transformer exercise check {exercise.name} {visible(check)}\n"])
-    note(f"{RIGHTS}; {limits_said() or HELD}")
+    note(f"{RIGHTS}; {describe_limits() or HELD}")
 
 
 def show_hint(request: Named) -> None:
@@ -138,7 +138,7 @@ def run_check(checked: Checked) -> None:
     if not checked.every and checked.name is None:
         raise UsageError("name an exercise: `tui-transformer exercise check NAME`, or --all")
     right = (_all if checked.every else _one)(checked)
-    if said := limits_said():
+    if said := describe_limits():
         note(said)
     if not right:
         raise typer.Exit(WRONG)

@@ -17,7 +17,7 @@ from tui_transformer.course.running import Limits, Ran, run_command, run_python
 from tui_transformer.course.sources import Answer, Facts
 from tui_transformer.course.start import printed_answers
 from tui_transformer.diagnosis.diagnose import judge
-from tui_transformer.diagnosis.diagnosis import First, sizes_of, times_said
+from tui_transformer.diagnosis.diagnosis import First, describe_factor, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_precision
 from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.diagnosis.reference_values import Difference, compare, tolerance_of
@@ -329,14 +329,14 @@ class Explained:
         sizes = sizes_of(self.facts.reference.program)
         if self.facts.exercise.predicts:
             sizes["number of counted positions"] = sum(each != NOT_COUNTED for each in self.facts.targets)
-        said = times_said(factor, sizes)
+        said = describe_factor(factor, sizes)
         if a.size == 1:
             return f"it {said}" if " = " in said or not said.endswith("times the right one") else ""
         return f"every cell {said}"
 
 
 def _alike(values: Values, other: Host, granted: float) -> bool:
-    """Whether answers are those of a mistake, NaN in the same places included."""
+    """True if answers are those of a mistake, NaN in the same places included."""
     theirs = np.asarray(values.array, np.float64)
     if theirs.shape != other.shape:
         if theirs.ndim != 2 or other.ndim < 2 or theirs.shape != (other.size // other.shape[-1], other.shape[-1]):

@@ -1,4 +1,12 @@
-"""The processes that come of one: found wherever they went, counted, and ended."""
+"""The processes that come of one: found wherever they went, counted, ended, and limited together by a cgroup.
+
+A cgroup takes a user's systemd to which cgroups v2 with the controllers of memory and pids are delegated. Nothing is
+believed: limits are asked for once, and a command reads in its cgroup whether they hold. Elsewhere (cgroups v1,
+containers without systemd, macOS) there is no scope. Then `child.py` limits each process so that an answer cannot raise
+it, `running.py` looks at all together every few hundredths of a second and ends them at the first that is too much, and
+at the end all that they started is found and ended. All together may then go beyond their limits between two looks, by
+as much as each process may take alone; the cgroup refuses memory and processes before they are taken.
+"""
 
 from __future__ import annotations
 
@@ -198,7 +206,7 @@ def scope(memory: int, tasks: int, seconds: float, environment: dict[str, str]) 
     return Scope(name, (*_words(program, memory, tasks, seconds), f"--unit={name}", "--", *own))
 
 
-def limits_said() -> str:
+def describe_limits() -> str:
     """How far limits go on this system, for the learner or teacher; "" where they hold for all processes together."""
     if _program():
         return ""

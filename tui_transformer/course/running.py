@@ -389,7 +389,7 @@ def _empty(folder: int) -> None:
 
 
 def _is_folder(name: str, within: int) -> bool:
-    """Whether that is a folder, which then may be changed."""
+    """True if that is a folder, which then may be changed."""
     folder = stat.S_ISDIR(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode)
     if folder:
         os.chmod(name, 0o700, dir_fd=within)

@@ -128,7 +128,7 @@ class Facts:
         return name if isinstance(name, str) and name in self.reference.program.by_name else None
 
     def is_ids(self, name: str) -> bool:
-        """Whether an answer is token IDs."""
+        """True if an answer is token IDs."""
         source = self.exercise.answers[name]
         return isinstance(source, dict) and IDS in source
 

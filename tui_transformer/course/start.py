@@ -29,7 +29,7 @@ def start(exercise: Exercise, file: Path) -> None:
         InputError: There is such a file, which is left as it is, or it cannot be written.
     """
     _check_new(file)
-    text = said(Facts(exercise)).replace("\\", "\\\\").replace('"""', "'''")
+    text = describe(Facts(exercise)).replace("\\", "\\\\").replace('"""', "'''")
     source = (
         f'"""{text}\nCheck it:  tui-transformer exercise check {exercise.name}\n'
         f'A hint:    tui-transformer exercise hint {exercise.name}\n"""\n\nimport numpy as np\n\n\n'
@@ -46,7 +46,7 @@ def start_files(exercise: Exercise, folder: Path) -> None:
     """
     _check_new(folder)
     facts = Facts(exercise)
-    task = f"{said(facts)}\n{IN_ANY_LANGUAGE.format(name=exercise.name)}"
+    task = f"{describe(facts)}\n{IN_ANY_LANGUAGE.format(name=exercise.name)}"
     try:
         folder.mkdir(parents=True)
     except OSError as error:
@@ -70,7 +70,7 @@ def _check_new(path: Path) -> None:
         raise InputError(f"{shown_path(path)}: is there already, and is not written over: name another with --out")
 
 
-def said(facts: Facts) -> str:
+def describe(facts: Facts) -> str:
     """The title, the task, the inputs and the answers with their shapes."""
     exercise = facts.exercise
     answers = {name: Given(answer.value, answer.axes) for name, answer in facts.answers.items()}

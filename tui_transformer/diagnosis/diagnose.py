@@ -14,7 +14,16 @@ import numpy as np
 from tui_transformer.diagnosis.causes import CAUSES, Cause
 from tui_transformer.diagnosis.causes.cause import Change, Segment, kind
 from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
-from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, inputs_said, said, sizes_of
+from tui_transformer.diagnosis.diagnosis import (
+    Compared,
+    Diagnosis,
+    First,
+    Verdict,
+    describe,
+    describe_inputs,
+    hint,
+    sizes_of,
+)
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
@@ -111,11 +120,7 @@ def judge(
 
     Where all numbers have few bits, these are granted: what else is wrong is looked for behind them.
 
-    Args:
-        entries: In the order of the program, each under a name of its own.
-        reference: The right values.
-        tolerance: As of `diagnose`.
-        report: Told what is done next; may raise to end it.
+    Entries are in the order of the program, each under a name of its own; the rest is as of `diagnose`.
     """
     compared, first = _judged(entries, reference, tolerance, report)
     precision = ROUNDED.get(first.cause or "") if first else None
@@ -232,7 +237,7 @@ def _first(
     cause = cause_of(where, later, report)
     difference = differences[entry.theirs]
     known = bool(sources) or len(where.segment.steps) <= 2
-    words = inputs_said(relative, known=known) if agree else "its inputs differ too, but do not explain it"
+    words = describe_inputs(relative, known=known) if agree else "its inputs differ too, but do not explain it"
     guess = "" if cause else hint(entry, reference.value(entry.step), where.counted, sizes_of(reference.program))
     index = difference.index if reference.batch > 1 else difference.index[1:]
     return First(
@@ -245,7 +250,7 @@ def _first(
         reference.noise(entry.step),
         agree and known,
         None if cause is None else cause.name,
-        said(entry.step, difference, words, cause, guess),
+        describe(entry.step, difference, words, cause, guess),
     )
 
 

@@ -135,7 +135,7 @@ class Diagnosis:
         }
 
 
-def said(step: str, difference: Difference, inputs: str, cause: Cause | None, hint: str) -> str:
+def describe(step: str, difference: Difference, inputs: str, cause: Cause | None, hint: str) -> str:
     """One line about the first step that is wrong.
 
     Args:
@@ -157,7 +157,7 @@ def said(step: str, difference: Difference, inputs: str, cause: Cause | None, hi
     return f"{first} No known mistake explains it{f': {hint}' if hint else ''}."
 
 
-def inputs_said(relative: float | None, *, known: bool) -> str:
+def describe_inputs(relative: float | None, *, known: bool) -> str:
     """How well the inputs agree; "" where the step is computed from token IDs alone.
 
     Args:
@@ -194,7 +194,7 @@ def _factor(a: Host, b: Host, sizes: Mapping[str, int]) -> str:
         shift = float(np.mean(a - b))
         same = float(np.abs(a - b - shift).max()) < 1e-4 * float(np.abs(a).max() or 1.0)
         return f"every cell is {shift:.6g} too large" if same else ""
-    return "" if math.isclose(factor, 1.0, rel_tol=1e-4) else f"every cell {times_said(factor, sizes)}"
+    return "" if math.isclose(factor, 1.0, rel_tol=1e-4) else f"every cell {describe_factor(factor, sizes)}"
 
 
 def _places(theirs: Host, ours: Host, kept: Host) -> str:
@@ -243,7 +243,7 @@ def sizes_of(program: Program) -> dict[str, int]:
     return {symbol: max(sizes[name]) for name, symbol in SYMBOLS.items() if len(sizes.get(name, ())) == 1}
 
 
-def times_said(factor: float, sizes: Mapping[str, int]) -> str:
+def describe_factor(factor: float, sizes: Mapping[str, int]) -> str:
     """What follows on "every cell": `is 5.65685 = √32 = √d_model times the right one`.
 
     Args:
@@ -251,13 +251,13 @@ def times_said(factor: float, sizes: Mapping[str, int]) -> str:
         sizes: Numbers of the model by name.
     """
     plain = next((words for number, words in PLAIN.items() if math.isclose(factor, number, rel_tol=LIKE)), None)
-    return plain or f"is {factor_said(factor, sizes)} times the right one"
+    return plain or f"is {factor_of_sizes(factor, sizes)} times the right one"
 
 
-def factor_said(factor: float, sizes: Mapping[str, int]) -> str:
+def factor_of_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     """A factor, and what it is where the numbers of the model make it: `5.65685 = √32 = √d_model`."""
     size, sign = abs(factor), "−" if factor < 0 else ""
-    near = [each for each in _made(sizes) if math.isclose(size, each[0], rel_tol=LIKE)]
+    near = [each for each in _build(sizes) if math.isclose(size, each[0], rel_tol=LIKE)]
     if not near:
         return spoken(factor, DIGITS)
     value, digits, _ = near[0]  # which is what the factor is, however few digits it was worked out from
@@ -265,7 +265,7 @@ def factor_said(factor: float, sizes: Mapping[str, int]) -> str:
     return " = ".join(dict.fromkeys(sign + each for each in (spoken(value, DIGITS), digits, *words)))
 
 
-def _made(sizes: Mapping[str, int]) -> Iterator[tuple[float, str, str]]:
+def _build(sizes: Mapping[str, int]) -> Iterator[tuple[float, str, str]]:
     """Numbers that can be made of sizes, simple ones first: the value, with digits, and in words."""
     named = [(name, size) for name, size in sizes.items() if size > 1]
     for name, size in named:

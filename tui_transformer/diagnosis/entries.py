@@ -57,14 +57,14 @@ class Planned:
         theirs: Its name.
         shape: Its shape; None where it cannot be read.
         step: The step, the input or the weight that it is; "" where it is none.
-        how: What was taken for granted of its name and its axes.
+        description: What was taken for granted of its name and its axes.
         reason: Why its numbers are not compared; "" where they are.
     """
 
     theirs: str
     shape: Shape | None
     step: str = ""
-    how: str = ""
+    description: str = ""
     reason: str = ""
 
     def to_json(self, sentence: str = "") -> dict[str, object]:
@@ -74,7 +74,7 @@ class Planned:
             "theirs": self.theirs,
             "shape": None if self.shape is None else list(self.shape),
             "step": self.step or None,
-            "assumed": self.how,
+            "assumed": self.description,
             "reason": self.reason or None,
         }
 
@@ -305,25 +305,25 @@ class Given(NamedTuple):
     """An array that is no step: what it is, what was taken for granted, and why it is not compared."""
 
     step: str = ""
-    how: str = ""
+    description: str = ""
     reason: str = ""
 
 
 def given_of(tensor: Tensor, reference: Reference) -> Given | None:
     """What an array is besides a step; None where it is neither."""
     if not tensor.numbers:
-        return Given(how="holds no numbers")
+        return Given(description="holds no numbers")
     if tensor.name.startswith(GRADIENT):
         return Given(reason="a gradient: only what the forward pass computes is compared")
     role = role_of(tensor)
     if not role:
         alone = tensor.heading is not None and tensor.values.array.size == 1
         is_setting = alone and tensor.heading is not None and phrase_of(tensor.heading.text) in SETTINGS
-        return Given(how="a setting") if is_setting else None
+        return Given(description="a setting") if is_setting else None
     if role == "mask" and len(tensor.shape) > 1 and tensor.shape[-1] == tensor.shape[-2] > 1:
         return _square_mask(tensor, reference)
     if role in ("labels", "targets"):
-        return Given("loss" if "loss" in reference.program.by_name else "", how="what a loss is taken of")
+        return Given("loss" if "loss" in reference.program.by_name else "", description="what a loss is taken of")
     return _input(tensor, role, reference)
 
 
@@ -337,16 +337,18 @@ def _input(tensor: Tensor, role: str, reference: Reference) -> Given | None:
         return None if tensor.heading is not None else Given(reason="not the whole numbers that its name says")
     if role == "positions":
         counted = bool((theirs == np.arange(theirs.shape[-1])).all())
-        return Given(how="0, 1, 2, …") if counted else Given(reason="positions other than 0, 1, 2, … are not read")
+        return (
+            Given(description="0, 1, 2, …") if counted else Given(reason="positions other than 0, 1, 2, … are not read")
+        )
     if ours is None:
         same = (role in ("mask", "decoder mask") and bool(theirs.all())) or not theirs.any()
-        return Given(how="has no effect") if same else Given(reason="the model reads no such input")
+        return Given(description="has no effect") if same else Given(reason="the model reads no such input")
     if theirs.size == ours.size:
         equal = theirs.reshape(ours.shape) == ours
         if equal.all():
-            return Given(name, how="the same")
+            return Given(name, description="the same")
         if role == "mask" and not equal.any():
-            return Given(name, how="the same, 1 where a token is hidden")
+            return Given(name, description="the same, 1 where a token is hidden")
     return Given(reason="not what the model was given here")
 
 
@@ -357,7 +359,7 @@ def _square_mask(tensor: Tensor, reference: Reference) -> Given:
         if step.name.endswith(".masked") and len(step.axes) == 3 and shape_of(step.axes)[1:] == theirs.shape:
             hidden = np.isneginf(reference.value(step.name)[0, 0])
             if any((cells == hidden).all() for cells in (theirs != 0, theirs == 0)):
-                return Given("input.visible", how=f"hides what {step.name} hides")
+                return Given("input.visible", description=f"hides what {step.name} hides")
     return Given(reason="hides other cells than the model's mask")
 
 

@@ -70,7 +70,7 @@ class Resolved:
     tensor: Tensor
     entries: tuple[Entry, ...] = ()
     step: str = ""
-    how: str = ""
+    description: str = ""
     reason: str = ""
     misfits: tuple[tuple[str, str, str], ...] = ()
     agrees: bool = False
@@ -78,7 +78,7 @@ class Resolved:
     @property
     def planned(self) -> Planned:
         """As it is said."""
-        how = [self.how] if self.how else []
+        how = [self.description] if self.description else []
         how += [words.removeprefix(f"{self.tensor.name}: ") for each in self.entries for words in each.assumed]
         step = ", ".join(each.step for each in self.entries) or self.step
         return Planned(self.tensor.name, self.tensor.shape, step, "; ".join(how), self.reason)
@@ -221,7 +221,7 @@ class Matching:
         """What an array is that goes by these names; one that can be nothing of the model is not read."""
         is_read = math.prod(tensor.shape) <= self.most
         if is_read and (given := given_of(tensor, self.reference)):
-            return Resolved(tensor, step=given.step, how=given.how, reason=given.reason)
+            return Resolved(tensor, step=given.step, description=given.description, reason=given.reason)
         candidates: list[Candidate] = []
         misfits = []
         readings = [tensor.name] if tensor.name in self.names.own else readings
@@ -254,15 +254,15 @@ class Matching:
         if math.prod(tensor.shape) <= self.most and (best is None or not best.agrees):
             steps = [step for reading in readings for each in self.names.find(reading) for step in each.steps]
             if weight := weight_of(tensor, steps, self.reference):
-                return Resolved(tensor, step=weight, how="a weight of the model", agrees=True)
+                return Resolved(tensor, step=weight, description="a weight of the model", agrees=True)
         if best is None:
             reason = self._out_of_range(tensor) or (misfits[0][2] if misfits else "no step of this name")
             return Resolved(tensor, reason=reason, misfits=tuple(misfits[:1]))
         if best.key in taken and not best.agrees and tensor.heading is not None and tensor.heading.number > 1:
             return Resolved(tensor, reason=f"ambiguous: {best.step} has come before")
-        return self._made([best], tensor, taken)
+        return self._build([best], tensor, taken)
 
-    def _made(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
+    def _build(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
         taken.update(each.key for each in chosen)
         entries = [entry_of(tensor, each.target, each.step, each.layout, self.reference) for each in chosen]
         return Resolved(tensor, tuple(entries), agrees=all(each.agrees for each in chosen))
@@ -277,7 +277,7 @@ class Matching:
                 continue
             axes = self.reference.program.by_name[target.steps[0]].axes
             misfits.append((target.steps[0], tensor.name, fits_nothing(tensor.shape, axes)))
-        made = self._made(chosen, tensor, taken)
+        made = self._build(chosen, tensor, taken)
         return replace(made, reason=misfits[0][2], misfits=tuple(misfits)) if misfits else made
 
     def _best(self, candidates: Sequence[Candidate], taken: Taken) -> Candidate | None:
@@ -325,7 +325,7 @@ class Matching:
             target = Target((fitting[0],), note=f"no other step has {cells:,} numbers")
             best = self._best(list(self._candidates(tensor, target, 0)), taken)
             if best is not None:
-                return self._made([best], tensor, taken)
+                return self._build([best], tensor, taken)
         step = misfits[0][0] if misfits else next(iter(fitting), "")
         shape = list(shape_of(sizes[step])) if step else [7, 16]
         reason = f"{len(fitting)} steps have" if fitting else "no step has"

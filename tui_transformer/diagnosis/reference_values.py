@@ -93,7 +93,7 @@ class Reference:
         return SPREAD * self.noise(step) * max(1.0, precision.unit / FLOAT32_UNIT)
 
     def shares(self, step: str) -> bool:
-        """Whether rows are probabilities."""
+        """True if rows are probabilities."""
         return isinstance(self.program.by_name[step].op, Softmax)
 
     def counted(self, step: str) -> Host | None:

@@ -115,7 +115,7 @@ def _said(few: Few, change: Change, *, overflow: bool = False) -> Cause:
 
 
 def _within(theirs: Host, ours: Host, limit: Host, counted: Host) -> bool:
-    """Whether all cells are as near as roundings are, and the same ones are infinite or NaN."""
+    """True if all cells are as near as roundings are, and the same ones are infinite or NaN."""
     near = (np.abs(theirs - ours) <= limit) | (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
     return bool((near | ~counted).all())
 

@@ -52,7 +52,7 @@ def open_dump(path: Path) -> Dump:
 
 
 def _is_pickled(path: Path) -> bool:
-    """Whether a file begins as pickle or PyTorch write it, and not with a number."""
+    """True if a file begins as pickle or PyTorch write it, and not with a number."""
     try:
         with path.open("rb") as file:
             begin = file.read(4)

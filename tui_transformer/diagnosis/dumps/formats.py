@@ -179,7 +179,7 @@ def read_raw(path: Path) -> Dump:
 
 
 def is_dump_folder(path: Path) -> bool:
-    """Whether a folder holds arrays and not a checkpoint."""
+    """True if a folder holds arrays and not a checkpoint."""
     try:
         names = [file.name for file in path.iterdir()]
     except OSError:

@@ -201,7 +201,7 @@ class Scopes:
 
 
 def says(line: str) -> bool:
-    """Whether a line may be more than the name of the one matrix below it: a quick look, for most lines are not."""
+    """True if a line may be more than the name of the one matrix below it: a quick look, for most lines are not."""
     line = line[:LONGEST_LINE]
     if not saying().isdisjoint(words_of(line)):
         return True
@@ -210,13 +210,13 @@ def says(line: str) -> bool:
 
 
 def is_sentence(line: str) -> bool:
-    """Whether a line says the number of a sentence, and nothing else."""
+    """True if a line says the number of a sentence, and nothing else."""
     return SENTENCE.fullmatch(line[:LONGEST].strip().strip(ENDS)) is not None
 
 
 @lru_cache(maxsize=16)
-def is_told(line: str) -> bool:
-    """Whether a line has words for a step, a layer or a head."""
+def is_named(line: str) -> bool:
+    """True if a line has words for a step, a layer or a head."""
     if not says(line[:LONGEST]):
         return False
     text, _, layer, head = _numbers_of(line[:LONGEST])

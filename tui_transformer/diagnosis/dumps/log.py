@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, part_of, role_of
-from tui_transformer.diagnosis.dumps.headings import Heading, Scopes, is_sentence, is_told, says
+from tui_transformer.diagnosis.dumps.headings import Heading, Scopes, is_named, is_sentence, says
 from tui_transformer.diagnosis.dumps.lines import (
     PAGE,
     PLACES,
@@ -162,8 +162,8 @@ class Reading:
             self.matrix.elided |= whole != text
         else:
             self.label = None
-            waiting = self.line and not self.matrix and whole[-1:] not in ":=" and is_told(self.line)
-            if waiting and not (is_told(whole) or is_sentence(whole)):
+            waiting = self.line and not self.matrix and whole[-1:] not in ":=" and is_named(self.line)
+            if waiting and not (is_named(whole) or is_sentence(whole)):
                 self._leave(whole)  # words between a heading and its matrix
             else:
                 self._begin(whole)
@@ -224,12 +224,12 @@ class Reading:
             if step > 2:
                 self.matrix.blank()
             return label
-        return label._replace(named=True) if last.named and not is_told(label.text) else None
+        return label._replace(named=True) if last.named and not is_named(label.text) else None
 
     def _first(self, label: Label) -> Label:
         """A label that begins something: a row under the heading that waits for its matrix, or a matrix of its own."""
         waiting = self.line and not self.matrix and self._read().text
-        if waiting and not is_told(label.stem or label.text):
+        if waiting and not is_named(label.stem or label.text):
             return label._replace(named=True)
         self._begin(label.text)
         return label

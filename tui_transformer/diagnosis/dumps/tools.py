@@ -143,7 +143,7 @@ SHOWN = 3
 
 
 def is_callback_log(begin: Iterable[str]) -> bool:
-    """Whether the first lines of a text are those of such a log."""
+    """True if the first lines of a text are those of such a log."""
     return any(map(_header, begin))
 
 

@@ -313,7 +313,7 @@ def phrase_of(text: str) -> str:
 
 
 def of_model(phrase: str) -> bool:
-    """Whether a heading is of the model, and not of one of its layers."""
+    """True if a heading is of the model, and not of one of its layers."""
     said = phrase.split()
     if not said or WITHIN_HEADS & set(said) - {"weights"}:
         return False
