@@ -120,11 +120,7 @@ def judge(
 
     Where all numbers have few bits, these are granted: what else is wrong is looked for behind them.
 
-    Args:
-        entries: In the order of the program, each under a name of its own.
-        reference: The right values.
-        tolerance: As of `diagnose`.
-        report: Told what is done next; may raise to end it.
+    Entries are in the order of the program, each under a name of its own; the rest is as of `diagnose`.
     """
     compared, first = _judged(entries, reference, tolerance, report)
     precision = ROUNDED.get(first.cause or "") if first else None
