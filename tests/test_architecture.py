@@ -29,6 +29,10 @@ EXPLORER = PACKAGE / "explorer"
 SESSION = PACKAGE / "session"
 VALUES = ("session", "sentences", "position", "view_state")
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+PAGES = {ROOT: TEXT} | {page.parent: page.read_text(encoding="utf-8") for page in PACKAGE.glob("*/README.md")}
+"""The document, and the pages of the folders."""
+
+MOST_WORDS = 900
 
 MOST_METHODS = 45
 MOST_DEEP = 3
@@ -37,26 +41,30 @@ MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
 
 
-def paths() -> list[str]:
-    """Everything in the document that is written as a file or folder."""
-    written = re.findall(r"`([\w./-]+)`", TEXT)
+def paths(text: str) -> list[str]:
+    """Everything in a page that is written as a file or folder."""
+    written = re.findall(r"`([\w./-]+)`", text)
     return sorted({path for path in written if path.endswith((".py", ".tcss", "/")) or "/" in path})
 
 
 HOMES = (ROOT, PACKAGE, EXPLORER, *(EXPLORER / part for part in ("main", "shell", "tools")))
-"""Where a path may begin: the project, the package, and what the rows on the explorer are about."""
-ROWS = tuple(PACKAGE / row for row in re.findall(r"^\| `(\w+)/` \|", TEXT, re.MULTILINE))
-"""The folders that the other rows are about."""
+"""Where a path may begin, beside the folder that the page is in."""
 
 
-def test_every_path_that_the_document_names_is_there() -> None:
-    named = [path for path in paths() if "NAME" not in path]
-    assert [path for path in named if not any((home / path).exists() for home in (*HOMES, *ROWS))] == []
+def test_every_path_that_the_pages_name_is_there() -> None:
+    named = [(home, path) for home, text in PAGES.items() for path in paths(text) if "NAME" not in path]
+    gone = [path for home, path in named if not any((each / path).exists() for each in (home, *HOMES))]
+    assert gone == []
+
+
+def test_the_document_is_a_page() -> None:
+    assert len(TEXT.split()) <= MOST_WORDS
 
 
 def test_every_folder_of_the_package_has_a_row() -> None:
     folders = {each.name for each in PACKAGE.iterdir() if (each / "__init__.py").exists()}
     assert folders <= set(re.findall(r"^\| `(\w+)/` \|", TEXT, re.MULTILINE))
+    assert {PACKAGE / folder / "README.md" for folder in folders - {"trained"}} <= {*PACKAGE.glob("*/README.md")}
 
 
 def test_few_modules_of_the_explorer_lie_loose() -> None:

@@ -17,10 +17,10 @@ def file(what: str, path: str, text: str, test: str) -> Fault:
 OF_THE_STRUCTURE = (
     Fault(
         "a file that is not there is named",
-        "../ARCHITECTURE.md",
-        "`dispatch.py`: which reader",
-        "`dispatching.py`: which reader",
-        f"{TESTS}::test_every_path_that_the_document_names_is_there",
+        "text/README.md",
+        "`dispatch.py`:",
+        "`dispatching.py`:",
+        f"{TESTS}::test_every_path_that_the_pages_name_is_there",
     ),
     Fault(
         "a folder has no row",
