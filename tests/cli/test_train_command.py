@@ -16,7 +16,7 @@ from typing import get_args
 import pytest
 from command_line import Run
 
-from tui_transformer.cli.commands import train
+from tui_transformer.cli import train_options
 from tui_transformer.cli.train import Progress
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.loop import Measured, Record
@@ -194,7 +194,7 @@ def test_what_matters_most_is_within_80_columns() -> None:
 
 def test_the_choices_are_those_of_the_tables() -> None:
     def choices(name: str) -> set[str]:
-        annotation, _ = train._RUN[name]
+        annotation, _ = train_options._RUN[name]
         kind = get_args(annotation)[0]
         return {choice for part in get_args(kind) for choice in get_args(part)}
 
