@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from driving import NARROW, exploring
 from textual.command import CommandList
+from textual.widgets import Input
 from textual.widgets.option_list import Option
+
+from tui_transformer.explorer.shell.commands import Commands
 
 
 async def test_the_palette_is_left_where_its_list_has_no_line():
@@ -47,3 +50,13 @@ async def test_the_palette_of_themes_is_left_where_its_list_has_no_line():
         await explorer.resize(1, 1)
         await explorer.keys("pageup", "pagedown", "end")
         assert explorer.app.screen is explorer.main
+
+
+async def test_what_was_typed_is_not_searched_where_the_palette_is_closed():
+    async with exploring(NARROW) as explorer:
+        palette = Commands()
+        await explorer.app.push_screen(palette)
+        typed = Input.Changed(palette.query_one(Input), "next")
+        await palette.dismiss()
+        await palette._on_message(typed)
+        await explorer.until(lambda: explorer.app.screen is explorer.main)

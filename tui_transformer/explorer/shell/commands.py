@@ -6,6 +6,7 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
 from textual.geometry import Size
+from textual.widgets import Input
 
 SMALLEST = Size(20, 10)
 
@@ -21,6 +22,11 @@ class Commands(CommandPalette):
         """Leave where the terminal has become too small."""
         if not has_room(event.size):
             self.dismiss()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search no more where it is closed: what was typed may come behind the end of its list."""
+        if not self.is_active:
+            event.prevent_default()
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close, once."""
