@@ -27,7 +27,7 @@ SETTINGS = Settings(greedy=True, max_new_tokens=1000)
 
 
 def main() -> None:
-    model = Model("gpt2", Gpt2Config(), Weights(numpy_backend(), random_weights(0, 0.02)), None)
+    model = Model("gpt2", Gpt2Config.from_json({}), Weights(numpy_backend(), random_weights(0, 0.02)), None)
     for length in LENGTHS:
         functions = {"token": _tokens(model, SETTINGS, length), "products": _products(model)}
         spent = interleaved(functions, repetitions(30))

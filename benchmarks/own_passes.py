@@ -23,7 +23,7 @@ EVERYTHING = 1 << 40
 
 def gpt2() -> Model:
     """GPT-2's sizes, weights drawn as it was initialised."""
-    return Model("gpt2", Gpt2Config(), Weights(numpy_backend(), random_weights(0, 0.02)), None)
+    return Model("gpt2", Gpt2Config.from_json({}), Weights(numpy_backend(), random_weights(0, 0.02)), None)
 
 
 def decoder(tokens: int) -> Callable[[], Trace]:
