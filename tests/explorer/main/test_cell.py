@@ -191,6 +191,8 @@ async def test_the_equation_stays_in_view_however_long_the_working_is():
         assert len(lines(explorer)) > pane.size.height
         assert equation[:40] in explorer.text
         assert re.search(r"… \d+ more lines", explorer.text)
+        below = pane.render_line(pane.size.height + 3)  # as it is asked for while a new size is laid out
+        assert below.cell_length == pane.render_line(0).cell_length
         for _ in range(pane.size.height):
             await explorer.press("j")
             assert pane.cursor - pane.scroll_offset.y < pane.viewport.height

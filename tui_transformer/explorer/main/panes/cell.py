@@ -98,7 +98,7 @@ class CellPane(LineList):
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget; the last ones are the equation, where that lies further down."""
         foot, above = self._foot, self.viewport.height
-        if not foot or y < above:
+        if not above <= y < above + len(foot):  # before a new size is laid out, lines below the pane are asked for
             return super().render_line(y)
         left_out = foot.start - above - self.scroll_offset.y
         line = foot[y - above]
