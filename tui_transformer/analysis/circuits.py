@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -198,18 +199,31 @@ def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
     """
     if reads not in READS:
         raise UsageError(f"a head reads no {reads[:20]!r}: use {', '.join(READS)}")
-    cores = []
-    for head in heads:
-        core = np.linalg.qr(head.value)[1]
-        cores.append((core, float(np.linalg.norm(core @ np.linalg.qr(head.output.T)[1].T))))
-    for place, target in enumerate(heads):
-        left, right = READS[reads](target)
-        after = np.linalg.qr(right.T)[1].T
-        size = float(np.linalg.norm(np.linalg.qr(left)[1] @ after))
-        for source, (core, own) in zip(heads[:place], cores, strict=False):
-            if _writes_to(source.attention, target.attention, reads):
-                written = float(np.linalg.norm(core @ (source.output @ left) @ after))
-                yield Path(source, target, written / (own * size) if own * size else float("nan"))
+    layers = [list(group) for _, group in groupby(heads, lambda head: (head.attention.stack, head.attention.name))]
+    cores = [np.stack([np.linalg.qr(head.value)[1] for head in group]) for group in layers]
+    outputs = [np.stack([head.output for head in group]) for group in layers]
+    sizes = [np.linalg.norm(core @ output, axis=(1, 2)) for core, output in zip(cores, outputs, strict=True)]
+    for place, targets in enumerate(layers):
+        sources = [each for each in range(place) if _writes_to(layers[each][0].attention, targets[0].attention, reads)]
+        if not sources:
+            continue
+        factors = [READS[reads](target) for target in targets]
+        afters = [np.linalg.qr(right.T)[1].T for _, right in factors]
+        into = np.concatenate([left @ after for (left, _), after in zip(factors, afters, strict=True)], axis=1)
+        own = [np.linalg.norm(np.linalg.qr(left)[1] @ after) for (left, _), after in zip(factors, afters, strict=True)]
+        tables = [_norms(cores[each] @ outputs[each], into, len(targets)) for each in sources]
+        for number, target in enumerate(targets):
+            for each, norms in zip(sources, tables, strict=True):
+                for head, norm, size in zip(layers[each], norms[:, number], sizes[each], strict=True):
+                    both = float(size * own[number])
+                    yield Path(head, target, float(norm) / both if both else float("nan"))
+
+
+def _norms(written: Host, into: Host, targets: int) -> Host:
+    """Of every head (heads × d_v × d) the norm of what it writes (d × all that the targets read), heads × targets."""
+    heads, rows, width = written.shape
+    product = (written.reshape(-1, width) @ into).reshape(heads, rows, targets, -1)
+    return np.asarray(np.sqrt(np.einsum("hrtc,hrtc->ht", product, product)))
 
 
 def _writes_to(source: Attention, target: Attention, reads: str) -> bool:
