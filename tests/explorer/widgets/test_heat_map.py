@@ -251,3 +251,17 @@ async def test_every_key_has_an_id_and_a_tooltip() -> None:
     own = [binding for group in bindings for binding in group if binding.id and binding.id.startswith("cursor.")]
     assert len({binding.id for binding in own}) == 15
     assert all(binding.tooltip for binding in own)
+
+
+async def test_a_larger_place_leaves_nothing_scrolled_away():
+    app = HeatMapApp(view_of(np.eye(3, 4)))
+    async with app.run_test(size=(22, 2)) as pilot:
+        app.heat_map.wanted_width = 9
+        app.heat_map.on_resize()
+        app.heat_map.cursor = 0, 3
+        await pilot.pause()
+        assert app.heat_map.scroll_offset.x > 0
+        await pilot.resize_terminal(38, 5)
+        await pilot.pause()
+        assert app.heat_map.grid.virtual_size.width == 38
+        assert app.heat_map.scroll_offset.x == 0

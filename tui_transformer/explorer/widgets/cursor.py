@@ -253,6 +253,8 @@ class GridWidget(ScrollView, CursorWidget):
         if not self.viewport:
             return
         target = self.grid.scroll_to_show(self.at, self.scroll_offset if start is None else start, self.viewport)
+        beyond = self.grid.virtual_size - self.viewport  # of a smaller one it may have been scrolled further
+        target = Offset(min(target.x, beyond.width), min(target.y, beyond.height))
         if target != self.scroll_offset:
             self.scroll_to(target.x, target.y, animate=False, force=True)
 
