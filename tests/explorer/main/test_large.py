@@ -143,6 +143,17 @@ async def test_what_is_computed_is_said(monkeypatch: pytest.MonkeyPatch):
         await explorer.until(lambda: "esc ends" not in explorer.text)
 
 
+async def test_what_is_taken_back_is_no_longer_said(monkeypatch: pytest.MonkeyPatch):
+    gate = Gate(monkeypatch)
+    async with exploring(WIDE, ids=token_ids(512)) as explorer:
+        await explorer.keys("}", "}", "}")
+        await explorer.shown("computing", "esc ends")
+        explorer.parts.requests.cancel("parts")
+        assert explorer.app.settled
+        assert "esc ends" not in explorer.text
+        gate.opened.set()
+
+
 async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: pytest.MonkeyPatch):
     gate = Gate(monkeypatch)
     async with exploring(NARROW, ids=token_ids(512)) as explorer:

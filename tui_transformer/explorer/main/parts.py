@@ -47,7 +47,7 @@ class Parts:
         at: Position | None,
     ) -> None:
         self.explored = explored = Exploration.begun(session, at, view)
-        requests = Requests(
+        self.requests = requests = Requests(
             screen, worker, lambda: presenter.lines.show_again(), lambda: explored.session.model.backend.device == "cpu"
         )
         self.panes = panes = Panes(screen, explored)

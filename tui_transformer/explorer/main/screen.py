@@ -45,7 +45,7 @@ class MainScreen(ExplorerScreen[None]):
     @property
     def settled(self) -> bool:
         """Whether the screen shows the state."""
-        return super().settled and self.parts.presenter.settled
+        return super().settled and self.parts.presenter.settled and self.parts.requests.settled
 
     def compose(self) -> ComposeResult:
         """The panes that there is room for are shown from the start."""

@@ -60,8 +60,8 @@ class Overview(ExplorerScreen[None]):
 
     @property
     def settled(self) -> bool:
-        """Whether no piece of work is about to be done."""
-        return self.pieces is None or self.pieces.idle
+        """Whether no piece of work is about to be done, and the screen says so."""
+        return self.requests.settled and (self.pieces is None or self.pieces.idle)
 
     def change(self, changed: Callable[[Session], Session]) -> None:
         """Change what is explored, here and on the main screen, where it may be another sentence by now."""

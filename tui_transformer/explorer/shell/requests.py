@@ -68,6 +68,7 @@ class Requests:
         """Do work now if it is small, else on the worker; then show what it gave, or call `failed`."""
         self._worker.cancel(kind)
         if cost <= AT_ONCE and self._here():
+            self._say_no_more()
             try:
                 result = work(Task(kind, 0, lambda _: None))
             except (InputError, MemoryError) as error:
@@ -92,6 +93,11 @@ class Requests:
         return isinstance(turn, InTurn) and turn.put_off(show)
 
     @property
+    def settled(self) -> bool:
+        """Whether the screen no longer says that something is being computed that has ended."""
+        return not self.doing or self._worker.busy
+
+    @property
     def busy(self) -> bool:
         """Whether the worker does something, for this screen or another."""
         return self._worker.busy
@@ -100,6 +106,7 @@ class Requests:
         """End what was asked for of these kinds."""
         for kind in kinds:
             self._worker.cancel(kind)
+        self._say_no_more()
 
     def cancel_all(self) -> bool:
         """End everything; whether there was something."""
@@ -111,15 +118,20 @@ class Requests:
     def _progress(self, what: str) -> None:
         self._now = what
 
+    def _say_no_more(self) -> None:
+        """Where nothing is computed any more, say so at once: no timer has to come by first."""
+        if not self.settled:
+            self.doing = ""
+            self.show()
+
     def _show_progress(self) -> None:
         """Say what is being computed, again and again until it is done."""
         if self._worker.busy:
             self.doing = f"computing {visible(self._now)} · {hint(self.screen.app, '{back} ends')}"
             self.show()
             later(self.screen, PATIENCE, self._show_progress)
-        elif self.doing:
-            self.doing = ""
-            self.show()
+        else:
+            self._say_no_more()
 
     def _failed(self, error: Exception, failed: Callable[[], None]) -> None:
         self.doing = ""
