@@ -47,6 +47,7 @@ CEILINGS = {
     "diagnosis": (7_550, 29),
     "engine": (6_550, 30),
     "explorer": (24_600, 210),
+    "features": (600, 3),
     "generation": (1_400, 8),
     "guide": (450, 3),
     "learning": (2_300, 12),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tui_transformer.engine.targets import Target, every
     from tui_transformer.engine.trace import Trace
     from tui_transformer.errors import InputError
+    from tui_transformer.features.dictionary import Features
     from tui_transformer.generation.text import generate
     from tui_transformer.model import Model
     from tui_transformer.survey.library import measure_texts
@@ -42,6 +43,7 @@ __all__ = [
     "Attribution",
     "Circuit",
     "Edit",
+    "Features",
     "InputError",
     "Metric",
     "Model",
@@ -100,6 +102,7 @@ _HOMES = {
     "analysis.patching": ("sweep", "table_of"),
     "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
+    "features.dictionary": ("Features",),
     "generation.text": ("generate",),
     "model": ("Model",),
     "report.svg": ("figure",),

@@ -149,7 +149,7 @@ def open_plain(folder: Path) -> Tensors | None:
     if len(packed) > 1:
         raise InputError(f"{folder}: {len(packed)} NPZ files, such as {packed[0].name}: leave the one with the weights")
     if packed:
-        return _npz(packed[0])
+        return open_npz(packed[0])
     shapes = _shapes(folder / SHAPES)
     files = sorted(path for path in folder.iterdir() if is_file(path))
     raw = [path for path in files if path.suffix in RAW or (path.suffix in NAMED_RAW and path.stem in shapes)]
@@ -187,7 +187,12 @@ def _raw(path: Path, shapes: Mapping[str, Shape]) -> Tensor:
 # NPZ
 
 
-def _npz(path: Path) -> Tensors:
+def open_npz(path: Path) -> Tensors:
+    """The arrays of an NPZ file.
+
+    Raises:
+        InputError: It is none, damaged, or compressed.
+    """
     file = WeightsFile(path)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -202,8 +207,8 @@ def _member(file: WeightsFile, member: zipfile.ZipInfo) -> Tensor:
     what = f"{file.path}: {visible(member.filename[:80])}"
     if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
         raise InputError(f"{what} is compressed: write it with np.savez instead of np.savez_compressed")
-    begin = file.bytes(member.header_offset, LOCAL.size)
     damaged = InputError(f"{what} is damaged, or no array: write the file again with np.savez")
+    begin = file.bytes(member.header_offset, LOCAL.size) if member.header_offset >= 0 else b""
     if len(begin) < LOCAL.size or not begin.startswith(SIGNATURE):
         raise damaged
     start = member.header_offset + LOCAL.size + sum(LOCAL.unpack(begin)[1:])

@@ -1,0 +1,1 @@
+"""Dictionaries of features, read from files: sparse autoencoders, transcoders and cross-layer transcoders."""

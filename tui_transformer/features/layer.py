@@ -1,0 +1,263 @@
+"""The features of a layer: activations as a sum of few out of many directions, each of which is read and written.
+
+With x a vector of activations, f the features and W the weights of a dictionary:
+
+- f = σ((x − c) W_enc + b_enc): what each feature reads, its pre-activation, and the activation σ that leaves most at 0;
+  c is b_dec where the dictionary was trained so, else 0.
+- x̂ = f W_dec + b_dec (+ x W_skip): what the features write; an autoencoder gives x again, a transcoder what a layer
+  makes of x.
+
+After Bricken et al. 2023, "Towards Monosemanticity"; gates after Rajamanoharan et al. 2024 (arXiv 2404.16014), JumpReLU
+after arXiv 2407.14435, the k largest after Gao et al. 2024 (arXiv 2406.04093), transcoders after Dunefsky et al. 2024
+(arXiv 2406.11944).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tui_transformer.engine.backend import Host
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model.tensors import Tensors
+
+BLOCK = 1 << 22
+"""Numbers of a weight that are read together: a dictionary of a million features is never whole in memory."""
+
+EPSILON = 1e-5
+"""What SAELens adds to the standard deviation of activations that it normalises."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where a weight of a dictionary is, and how it lies.
+
+    Attributes:
+        tensors: Of its file.
+        name: Of the tensor.
+        turned: Whether its last axis, not its first, counts features.
+        place: Its place along the second axis of a decoder that writes into several layers.
+    """
+
+    tensors: Tensors
+    name: str
+    turned: bool = False
+    place: int | None = None
+
+    def rows(self, start: int, stop: int, dtype: type[np.floating]) -> Host:
+        """The rows of features from one to another (of a vector its numbers)."""
+
+        def take(stored: Host) -> Host:
+            rows = (stored.T if self.turned else stored)[start:stop]
+            return rows if self.place is None else rows[:, self.place]
+
+        return np.asarray(self.tensors.read(self.name, take), dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As rows of features."""
+        shape = self.tensors.find(self.name).shape
+        shape = shape[::-1] if self.turned else shape
+        return shape if self.place is None else (shape[0], *shape[2:])
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The features of one layer.
+
+    Attributes:
+        parts: Weights by their names: encoder, encoder_bias, decoder, decoder_bias, and as the activation needs
+            threshold, gate_bias, scale (its logarithm) and magnitude_bias; skip.
+        activation: A key of `ACTIVATIONS`.
+        k: How many features may be active, of those that keep the largest.
+        centred: Whether b_dec is taken from what is read.
+        normalise: A key of `NORMALISATIONS`.
+        by_norm: Whether features are compared by what they write: pre-activations times the norm of their decoder rows.
+        writes: Where features write beside their own layer: decoders of the layers behind, in their order.
+    """
+
+    parts: Mapping[str, Part]
+    activation: str
+    k: int = 0
+    centred: bool = False
+    normalise: str = "none"
+    by_norm: bool = False
+    writes: tuple[Part, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many features there are."""
+        return self.parts["encoder"].shape[0]
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector that is read."""
+        return self.parts["encoder"].shape[1]
+
+    def vector(self, name: str, dtype: type[np.floating]) -> Host:
+        """A weight that is a vector, whole."""
+        part = self.parts[name]
+        return part.rows(0, part.shape[0], dtype)
+
+    def blocks(self, width: int) -> Iterator[tuple[int, int]]:
+        """Ranges of features whose rows of so many numbers are read together."""
+        step = max(BLOCK // max(width, 1), 1)
+        for start in range(0, self.count, step):
+            yield start, min(start + step, self.count)
+
+    def encode(self, x: Host) -> Host:
+        """The features of vectors, n × features."""
+        x = NORMALISATIONS[self.normalise](x)[0]
+        if self.centred:
+            x = x - self.vector("decoder_bias", x.dtype.type)
+        return ACTIVATIONS[self.activation](self, x)
+
+    def pre_activations(self, x: Host) -> Host:
+        """What the encoder makes of vectors, n × features, without its bias."""
+        out = np.empty((len(x), self.count), x.dtype)
+        for start, stop in self.blocks(self.width):
+            np.matmul(x, self.parts["encoder"].rows(start, stop, x.dtype.type).T, out=out[:, start:stop])
+        if self.by_norm:
+            out *= self.norms(x.dtype.type)
+        return out
+
+    def norms(self, dtype: type[np.floating]) -> Host:
+        """Lengths of the decoder's rows."""
+        part = self.parts["decoder"]
+        rows = (part.rows(start, stop, dtype) for start, stop in self.blocks(part.shape[1]))
+        return np.concatenate([np.linalg.norm(each, axis=1) for each in rows])
+
+    def written(self, features: Host, decoder: Part) -> Host:
+        """What features write, n × d; only rows of features that are not 0 somewhere are read."""
+        out = np.zeros((len(features), decoder.shape[1]), features.dtype)
+        if self.by_norm:
+            features = features / self.norms(features.dtype.type)
+        active = np.flatnonzero(features.any(axis=0))
+        for start, stop in self.blocks(decoder.shape[1]):
+            if np.searchsorted(active, start) < np.searchsorted(active, stop):
+                out += features[:, start:stop] @ decoder.rows(start, stop, features.dtype.type)
+        return out
+
+    def decode(self, features: Host, x: Host | None) -> Host:
+        """What the features write, and what goes past them: n × d."""
+        out = self.written(features, self.parts["decoder"]) + self.vector("decoder_bias", features.dtype.type)
+        if self.normalise != "none":
+            out = NORMALISATIONS[self.normalise](_needed(x, "its activations are normalised"))[1](out)
+        if "skip" in self.parts:
+            skip = self.parts["skip"]
+            out += _needed(x, "it has a skip connection") @ skip.rows(0, skip.shape[0], features.dtype.type).T
+        return out
+
+
+def _needed(x: Host | None, why: str) -> Host:
+    if x is None:
+        raise UsageError(f"{why}: give what was read, decode(features, x)")
+    return x
+
+
+# Activations
+
+
+def _relu(layer: Layer, x: Host) -> Host:
+    z: Host = layer.pre_activations(x) + layer.vector("encoder_bias", x.dtype.type)
+    return np.maximum(z, 0, out=z)
+
+
+def _jump_relu(layer: Layer, x: Host) -> Host:
+    """Max(z, 0) where z > threshold, else 0."""
+    z = layer.pre_activations(x) + layer.vector("encoder_bias", x.dtype.type)
+    return np.where(z > layer.vector("threshold", x.dtype.type), np.maximum(z, 0), 0)
+
+
+def _jump(layer: Layer, x: Host) -> Host:
+    """The same without the ReLU, as circuit-tracer has it: z where z > threshold, negative ones too."""
+    z = layer.pre_activations(x) + layer.vector("encoder_bias", x.dtype.type)
+    return np.where(z > layer.vector("threshold", x.dtype.type), z, 0)
+
+
+def _top_k(layer: Layer, x: Host) -> Host:
+    """The k largest of each vector, where they are above 0."""
+    z = layer.pre_activations(x)
+    bias = layer.vector("encoder_bias", x.dtype.type)
+    z += bias * layer.norms(x.dtype.type) if layer.by_norm else bias
+    k = min(layer.k, z.shape[1])
+    at = np.argpartition(-z, k - 1, axis=1)[:, :k]
+    out = np.zeros_like(z)
+    np.put_along_axis(out, at, np.maximum(np.take_along_axis(z, at, 1), 0), 1)
+    return out
+
+
+def _group_max(layer: Layer, x: Host) -> Host:
+    """Features in k groups of neighbours; of each group the largest, where it is above 0."""
+    z = _relu(layer, x)
+    groups = z.reshape(len(z), layer.k, -1)
+    at = groups.argmax(axis=2, keepdims=True)
+    out: Host = np.zeros_like(groups)
+    np.put_along_axis(out, at, np.take_along_axis(groups, at, 2), 2)
+    return out.reshape(z.shape)
+
+
+def _gated(layer: Layer, x: Host) -> Host:
+    """max(z ⊙ e^r + b, 0) where z + b_gate > 0: whether a feature is active, and how strongly, are two questions."""
+    z, dtype = layer.pre_activations(x), x.dtype.type
+    size = z * np.exp(layer.vector("scale", dtype)) + layer.vector("magnitude_bias", dtype)
+    return np.where(z + layer.vector("gate_bias", dtype) > 0, np.maximum(size, 0), 0)
+
+
+ACTIVATIONS: Mapping[str, Callable[[Layer, Host], Host]] = {
+    "relu": _relu,
+    "jump_relu": _jump_relu,
+    "jump": _jump,
+    "top_k": _top_k,
+    "group_max": _group_max,
+    "gated": _gated,
+}
+"""Features of vectors (n × d), by name."""
+
+
+# Normalisation of what is read
+
+Restored = Callable[[Host], Host]
+
+
+def _as_it_is(x: Host) -> tuple[Host, Restored]:
+    return x, lambda out: out
+
+
+def _layer_norm(x: Host) -> tuple[Host, Restored]:
+    """(x − μ) ÷ (s + ε) with the standard deviation of a sample; what is written is taken back to μ and s."""
+    mean = x.mean(axis=-1, keepdims=True)
+    spread = x.std(axis=-1, ddof=1, keepdims=True)
+    return (x - mean) / (spread + EPSILON), lambda out: out * spread + mean
+
+
+def _constant_norm(x: Host) -> tuple[Host, Restored]:
+    """Vectors of length √d."""
+    factor = np.sqrt(x.shape[-1]) / np.linalg.norm(x, axis=-1, keepdims=True)
+    return x * factor, lambda out: out / factor
+
+
+NORMALISATIONS: Mapping[str, Callable[[Host], tuple[Host, Restored]]] = {
+    "none": _as_it_is,
+    "layer_norm": _layer_norm,
+    "constant_norm_rescale": _constant_norm,
+}
+"""What is read instead of x, and how what is written is taken back, by name."""
+
+
+def check_shapes(path: Path, layer: Layer) -> None:
+    """Refuse weights that do not fit each other.
+
+    Raises:
+        InputError: One does not.
+    """
+    count, width = layer.parts["encoder"].shape
+    out = layer.parts["decoder"].shape[-1]
+    wanted = {"encoder_bias": (count,), "decoder": (count, out), "decoder_bias": (out,), "skip": (out, width)}
+    for name, part in layer.parts.items():
+        shape = wanted.get(name, (count,))
+        if name != "encoder" and part.shape != shape:
+            raise InputError(f"{path}: {part.name} has the shape {part.shape} and should have {shape}: copy it again")
