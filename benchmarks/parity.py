@@ -6,6 +6,7 @@ The references hold what PyTorch computed in float64 (some of their softmaxes, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,25 +22,43 @@ KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class Differences:
+    """The largest difference from a reference, absolute and relative to an array's largest value, of so many arrays."""
+
+    absolute: float
+    relative: float
+    arrays: int
+
+
 def main() -> None:
     """Print the largest difference of every array of every reference, in both precisions."""
     print("largest difference from the reference, absolute (and relative to the array's largest value)")
-    for folder in sorted(path for path in REFERENCES.iterdir() if (path / "expected.npz").exists()):
-        print(f"  {folder.name:24}" + "".join(_line(folder, dtype) for dtype in ("float64", "float32")))
+    for folder in folders():
+        print(f"  {folder.name:24}", end="")
+        for dtype in ("float64", "float32"):
+            found = differences(folder, dtype)
+            print(f"  {dtype} {found.absolute:.1e} ({found.relative:.1e}) in {found.arrays} arrays", end="")
+        print()
 
 
-def _line(folder: Path, dtype: str) -> str:
+def folders() -> list[Path]:
+    """The reference checkpoints that have expected values, by name."""
+    return sorted(path for path in REFERENCES.iterdir() if (path / "expected.npz").exists())
+
+
+def differences(folder: Path, dtype: str) -> Differences:
+    """How far what is computed in a precision is from what the reference of a folder says."""
     with np.load(folder / "expected.npz") as expected:
         arrays = {name: expected[name] for name in expected.files}
     target = arrays.get("decoder_input_ids")
     model = Model.load(folder, device="cpu", dtype=dtype)
     trace = model.trace(ids=arrays["input_ids"].tolist(), decoder_ids=None if target is None else target.tolist())
     pairs = [(trace[name], wanted) for name, wanted in _wanted(trace, arrays)]
-    absolute = max(_difference(computed, wanted) for computed, wanted in pairs)
     relative = max(
         _difference(computed, wanted) / (np.abs(wanted[np.isfinite(wanted)]).max() or 1.0) for computed, wanted in pairs
     )
-    return f"  {dtype} {absolute:.1e} ({relative:.1e}) in {len(pairs)} arrays"
+    return Differences(max(_difference(computed, wanted) for computed, wanted in pairs), relative, len(pairs))
 
 
 def _wanted(trace: Trace, arrays: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""`similar` as the README writes it: every such command runs in the repository as it stands there.
+"""`similar` as README and COMMANDS.md write it: every such command runs in the repository as it stands there.
 
 `tests/vectors/words.txt` holds vectors in GloVe's form: of 60 words the rows of all-MiniLM-L6-v2's table of word pieces
 (Apache License 2.0), along the 16 directions in which these rows differ most.
@@ -19,7 +19,8 @@ from tui_transformer.cli.similar_sentences import PACKAGE
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-WRITTEN = re.findall(r"tui-transformer similar ([^`\n]*)", README)
+BY_HAND = (ROOT / "tui_transformer" / "COMMANDS.md").read_text(encoding="utf-8").partition("<!--")[0]
+WRITTEN = re.findall(r"tui-transformer similar ([^`\n]*)", README + BY_HAND)
 OF_SENTENCES = [command for command in WRITTEN if len(re.findall('"', command)) > 2]
 OF_WORDS = [command for command in WRITTEN if command not in OF_SENTENCES]
 

@@ -77,7 +77,4 @@ INSTEAD = {
         "tui-transformer", "`.ci/run` made the environment and installed the wheel there"
     ),
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest": Instead("", BY_CI),
-    "python -m benchmarks": Instead("", BY_CI),
-    "python -m benchmarks parity": Instead("", BY_CI),
-    ".ci/run": Instead("", "runs these tests"),
 }

@@ -1,4 +1,4 @@
-"""Every command that the README and each `--help` shows, run as the wheel was installed, in a folder of a user."""
+"""Every command that README, its pages and each `--help` show, run as the wheel was installed, in a user's folder."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ pytestmark = pytest.mark.installed
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+BY_HAND = [
+    (Path(tui_transformer.__file__).parent / name).read_text(encoding="utf-8").partition("<!--")[0]
+    for name in ("COMMANDS.md", "MODELS.md", "PARITY.md")
+]
+"""Pages as far as they are not made of the help texts."""
+
 TEXT = "The waves crashed forcefully against the shore.\nThe old sailor hid the map in the house.\n" * 8
 GROUPS = ("exercise", "vocab")
 SIZES = ((160, 45), (100, 30), (80, 24))
@@ -44,7 +50,7 @@ def calls() -> Iterator[tuple[str, ...]]:
 
 def shown() -> dict[str, str]:
     """Every command that is shown, and where."""
-    places = dict.fromkeys(of_readme(README), "README")
+    places = {command: "a page" for text in (README, *BY_HAND) for command in of_readme(text)}
     for call in calls():
         for command in of_help(program(*call, "--help")):
             places.setdefault(command, f"{' '.join(call)} --help")
@@ -105,6 +111,10 @@ def _opens(words: list[str]) -> bool:
 def _run(folder: Path, command: str, instead: Instead) -> None:
     if "run.npz" in command and " trace " not in command:
         program("trace", "--out", "run.npz")
+    if "mine.npz" in command:
+        subprocess.run(
+            [sys.executable, "-c", next(each for each in python_of_readme(README) if "mine.npz" in each)], check=True
+        )
     done = subprocess.run(["bash", "-c", instead.command], capture_output=True, text=True, check=False, timeout=290)
     differs = " diff " in command and "first difference: " in done.stdout
     assert done.returncode == (1 if differs else instead.code), done.stderr
