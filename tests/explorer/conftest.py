@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.collecting import Collecting
+from tui_transformer.explorer.shell.garbage_collection import Collecting
 from tui_transformer.explorer.shell.themes import THEMES
 
 FOLDERS = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")

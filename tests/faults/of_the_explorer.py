@@ -7,14 +7,14 @@ from fault import Fault
 OF_THE_EXPLORER = (
     Fault(
         "a message whose time is over has less than no time left",
-        "explorer/shell/saying.py",
+        "explorer/shell/notifications.py",
         "return max(super().time_left, SHORTEST)",
         "return super().time_left",
         "tests/explorer/shell/test_saying.py::test_a_message_is_over_when_its_time_is",
     ),
     Fault(
         "a widget that cannot be drawn ends the program",
-        "explorer/widgets/careful.py",
+        "explorer/guard/error_boundary.py",
         "            if not isinstance(self.app, Tells):\n",
         "            if True:\n",
         "tests/explorer/shell/test_failures.py::test_what_a_user_can_mend_is_said_in_the_pane_by_its_name",
@@ -70,21 +70,21 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "keys are read without end while none is handled",
-        "explorer/shell/driver.py",
+        "explorer/guard/driver.py",
         "self._app.waiting > MOST_WAITING",
         "self._app.waiting < 0",
         "tests/explorer/shell/test_driver.py::test_reading_waits_as_long_as_very_many_events_do",
     ),
     Fault(
         "colours are not set again after attributes were taken back",
-        "explorer/shell/pen.py",
+        "explorer/guard/pen.py",
         '                codes.append("0")\n                now = OWN\n',
         '                codes.append("0")\n',
         "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[attributes]",
     ),
     Fault(
         "blanks go with what stands beside them on another background",
-        "explorer/shell/pen.py",
+        "explorer/guard/pen.py",
         "    if own.background != style.background or not (own.is_plain and style.is_plain):\n",
         "    if not (own.is_plain and style.is_plain):\n",
         "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[blanks]",
@@ -119,7 +119,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "what was put off by a moment is never done",
-        "explorer/shell/timers.py",
+        "explorer/guard/timers.py",
         "timer._skip = False",
         "timer._skip = True",
         "tests/explorer/shell/test_timers.py::test_a_call_whose_moment_is_gone_before_it_is_waited_for_still_comes",
@@ -147,7 +147,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "a part of a line that begins in the last column of a span is left out",
-        "explorer/shell/frame.py",
+        "explorer/guard/frame.py",
         "x < last and end > first",
         "x < last - 1 and end > first",
         "tests/explorer/shell/test_frame.py::test_a_part_that_begins_where_a_span_ends_is_left_alone",

@@ -31,23 +31,23 @@ from textual.widgets import Input, TextArea
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.error_boundary import marked_in
+from tui_transformer.explorer.guard.frame import Frame
+from tui_transformer.explorer.guard.timers import certain
 from tui_transformer.explorer.main.lines import refused_anywhere
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.collecting import Collecting
+from tui_transformer.explorer.shell.event_queue import Behind, InTurn
 from tui_transformer.explorer.shell.failures import Failures
-from tui_transformer.explorer.shell.frame import Frame
-from tui_transformer.explorer.shell.in_turn import Behind, InTurn
+from tui_transformer.explorer.shell.garbage_collection import Collecting
 from tui_transformer.explorer.shell.keymap import without
+from tui_transformer.explorer.shell.notifications import Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.shell.palette import commands_of
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.explorer.shell.saying import Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
-from tui_transformer.explorer.shell.timers import certain
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.widgets.careful import marked_in
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -167,7 +167,7 @@ class ExplorerApp(App[None]):
         driver = super().get_driver_class()
         if sys.platform == "win32" or "web_driver" in driver.__module__:
             return driver
-        from tui_transformer.explorer.shell.driver import driver_for
+        from tui_transformer.explorer.guard.driver import driver_for
 
         return driver_for(driver)
 

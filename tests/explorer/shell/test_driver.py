@@ -17,7 +17,7 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from tui_transformer.explorer.shell.driver import (
+from tui_transformer.explorer.guard.driver import (
     AT_ONCE,
     MOST_WAITING,
     SOON,

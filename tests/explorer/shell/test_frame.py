@@ -19,9 +19,9 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui_transformer.explorer.guard.frame import Frame
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.matrix import ChartPane
-from tui_transformer.explorer.shell.frame import Frame
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.session.store import Reading
 

@@ -57,7 +57,7 @@ SCRIPT = """
 import sys
 from tui_transformer.cli.main import main
 from tui_transformer.explorer.main.screen import MainScreen
-from tui_transformer.explorer.shell.driver import Parser
+from tui_transformer.explorer.guard.driver import Parser
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 
 def fail(*_, **__):

@@ -14,9 +14,9 @@ from textual import events
 from textual.app import App
 from textual.timer import Timer
 
+from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.shell.keymap import keys_of
-from tui_transformer.explorer.shell.timers import later
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.view_state import ViewState
 

@@ -10,6 +10,7 @@ from textual.css.scalar import Scalar
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_transformer.explorer.guard.error_boundary import carefully
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair, ScenePane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
@@ -18,7 +19,6 @@ from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.panes.words import TextPane, VocabularyPane
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.widgets.careful import carefully
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.session.exploration import Exploration

@@ -18,10 +18,10 @@ from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.plain.help import help_of, only_on_the_screen
 from tui_transformer.explorer.plain.keys import STOPS, Typed
-from tui_transformer.explorer.plain.otherwise import broken, opened
+from tui_transformer.explorer.plain.model_commands import broken, opened
 from tui_transformer.explorer.plain.questions import Questions
 from tui_transformer.explorer.plain.sentences import DIGITS, answer_changed, model_said, said, view_at, words_of
-from tui_transformer.explorer.plain.touring import Touring
+from tui_transformer.explorer.plain.tour import Touring
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.session.edit_format import EXAMPLES, written
 from tui_transformer.session.edit_summary import words

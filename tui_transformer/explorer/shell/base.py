@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from tui_transformer.explorer.shell.keys import Action, bindings
-from tui_transformer.explorer.shell.saying import called, say, saying_what_fails
+from tui_transformer.explorer.shell.notifications import called, say, saying_what_fails
 from tui_transformer.explorer.widgets.labels import INK_CLASSES
 
 Result = TypeVar("Result")

@@ -12,9 +12,9 @@ from textual.events import Click
 from textual.message import Message
 from textual.reactive import var
 
+from tui_transformer.explorer.guard.error_boundary import CarefulWidget
 from tui_transformer.explorer.shell.actions.dialogs import CHOICE
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.text.display import cells, visible
 
 OFF_ON = ("off", "on")

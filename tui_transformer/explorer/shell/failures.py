@@ -20,7 +20,7 @@ from textual.widget import Widget
 from tui_transformer import crash
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.saying import say
+from tui_transformer.explorer.shell.notifications import say
 from tui_transformer.text.display import visible
 
 GO_ON = "the rest goes on: go to another step, or leave with {back} or {quit}"

@@ -10,7 +10,7 @@ from rich.cells import set_cell_size
 from rich.segment import Segment
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.careful import DrawnWidget
+from tui_transformer.explorer.guard.error_boundary import DrawnWidget
 from tui_transformer.explorer.widgets.palette import Surface, palette
 from tui_transformer.text.display import cells, fit_label, visible
 

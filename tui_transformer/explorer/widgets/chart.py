@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.careful import DrawnWidget
+from tui_transformer.explorer.guard.error_boundary import DrawnWidget
 from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
 from tui_transformer.explorer.widgets.palette import Surface, series_colors
 from tui_transformer.text.display import cells, fit_label

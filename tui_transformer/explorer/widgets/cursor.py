@@ -14,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.widgets.careful import CarefulWidget
+from tui_transformer.explorer.guard.error_boundary import CarefulWidget
 from tui_transformer.explorer.widgets.grid import Cell, Grid
 
 CURSOR_KEYS: Mapping[str, str] = {

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.careful import CarefulWidget
+from tui_transformer.explorer.guard.error_boundary import CarefulWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_drawing import EDITED_GLYPH, MASKED_GLYPH
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette

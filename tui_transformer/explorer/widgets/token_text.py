@@ -13,7 +13,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.careful import DrawnWidget
+from tui_transformer.explorer.guard.error_boundary import DrawnWidget
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.text.display import cells, visible
 

@@ -15,10 +15,10 @@ from textual.events import Click, MouseDown
 from textual.geometry import Region
 from textual.message import Message
 
+from tui_transformer.explorer.guard.error_boundary import CarefulWidget
 from tui_transformer.explorer.shell.actions.main import ACTIONS, SENTENCE
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.widgets.careful import CarefulWidget
 from tui_transformer.session.pane_fit import PANES
 from tui_transformer.session.scene import Scene
 from tui_transformer.text.display import token_label, visible

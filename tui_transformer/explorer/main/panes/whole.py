@@ -15,9 +15,9 @@ from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
 
+from tui_transformer.explorer.guard.error_boundary import STYLE, CarefulWidget, carefully
 from tui_transformer.explorer.shell.actions.main import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.widgets.careful import STYLE, CarefulWidget, carefully
 from tui_transformer.explorer.widgets.character_graphics import small_picture
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.session.overlay import FOLLOWS, WRONG

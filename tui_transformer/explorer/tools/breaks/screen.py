@@ -10,8 +10,8 @@ from textual.widgets import Static
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, fitting
 from tui_transformer.explorer.shell.actions.tools import BREAKING
+from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview
-from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.breaks.effect import Effect, cost_of, effect_of

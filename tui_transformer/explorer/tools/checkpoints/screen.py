@@ -11,8 +11,8 @@ from textual.containers import Vertical
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import CHECKPOINTS
+from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview
-from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
@@ -23,11 +24,10 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.cache import sublayers
 from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.tools.generate.gathered import Gathered
+from tui_transformer.explorer.tools.generate.generation_view import Gathered
 from tui_transformer.explorer.tools.generate.settings import GREEDY, GenerateSettings
 from tui_transformer.explorer.tools.generate.view import GenerateView
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing

@@ -10,11 +10,11 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.written import Written
+from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.cache import sublayers
 from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.tools.generate.gathered import Gathered
+from tui_transformer.explorer.tools.generate.generation_view import Gathered
 from tui_transformer.explorer.widgets.cache_map import CacheMap
 from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList

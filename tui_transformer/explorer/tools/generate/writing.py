@@ -11,7 +11,7 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.tools.generate.gathered import Gathered, gathered
+from tui_transformer.explorer.tools.generate.generation_view import Gathered, gathered
 from tui_transformer.session.exploration import History
 from tui_transformer.session.store import AT_ONCE
 

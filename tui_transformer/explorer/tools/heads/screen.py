@@ -12,8 +12,8 @@ from tui_transformer.analysis.attentions import Attention, attentions, chosen_gr
 from tui_transformer.analysis.head_measures import SIDE, LayerMeasures, left_out
 from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
 from tui_transformer.explorer.shell.actions.tools import HEADS
+from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, joined, leave_to
-from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.heads.measured import MeasuredHeads, written

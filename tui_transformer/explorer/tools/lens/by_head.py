@@ -12,7 +12,7 @@ from tui_transformer.analysis.head_lens import HeadWords, words_of_heads, writin
 from tui_transformer.analysis.logit_lens import Affine
 from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.lens.sheet import TOP, Words
+from tui_transformer.explorer.tools.lens.lens_table import TOP, Words
 from tui_transformer.session.session import Session
 from tui_transformer.views.view import Scale
 

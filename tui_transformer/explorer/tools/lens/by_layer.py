@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui_transformer.analysis.logit_lens import Lens, words_at
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.lens.sheet import TOP, Words
+from tui_transformer.explorer.tools.lens.lens_table import TOP, Words
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.session import Session
 from tui_transformer.views.view import Scale

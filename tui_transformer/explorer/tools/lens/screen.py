@@ -14,14 +14,14 @@ from textual.app import ComposeResult
 from tui_transformer.analysis.logit_lens import Affine, Lens, fit_lens, lens_of
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import LENS
+from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, leave_to, part_shown
-from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.lens.by_head import ByHead
 from tui_transformer.explorer.tools.lens.by_layer import ByLayer
-from tui_transformer.explorer.tools.lens.sheet import Sheet, Words
+from tui_transformer.explorer.tools.lens.lens_table import Sheet, Words
 from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file

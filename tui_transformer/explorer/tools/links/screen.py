@@ -13,8 +13,8 @@ from tui_transformer.analysis.attentions import Attention, Reader, attentions
 from tui_transformer.analysis.rollout import Link, Wanted, links_of, strongest
 from tui_transformer.analysis.tokens import NOTHING
 from tui_transformer.explorer.shell.actions.tools import LINKS
+from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, leave_to
-from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.links.lines import LinkLines

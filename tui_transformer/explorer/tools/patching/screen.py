@@ -13,8 +13,8 @@ from tui_transformer.analysis.patching import Measured, Place, kinds_of
 from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import PATCHING
+from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview
-from tui_transformer.explorer.shell.pieces import Pieces
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task

@@ -6,12 +6,12 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.explorer.tools.settings.fields import FILE, Memory, build, describe, fields_of, note, values_of
 from tui_transformer.model.model import Model

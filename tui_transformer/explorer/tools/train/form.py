@@ -8,10 +8,10 @@ from functools import partial
 from textual.app import ComposeResult
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Form
-from tui_transformer.explorer.shell.timers import later
 from tui_transformer.explorer.tools.runs.paths import RUNS
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.plan import (

@@ -8,8 +8,8 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
+from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.shell.keymap import first_key
-from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.tools.runs.sample import Heads, Output
 from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
 from tui_transformer.explorer.tools.train import lines

@@ -10,12 +10,12 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.shell.actions.tools import TRAIN
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.written import Written
 from tui_transformer.explorer.tools.runs.selection import Turned
 from tui_transformer.explorer.tools.train import lines
 from tui_transformer.explorer.tools.train.driver import Training

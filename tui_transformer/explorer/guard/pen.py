@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from tui_transformer.explorer.shell.terminal_cells import OWN, Cell, CellStyle, as_background
+from tui_transformer.explorer.guard.terminal_cells import OWN, Cell, CellStyle, as_background
 
 Change = tuple[int, int, Cell]
 """A line, a column, and what stands there now."""

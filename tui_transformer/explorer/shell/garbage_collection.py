@@ -6,8 +6,8 @@ import gc
 
 from textual.app import App
 
-from tui_transformer.explorer.shell.in_turn import InTurn
-from tui_transformer.explorer.shell.timers import later
+from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.shell.event_queue import InTurn
 
 EVERY = 1.0
 """Seconds after which it is seen whether keys rest."""

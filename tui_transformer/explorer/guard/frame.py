@@ -13,8 +13,8 @@ from rich.console import Console
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
-from tui_transformer.explorer.shell.pen import Change, written
-from tui_transformer.explorer.shell.terminal_cells import Cell, Cells
+from tui_transformer.explorer.guard.pen import Change, written
+from tui_transformer.explorer.guard.terminal_cells import Cell, Cells
 
 MOVE = 4
 """Bytes that a move to the right takes at least."""

@@ -1,0 +1,1 @@
+"""Everything that works around Textual, each with the version that made it needed."""
