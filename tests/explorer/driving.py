@@ -115,7 +115,10 @@ class Explorer:
         self.app.screen._on_timer_update()
         await self._rest()
         for _ in range(3):
-            if self.app.is_running and self.app.screen._layout_required:  # scroll bars came or went
+            screen = self.app.screen
+            if self.app.is_running and (
+                screen._layout_required or screen._scroll_required
+            ):  # bars came, or it scrolled
                 self.app.screen._on_timer_update()
                 await self._rest()
         assert self.app.is_running, self.app._exception
