@@ -106,7 +106,7 @@ def test_nothing_in_the_explorer_is_imported_by_a_name_in_a_string() -> None:
 
 
 def test_timers_are_set_in_one_way() -> None:
-    assert files_with(r"\.set_timer\(") == {"app.py", "guard/timers.py"}
+    assert files_with(r"\.set_timer\(") == {"guard/app.py", "guard/timers.py"}
 
 
 def test_every_class_is_small() -> None:
@@ -137,12 +137,39 @@ def test_a_session_is_never_written_to() -> None:
     assert "cached_property" not in "".join((SESSION / f"{name}.py").read_text("utf-8") for name in VALUES)
 
 
+def test_private_names_of_textual_are_used_in_the_guard_alone() -> None:
+    assert not [path for path in files_with(r"textual(\.\w+)*\._") if not path.startswith("guard/")]
+    used = {
+        f"{each.__module__}.{each.__name__}: {', '.join(names)}"
+        for each in classes(explorer)
+        if ".guard." not in each.__module__ and (names := sorted(private_names(each) & private_names_of_textual(each)))
+    }
+    assert not used
+
+
+def private_names(kind: type) -> set[str]:
+    """Names with one underscore in front that a class defines, or reads from anything."""
+    return set(re.findall(r"(?<![\w])_[a-z]\w*", inspect.getsource(kind)))
+
+
+def private_names_of_textual(kind: type) -> set[str]:
+    """Those that the classes of Textual have from which a class inherits."""
+    theirs = [each for each in kind.__mro__ if each.__module__.startswith("textual.")]
+    return set().union(
+        *(
+            {name for name in vars(each) if re.match("_[a-z]", name)}
+            | set(re.findall(r"self\.(_[a-z]\w*)", inspect.getsource(each)))
+            for each in theirs
+        )
+    )
+
+
 def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count() -> None:
     """All others are declared, so that they can be changed, and mean one thing."""
     assert files_with(r"event\.key\b|def _?key_[a-z]\w*\(self|\.bind\(") == {
         "main/counting.py",
         "main/predict/screen.py",
-        "shell/event_queue.py",
+        "guard/event_queue.py",
         "shell/line_input.py",
         "shell/prompt.py",
         "tools/open/screen.py",
@@ -200,7 +227,7 @@ def classes(package: ModuleType) -> Iterator[type]:
 def test_training_alone_has_a_thread_besides_the_worker() -> None:
     """Work is asked for; the one exception is said in ARCHITECTURE.md. asyncio's own thread is given one name."""
     made = r"thread=True|Thread\(|Executor\(|threading\.Timer|to_thread|in_executor|start_new_thread|multiprocessing"
-    assert files_with(made) == {"app.py", "shell/worker.py", "tools/train/driver.py"}
+    assert files_with(made) == {"guard/app.py", "shell/worker.py", "tools/train/driver.py"}
 
 
 def test_nothing_that_belongs_to_a_program_is_kept_for_so_many_programs() -> None:

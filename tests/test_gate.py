@@ -15,7 +15,7 @@ import pytest
 from tui_transformer import gate
 from tui_transformer.course.running import Limits, run_command, run_python
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell import outlet
+from tui_transformer.explorer.shell import user_files as outlet
 from tui_transformer.explorer.tools.checkpoints.computed import Checkpoints
 from tui_transformer.explorer.tools.compare.screen import _of_checkpoint
 from tui_transformer.explorer.tools.runs.paths import path_of, runs_here

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.garbage_collection import Collecting
+from tui_transformer.explorer.guard.timers import Collecting
 from tui_transformer.explorer.shell.themes import THEMES
 
 FOLDERS = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
@@ -49,7 +49,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     What a program keeps out of collections for as long as it runs would stay here for all tests.
     """
     monkeypatch.setattr(gc, "freeze", lambda: None)
-    monkeypatch.setattr("tui_transformer.explorer.app.Collecting", NeverCollecting)
+    monkeypatch.setattr("tui_transformer.explorer.guard.app.Collecting", NeverCollecting)
     monkeypatch.setattr(Stylesheet, "_parse_rules", parsed_once)
     for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith("TEXTUAL_")]:
         if name != "TEXTUAL_SNAPSHOT_TEMPDIR":

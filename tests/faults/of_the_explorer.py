@@ -7,7 +7,7 @@ from fault import Fault
 OF_THE_EXPLORER = (
     Fault(
         "a message whose time is over has less than no time left",
-        "explorer/shell/notifications.py",
+        "explorer/guard/notifications.py",
         "return max(super().time_left, SHORTEST)",
         "return super().time_left",
         "tests/explorer/shell/test_saying.py::test_a_message_is_over_when_its_time_is",
@@ -21,7 +21,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "a tool that cannot be shown ends the program",
-        "explorer/app.py",
+        "explorer/guard/app.py",
         "        if self.failures.ended(error):\n            return\n",
         "",
         "tests/explorer/shell/test_failures.py::test_a_screen_that_cannot_be_shown_is_left_for_the_one_below",
@@ -91,7 +91,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "the program goes on without a widget of the main screen",
-        "explorer/shell/failures.py",
+        "explorer/guard/failures.py",
         "in self._app.screen_stack[:NEEDED]:",
         "in self._app.screen_stack[: NEEDED - 1]:",
         "tests/explorer/shell/test_failures.py::test_the_program_ends_where_a_widget_of_the_main_screen_does",

@@ -16,6 +16,13 @@ def file(what: str, path: str, text: str, test: str) -> Fault:
 
 OF_THE_STRUCTURE = (
     Fault(
+        "a private name of Textual is used outside of the guard",
+        "explorer/shell/base.py",
+        "return is_there(self)",
+        "return is_there(self) and not self._closing",
+        f"{TESTS}::test_private_names_of_textual_are_used_in_the_guard_alone",
+    ),
+    Fault(
         "a file that is not there is named",
         "text/README.md",
         "`dispatch.py`:",

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from tui_transformer import gate
-from tui_transformer.explorer.guard.web_driver import REDRAW, SAY
+from tui_transformer.explorer.guard.driver import REDRAW, SAY
 
 GRACE = 60.0
 """Seconds for which a session waits for a page whose connection was lost."""
@@ -193,7 +193,7 @@ def own_folder() -> Path:
 
 def environment(own: Path, files: Path | None) -> dict[str, str]:
     """What a session is told: the driver that draws for a browser, and what its visitor may open."""
-    driver = "tui_transformer.explorer.guard.web_driver:VisitorDriver"
+    driver = "tui_transformer.explorer.guard.driver:VisitorDriver"
     return {"TEXTUAL_DRIVER": driver, gate.VARIABLE: gate.described(files, own)}
 
 

@@ -76,6 +76,7 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
+    os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     session = _edited(open_session(options, **vars(reading or Reading())), edits)
     first, says = stop(session.trace.program), visible("; ".join(session.model.remarks))
     at = None if first is None else Position(first)
@@ -126,7 +127,6 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
     for name in () if in_browser else ("COLUMNS", "LINES"):  # a browser says its size so
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
-    os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
     from tui_transformer.explorer.tools.opening import open_survey

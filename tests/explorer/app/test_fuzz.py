@@ -13,7 +13,7 @@ from hostile_words import ESCAPES, MARKUP, STRANGE, check_screen
 from reference import REFERENCES
 
 from tui_transformer.explorer.shell.actions.main import ACTIONS
-from tui_transformer.explorer.shell.pick import PickScreen
+from tui_transformer.explorer.shell.prompt import PickScreen
 
 pytestmark = pytest.mark.slow
 

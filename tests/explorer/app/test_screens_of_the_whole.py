@@ -12,7 +12,7 @@ from tui_transformer.cli.terminal import check_theme
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.tour import TourPanel
-from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.widgets.heat_map import HeatMap

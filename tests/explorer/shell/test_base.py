@@ -15,8 +15,8 @@ from textual.widget import Widget
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.message import MessageScreen
-from tui_transformer.explorer.shell.pick import PickScreen
+from tui_transformer.explorer.shell.pages import MessageScreen
+from tui_transformer.explorer.shell.prompt import PickScreen
 from tui_transformer.explorer.shell.requests import draw_together
 from tui_transformer.explorer.tools.lens.screen import LensScreen
 from tui_transformer.session.store import AT_ONCE

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tui_transformer.explorer.shell.message import MessageScreen
-from tui_transformer.explorer.shell.pick import PickScreen
+from tui_transformer.explorer.shell.pages import MessageScreen
+from tui_transformer.explorer.shell.prompt import PickScreen
 
 
 async def test_a_result_that_comes_while_another_screen_is_on_top_is_given_when_that_is_closed(open_screen, nothing):

@@ -18,12 +18,11 @@ from textual.widgets import Static
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.error_boundary import CarefulWidget, DrawnWidget
+from tui_transformer.explorer.guard.failures import MOST_TOLD
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.failures import MOST_TOLD
-from tui_transformer.explorer.shell.help import HelpScreen
-from tui_transformer.explorer.shell.message import MessageScreen
+from tui_transformer.explorer.shell.pages import HelpScreen, MessageScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane

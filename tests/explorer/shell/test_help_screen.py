@@ -6,7 +6,7 @@ import sys
 import pytest
 from driving import NARROW, exploring
 
-from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.pages import HelpScreen
 
 TEXT = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\\\n".join(f"line {i}" for i in range(60))
 
@@ -44,7 +44,7 @@ async def test_a_small_terminal_and_no_colour(open_screen, screen_text, monkeypa
 
 
 def test_markdown_is_imported_only_when_it_is_opened():
-    code = "import sys, tui_transformer.explorer.shell.help; sys.exit('rich.markdown' in sys.modules)"
+    code = "import sys, tui_transformer.explorer.shell.pages; sys.exit('rich.markdown' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

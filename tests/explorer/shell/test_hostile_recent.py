@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostile import COUNTS, as_json, changed, damaged, hold
 from hypothesis import strategies as st
 
-from tui_transformer.explorer.shell.recent import LONGEST, MOST, recent, recent_path, remember
+from tui_transformer.explorer.shell.user_files import LONGEST, MOST, recent, recent_path, remember
 
 WHOLE = {"models": ["question", "copy"], "sentences": ["the cat", "é\u202e\n"], "vocabularies": ["english"]}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hostile import COUNTS, as_json, changed, damaged, hold
 from hypothesis import strategies as st
 
-from tui_transformer.explorer.shell.score import MOST, Score, keep_score, read_score, score_path
+from tui_transformer.explorer.shell.user_files import MOST_ASKED as MOST
+from tui_transformer.explorer.shell.user_files import Score, keep_score, read_score, score_path
 
 WHOLE = {"right": 3, "asked": 4}
 

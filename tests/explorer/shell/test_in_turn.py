@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Button, Input
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.event_queue import Behind, InTurn
+from tui_transformer.explorer.guard.event_queue import Behind, InTurn
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.prompt import PromptScreen
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_transformer.explorer.shell.message import MessageScreen
+from tui_transformer.explorer.shell.pages import MessageScreen
 
 WORDS = "\n".join(f"{number:5}  word{number}" for number in range(100))
 

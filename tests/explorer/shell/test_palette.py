@@ -7,7 +7,7 @@ from textual.command import CommandList
 from textual.widgets import Input
 from textual.widgets.option_list import Option
 
-from tui_transformer.explorer.shell.commands import Commands
+from tui_transformer.explorer.guard.app import Commands
 
 
 async def test_the_palette_is_left_where_its_list_has_no_line():

@@ -9,8 +9,8 @@ from reference import REFERENCES
 
 from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
-from tui_transformer.explorer.shell.help import HelpScreen
 from tui_transformer.explorer.shell.overview import Overview
+from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.tools.heads.screen import HeadsScreen
 from tui_transformer.explorer.tools.lens.screen import LensScreen
 from tui_transformer.explorer.tools.links.screen import LinksScreen

@@ -10,9 +10,9 @@ from textual.screen import Screen
 from tui_transformer.explorer.main.panes.cell_lines import number
 from tui_transformer.explorer.main.panes.texts import step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
-from tui_transformer.explorer.shell.outlet import path_of
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import check_name as check_lecture_name
 from tui_transformer.guide.lecture import read_lecture, with_stop

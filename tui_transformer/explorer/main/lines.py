@@ -8,14 +8,12 @@ from rich.text import Text
 from textual.content import Content
 
 from tui_transformer.analysis.attentions import attentions
-from tui_transformer.explorer.guard.line_cache import Line, Written
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes import texts
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
-from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keymap import first_key, in_use
+from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.widgets.labels import Inks, inks_of
+from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of
 from tui_transformer.generation.cache import writes
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.session.scene import Scene

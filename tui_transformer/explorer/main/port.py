@@ -8,8 +8,8 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.outlet import hand_over
 from tui_transformer.explorer.shell.requests import Requests
+from tui_transformer.explorer.shell.user_files import hand_over
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.position import Position

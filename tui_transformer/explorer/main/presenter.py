@@ -10,11 +10,11 @@ from typing import Any
 from textual.timer import Timer
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.notifications import say
 from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.lines import Lines, is_random
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.notifications import say
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap

@@ -7,7 +7,7 @@ from collections import Counter
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.predict.question import Question, chosen, question
 from tui_transformer.explorer.plain.sentences import view_at
-from tui_transformer.explorer.shell.score import keep_score, read_score
+from tui_transformer.explorer.shell.user_files import keep_score, read_score
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY
 from tui_transformer.text.display import visible

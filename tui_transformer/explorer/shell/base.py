@@ -7,20 +7,19 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.await_complete import AwaitComplete
-from textual.events import Resize
-from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.widget import Widget
 
+from tui_transformer.explorer.guard.app import forget_drawn, guards_messages, is_there
+from tui_transformer.explorer.guard.notifications import called, say
 from tui_transformer.explorer.shell.keys import Action, bindings
-from tui_transformer.explorer.shell.notifications import called, say, saying_what_fails
 from tui_transformer.explorer.widgets.labels import INK_CLASSES
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
 
 
+@guards_messages
 class ExplorerScreen(Screen[Result | None], Generic[Result]):
     """A screen that only opens another while it is in front, is left once, and does nothing once it is left."""
 
@@ -58,7 +57,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     @property
     def is_there(self) -> bool:
         """Whether its widgets are: it was composed, and is not being removed."""
-        return self.is_mounted and self.is_attached and not (self._pruning or self._closing or self._closed)
+        return is_there(self)
 
     def open(self, screen: Screen[Other], done: Callable[[Other | None], object] | None = None) -> None:
         """Put a screen over this one, which has to be in front; `done` is given its result."""
@@ -83,8 +82,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         if self._is_left or not self.is_active:
             return AwaitComplete()
         self._is_left = True
-        for widget in self.walk_children(Widget):
-            widget._styles_cache.clear()  # Textual keeps the caches of 1,024 removed widgets with all they drew
+        forget_drawn(self)
         return super().dismiss(*self._result)
 
     def on_screen_resume(self) -> None:
@@ -100,17 +98,6 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
                 function(*arguments, **named)
 
         return call
-
-    async def _dispatch_message(self, message: Message) -> None:
-        """Handle a message of a widget or the terminal; what fails is said, and the screen goes on.
-
-        A size that the terminal has no more is passed over: where two sizes wait among other messages, Textual answers
-        each by laying out for it and sending itself the size again, in turn for good.
-        """
-        if isinstance(message, Resize) and message.size != self.app.size:
-            return
-        with saying_what_fails(self.app):
-            await super()._dispatch_message(message)
 
     def call_next(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Call a function behind this message, as timers do; what fails is said."""

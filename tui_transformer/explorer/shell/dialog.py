@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from tui_transformer.explorer.shell.actions.dialogs import DIALOG
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.text.display import visible
 

@@ -1,20 +1,24 @@
-"""The keys that are in use: those of the program, or those that the user gave to an action."""
+"""Keys in use, those of the program or of the user, and where they are written: hints, line of keys, palette."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.screen import Screen
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action, spelled
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.text.display import cells
 
 _MEANING, _KEY = re.compile(r"\{([a-z.-]+)\}"), re.compile(r"\{key:([^{}\s]+)\}")
 
@@ -121,3 +125,55 @@ def _of_keys(line: str, keys: set[str]) -> bool:
 def keymap_of(app: App[Any]) -> Mapping[str, str]:
     """The keys that the user gave to actions, by the names of those; none in an app that has no such keys."""
     return getattr(app, "keymap", {})
+
+
+def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int = 2) -> Content:
+    """The actions that have a word, each with its key, as many as fit; so many of the last ones in any case."""
+    named = [action for action in in_use(actions, app) if action.short]
+    room, chosen = width - 1 - sum(map(_width, named[-always:])), list[Action]()
+    for action in named[:-always]:
+        if _width(action) <= room:
+            room -= _width(action)
+            chosen.append(action)
+    return Content("").join(map(_key, (*chosen, *named[-always:])))
+
+
+def _width(action: Action) -> int:
+    return cells(action.shown) + cells(action.short) + 3
+
+
+def _key(action: Action) -> Content:
+    return Content.assemble(" ", (action.shown, "bold $accent"), (f" {action.short} ", "$foreground 70%"))
+
+
+Display = Callable[[Binding], str]
+
+
+def commands_of(
+    screen: Screen[Any], display: Display, keymap: Mapping[str, str], left_out: Collection[str]
+) -> Iterator[SystemCommand]:
+    """A command for every action but those that are of no use now.
+
+    Args:
+        screen: What is shown.
+        display: Writes a key as the key line does.
+        keymap: The keys of the user.
+        left_out: The meanings that are of no use.
+    """
+    said: set[str] = set()
+    nodes = (screen,) if screen.focused is None else (screen, screen.focused)
+    for node in nodes:
+        for binding in _bindings(node):
+            if binding.tooltip not in said and binding.id not in left_out:
+                said.add(binding.tooltip)
+                keys = " ".join(map(display, bindings_in_use(binding, keymap)))
+                hint = f"key: {keys}" if keys else "no key"
+                yield SystemCommand(binding.tooltip, hint, partial(node.run_action, binding.action))
+
+
+def _bindings(node: DOMNode) -> Iterator[Binding]:
+    """Those of the program: each has a name, by which its keys can be changed, and says what it does."""
+    for kind in type(node).__mro__:
+        for binding in vars(kind).get("BINDINGS", ()):
+            if isinstance(binding, Binding) and binding.id and binding.tooltip:
+                yield binding

@@ -64,9 +64,8 @@ class LineInput(Input):
         self.suggestions = [word for word in suggestions if visible(word) == word]
         super().__init__(value, visible(placeholder), Harmless(), select_on_focus=False, compact=True, **options)
 
-    async def _on_key(self, event: Key) -> None:
+    async def on_key(self, event: Key) -> None:
         """Edit at once: keys that come together, as over a slow line, would else delete after what is typed next."""
-        await super()._on_key(event)
         if event.key in _EDITING and not event.is_printable:
             event.stop()
             event.prevent_default()

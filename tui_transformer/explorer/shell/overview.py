@@ -15,7 +15,7 @@ from textual.widgets import Static
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.incremental import Pieces
-from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from textual.screen import Screen
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.event_queue import InTurn
+from tui_transformer.explorer.guard.notifications import say
 from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.event_queue import InTurn
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.notifications import say
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible

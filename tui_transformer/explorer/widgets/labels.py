@@ -1,4 +1,4 @@
-"""Words on a line: labels cut and padded to terminal cells, left and right ends of a line, and their styles."""
+"""Words on a line: their styles, left and right ends, and texts of a screen that are written only where they change."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from textual.widget import Widget
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,22 @@ def spread(left: Text, right: Text, width: int) -> Text:
     line.truncate(width)
     line.no_wrap = True
     return line
+
+
+Line = Text | Content | str
+
+
+class Written:
+    """The texts under a widget."""
+
+    def __init__(self, around: Widget) -> None:
+        self._around = around
+        self._lines: dict[str, Line] = {}
+
+    def write(self, name: str, line: Line, *, grows: bool = False) -> None:
+        """Write a text, if it is another; one that grows with what it says is given room for it."""
+        before = self._lines.get(name)
+        if before != line:
+            self._lines[name] = line
+            layout = grows and (before is None or len(before) != len(line))
+            self._around.query_one(f"#{name}", Static).update(line, layout=layout)

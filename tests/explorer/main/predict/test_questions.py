@@ -10,7 +10,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import Edit
 from tui_transformer.explorer.main.predict.question import QUESTIONS, Question, chosen, question, question_of
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.score import Score, keep_score, read_score, score_path
+from tui_transformer.explorer.shell.user_files import Score, keep_score, read_score, score_path
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour, tours
 from tui_transformer.model.options import ModelOptions

@@ -14,7 +14,7 @@ from tui_transformer.analysis import effects as measured
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.targets import every
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.tools.ablation import search as effect_search
 from tui_transformer.explorer.tools.ablation.screen import AblateScreen
 from tui_transformer.model.options import ModelOptions

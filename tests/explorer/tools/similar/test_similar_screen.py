@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
-from tui_transformer.explorer.shell.help import HelpScreen
+from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.similar.screen import SimilarScreen
 

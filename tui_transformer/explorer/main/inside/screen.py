@@ -22,8 +22,7 @@ from tui_transformer.explorer.main.panes.cell_lines import Line
 from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keymap import first_key
+from tui_transformer.explorer.shell.keymap import first_key, key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.labels import INK_CLASSES, inks_of

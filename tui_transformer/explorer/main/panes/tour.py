@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.shell.actions.main import TOUR
 from tui_transformer.explorer.shell.dialog import CORNERS, plain
-from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.guide.texts import Stop
 from tui_transformer.session.pane_fit import card_lines, has_question

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.predict.question import Question, question, question_of
-from tui_transformer.explorer.shell.score import Score, keep_score, read_score
+from tui_transformer.explorer.shell.user_files import Score, keep_score, read_score
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

@@ -18,7 +18,7 @@ from tui_transformer.explorer.main.panes.texts import step_words, stop_title
 from tui_transformer.explorer.main.predict.question import Question, chosen
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
-from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
@@ -64,7 +64,8 @@ def operands(session: Session, scene: StepScene) -> tuple[Operand, ...]:
 class Answer(LineInput):
     """Takes an answer; space is part of one, but does not begin it."""
 
-    async def _on_key(self, event: Key) -> None:
+    async def on_key(self, event: Key) -> None:
+        """Let no answer begin with a space."""
         if event.key == "space" and not self.value:
             event.prevent_default()
 

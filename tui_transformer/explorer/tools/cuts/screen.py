@@ -12,7 +12,7 @@ from textual.widgets import Static
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import CUTS
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.page import Page
+from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.text.build import build_bpe, build_characters

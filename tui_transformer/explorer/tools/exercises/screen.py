@@ -12,7 +12,7 @@ from tui_transformer.course.exercise import Course, Exercise, Progress, open_cou
 from tui_transformer.course.sources import step_of
 from tui_transformer.explorer.shell.actions.tools import EXERCISES
 from tui_transformer.explorer.shell.overview import Overview
-from tui_transformer.explorer.shell.page import Page
+from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model.options import ModelOptions

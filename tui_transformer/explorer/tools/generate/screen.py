@@ -14,15 +14,13 @@ from textual.widgets import Static
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.shell.actions.tools import GENERATE
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.key_line import key_line
-from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.outlet import path_of
+from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import Requests, draw_together
+from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.cache import sublayers
@@ -31,7 +29,7 @@ from tui_transformer.explorer.tools.generate.generation_view import Gathered
 from tui_transformer.explorer.tools.generate.settings import GREEDY, GenerateSettings
 from tui_transformer.explorer.tools.generate.view import GenerateView
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
-from tui_transformer.explorer.widgets.labels import inks_of
+from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.token_text import TokenText
 from tui_transformer.generation.rules import defaults_of

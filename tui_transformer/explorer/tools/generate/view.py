@@ -10,13 +10,12 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
-from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.tools.generate import lines
 from tui_transformer.explorer.tools.generate.cache import sublayers
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.tools.generate.generation_view import Gathered
 from tui_transformer.explorer.widgets.cache_map import CacheMap
-from tui_transformer.explorer.widgets.labels import inks_of
+from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_color
 from tui_transformer.explorer.widgets.token_text import TokenText, WrittenToken

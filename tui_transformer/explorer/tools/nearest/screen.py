@@ -14,7 +14,7 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.page import Page
+from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.session.nearest_tokens import COST, sum_of, table_at

@@ -14,7 +14,7 @@ from tui_transformer.explorer.shell.actions.dialogs import OPEN
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.recent import recent, remember
+from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.tools.open.choices import SIZES, Choice, Kind, at_once, matching, with_models
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.files import expanded, is_folder, meant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.recent import recent, remember
+from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.tools.open.choices import Choice, vocabularies
 from tui_transformer.explorer.tools.open.screen import OpenScreen
 from tui_transformer.files import home_of, is_file, meant

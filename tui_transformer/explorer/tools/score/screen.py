@@ -18,7 +18,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import SCORE
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.page import Page
+from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.generation.wording import token_texts
 from tui_transformer.model.targets import predicts_next

@@ -12,10 +12,10 @@ from textual.widgets import Static
 from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, softmaxes
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import minus
+from tui_transformer.explorer.guard.notifications import say
 from tui_transformer.explorer.shell.actions.dialogs import SOFTMAX
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.notifications import say
-from tui_transformer.explorer.shell.page import Page
+from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.session.softmax_row import NONE, NOT_BROKEN, largest, lesson, scores_row
 from tui_transformer.text.display import cells, fit

@@ -16,7 +16,7 @@ from tui_transformer.explorer.shell.actions.tools import EXAMPLES, SURVEY
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.shell.recent import recent, remember
+from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.tools.ablation.table import number
 from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.explorer.tools.survey.opening import open_example

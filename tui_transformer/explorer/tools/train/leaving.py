@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.pick import PickScreen
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PickScreen
 from tui_transformer.explorer.tools.runs.exploring import session_of, show_in
 from tui_transformer.explorer.tools.train.driver import Training
 from tui_transformer.explorer.tools.train.line import TrainingLine

@@ -8,7 +8,6 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
-from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.tools.runs.sample import Heads, Output
 from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
@@ -16,7 +15,7 @@ from tui_transformer.explorer.tools.train import lines
 from tui_transformer.explorer.tools.train.driver import Status, Training
 from tui_transformer.explorer.tools.train.throttle import Throttle
 from tui_transformer.explorer.widgets.chart import Chart
-from tui_transformer.explorer.widgets.labels import inks_of
+from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.text.display import visible

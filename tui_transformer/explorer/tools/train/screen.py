@@ -10,10 +10,9 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.line_cache import Written
 from tui_transformer.explorer.shell.actions.tools import TRAIN
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.key_line import key_line
+from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.runs.selection import Turned
@@ -23,7 +22,7 @@ from tui_transformer.explorer.tools.train.form import FIRST, TrainForm
 from tui_transformer.explorer.tools.train.leaving import Leaving
 from tui_transformer.explorer.tools.train.panel import TrainPanel
 from tui_transformer.explorer.tools.train.plan import TEXTS, Plan
-from tui_transformer.explorer.widgets.labels import inks_of
+from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.learning.settings import is_run
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models

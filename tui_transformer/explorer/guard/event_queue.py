@@ -25,7 +25,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui_transformer.explorer.shell.notifications import saying_what_fails
+from tui_transformer.explorer.guard.notifications import saying_what_fails
 from tui_transformer.text.guarded import ask_again
 
 Handle = Callable[[events.Event], Awaitable[None]]

@@ -8,6 +8,7 @@ a widget of that one has ended, the program ends.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from textual._context import active_message_pump
@@ -19,11 +20,9 @@ from textual.widget import Widget
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.notifications import say
+from tui_transformer.explorer.guard.notifications import say
 from tui_transformer.text.display import visible
 
-GO_ON = "the rest goes on: go to another step, or leave with {back} or {quit}"
 MOST_TOLD = 20
 """Failures that are told; an error that is another one each time is not reported without end."""
 
@@ -38,14 +37,15 @@ class Failures:
         told: What was said of each.
     """
 
-    def __init__(self, app: App[Any]) -> None:
-        self._app = app
+    def __init__(self, app: App[Any], advice: Callable[[], str]) -> None:
+        """Mistakes of an app; `advice` says what the user can do where a widget cannot be drawn."""
+        self._app, self._advice = app, advice
         self._leaving: Screen[Any] | None = None
         self.told: dict[tuple[str, str, str], str] = {}
 
     def undrawn(self, widget: Widget, error: Exception) -> str:
         """Tell that a widget cannot be drawn, where that was not told; what is to be said in its place."""
-        return self._tell(f"{_title(widget)} cannot be drawn", error, hint(self._app, GO_ON), again=False)
+        return self._tell(f"{_title(widget)} cannot be drawn", error, self._advice(), again=False)
 
     def handled(self, error: Exception) -> bool:
         """Tell what a message or a key could not do, or leave the screen that is not shown yet.

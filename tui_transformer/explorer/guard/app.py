@@ -1,0 +1,297 @@
+"""An app that goes on after mistakes, follows the terminal's size, writes few bytes, and ends in order.
+
+Of Textual 8.2: an error ends the program and prints every local variable, timers may never call, every line of a widget
+that is drawn again is written, a palette that is closed searches on, and a screen answers two sizes of the terminal by
+laying out for each in turn for good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+from rich.color import ColorSystem
+from rich.console import RenderableType
+from textual import events
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.app import App
+from textual.await_complete import AwaitComplete
+from textual.command import CommandList, CommandPalette
+from textual.driver import Driver
+from textual.geometry import Size
+from textual.message import Message
+from textual.notifications import Notify, SeverityLevel
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tui_transformer import crash
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.event_queue import Behind, InTurn
+from tui_transformer.explorer.guard.failures import Failures
+from tui_transformer.explorer.guard.frame import Frame
+from tui_transformer.explorer.guard.notifications import Messages, Notice, called, saying_what_fails
+from tui_transformer.explorer.guard.timers import Collecting, certain
+from tui_transformer.text.guarded import end_guarded
+
+ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+SMALLEST = Size(20, 10)
+"""The smallest terminal whose palette has a line for a command."""
+
+DISPATCH = "_dispatch_message"
+"""The method of everything in Textual that handles messages."""
+
+AnyScreen = TypeVar("AnyScreen", bound=Screen[Any])
+
+
+class GuardedApp(App[None]):
+    """An app whose keys, clicks and mistakes are handled one at a time.
+
+    Attributes:
+        in_turn: Keys, clicks and pastes that wait.
+        collecting: When garbage is looked for.
+        failure: Why the program ends; None where nothing is wrong.
+        messages: What was said.
+        failures: Mistakes that were said.
+    """
+
+    class Call(Message):
+        """Something to be run on the screen's thread."""
+
+        def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+            super().__init__()
+            self.function, self.arguments = function, arguments
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_turn = InTurn(self, super().on_event)
+        self.collecting = Collecting(self, self.in_turn)
+        self.failure: str | None = None
+        self.messages = Messages()
+        self.failures = Failures(self, self.advice)
+        self._frame = Frame(self.console._color_system or ColorSystem.TRUECOLOR)
+        self.animation_level = "none"
+
+    def advice(self) -> str:
+        """What the user can do where a widget cannot be drawn."""
+        return ""
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait to be handled."""
+        return self.message_queue_size + self.in_turn.waiting
+
+    @property
+    def rests(self) -> bool:
+        """Whether every event and message was handled, and what is drawn together is drawn."""
+        return self.in_turn.idle and not self._batch_count and not self.message_queue_size
+
+    @property
+    def front(self) -> Screen[Any] | None:
+        """The screen in front; None before the first."""
+        return self._screen_stack[-1] if self._screen_stack else None
+
+    # The terminal
+
+    def get_driver_class(self) -> type[Driver]:
+        """Our driver for a terminal."""
+        driver = super().get_driver_class()
+        if sys.platform == "win32" or "web_driver" in driver.__module__:
+            return driver
+        from tui_transformer.explorer.guard.driver import driver_for
+
+        return driver_for(driver)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Write an update to the terminal, as far as it changes anything; nothing at all where it does not."""
+        shown = renderable
+        if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes:
+            changes = self._frame.changes(renderable)
+            if not changes.sequences and self._cursor_stays:
+                return
+            shown = cast("RenderableType", changes)  # as every update of Textual's is taken for
+        super()._display(screen, shown)
+
+    @property
+    def _cursor_stays(self) -> bool:
+        return self.screen.outer_size.clamp_offset(self.cursor_position) == self._previous_cursor_position
+
+    @property
+    def _writes(self) -> bool:
+        there = self._running and not self._closed and not self.is_headless and self._driver is not None
+        return there and not self._batch_count
+
+    def draw_again(self) -> None:
+        """Write all of the screen: the shell wrote to the terminal, or a page shows nothing yet."""
+        self._frame.forget()
+        self.refresh(layout=True)
+
+    # Events, messages and timers
+
+    async def on_event(self, event: events.Event) -> None:
+        """Hand on keys, clicks and pastes one at a time."""
+        if isinstance(event, events.Resize):
+            self._frame.forget()
+        if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
+            await self.in_turn.take(event)
+        else:
+            await super().on_event(event)
+
+    async def on_behind(self, message: Behind) -> None:
+        """Every widget has handled what is before this."""
+        await self.in_turn.back(message)
+
+    def post(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Run a function on the screen's thread; called from any thread."""
+        self.post_message(self.Call(function, arguments))
+
+    def on_guarded_app_call(self, event: Call) -> None:
+        """Run what a thread asked for."""
+        event.function(*event.arguments)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        """Handle a message; what fails is said, and the program goes on."""
+        with saying_what_fails(self):
+            await super()._dispatch_message(message)
+
+    async def run_action(self, *arguments: Any, **named: Any) -> bool:
+        """Do what a key stands for; what cannot be read or does not fit into memory is said."""
+        with saying_what_fails(self):
+            return await super().run_action(*arguments, **named)
+        return True
+
+    def set_timer(self, *arguments: Any, **named: Any) -> Timer:
+        """Call a function after so many seconds, or as soon as there is time for it."""
+        return certain(super().set_timer(*arguments, **named))
+
+    def call_next(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+        """Call a function behind this message; what fails is said."""
+        super().call_next(partial(called, self, callback, *arguments, **named))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a message in the status line, in place of the one before, and keep it."""
+        self.messages.keep(message, severity)
+        shown = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(message, title, severity, shown, markup)))
+
+    # Beginning and end
+
+    def begin(self) -> None:
+        """End in order when a signal says so; draw all again after a stop."""
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, self.exit, None, 128 + number)
+            signal.signal(number, _wait_no_longer)  # asyncio is told besides, and comes to it soon then
+        loop.set_default_executor(ThreadPoolExecutor(1, "background"))  # asyncio's own makes a thread for each work
+        self.app_resume_signal.subscribe(self, lambda _: self.draw_again())
+
+    def pop_screen(self) -> AwaitComplete:
+        """Leave the screen in front, and soon collect what it was made of."""
+        self.collecting.due = True
+        return super().pop_screen()
+
+    def undrawn(self, widget: Widget, error: Exception) -> str:
+        """Say that a widget cannot be drawn, and go on."""
+        return self.failures.undrawn(widget, error)
+
+    def goes_on(self, error: Exception) -> bool:
+        """Say what could not be done, and go on where that is possible."""
+        return self.failures.handled(error)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Leave the screen that has ended, or end with a line and a report.
+
+        Textual would print every local variable, which may hold the user's text.
+        """
+        if self.failures.ended(error):
+            return
+        if self.failure is None:
+            self.failure = str(error) if isinstance(error, InputError) else crash.message(error)
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: Any) -> None:  # noqa: ARG002 - Textual's signature
+        """End; what is said is `failure`."""
+        self._return_code = 1
+        self._close_messages_no_wait()
+
+
+def _wait_no_longer(_number: int, _frame: FrameType | None) -> None:
+    end_guarded(for_good=True)
+
+
+def guards_messages(screen: type[AnyScreen]) -> type[AnyScreen]:
+    """Let a class of screens go on where a message of a widget or the terminal cannot be handled, which is said.
+
+    A size that the terminal has no more is passed over: where two sizes wait among other messages, Textual answers
+    each by laying out for it and sending itself the size again, in turn for good.
+    """
+
+    async def dispatch(self: AnyScreen, message: Message) -> None:
+        if isinstance(message, events.Resize) and message.size != self.app.size:
+            return
+        with saying_what_fails(self.app):
+            await super(screen, self)._dispatch_message(message)
+
+    setattr(screen, DISPATCH, dispatch)
+    return screen
+
+
+def is_there(widget: Widget) -> bool:
+    """Whether a widget was composed, and is not being removed."""
+    return widget.is_mounted and widget.is_attached and not (widget._pruning or widget._closing or widget._closed)
+
+
+def forget_drawn(screen: Screen[Any]) -> None:
+    """Drop what the widgets of a screen drew: Textual keeps the caches of 1,024 removed widgets with all of it."""
+    for widget in screen.walk_children(Widget):
+        widget._styles_cache.clear()
+
+
+class Commands(CommandPalette):
+    """Textual's palette, which cannot be used where none of its lines is seen; without a picture before its line."""
+
+    DEFAULT_CSS = """
+    Commands SearchIcon { display: none; }
+    """
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Leave where the terminal has become too small."""
+        if not has_room(event.size):
+            self.dismiss()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search no more where it is closed: what was typed may come behind the end of its list."""
+        if not self.is_active:
+            event.prevent_default()
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close, once."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def _action_command_list(self, action: str) -> None:
+        """Do what a key stands for in the list, once that has a place on the screen: Textual counts its lines by it."""
+        if self.query_one(CommandList).scrollable_content_region:
+            super()._action_command_list(action)
+
+
+def has_room(size: Size) -> bool:
+    """Whether the palette's list has a line."""
+    return size.width >= SMALLEST.width and size.height >= SMALLEST.height
