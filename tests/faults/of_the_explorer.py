@@ -112,8 +112,8 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "two sizes of a terminal take turns",
-        "explorer/shell/base.py",
-        "if isinstance(message, Resize) and message.size != self.app.size:",
+        "explorer/guard/app.py",
+        "if isinstance(message, events.Resize) and message.size != self.app.size:",
         "if isinstance(message, Resize) and not message.size:",
         "tests/explorer/shell/test_base.py::test_a_size_that_the_terminal_has_no_more_is_passed_over",
     ),
