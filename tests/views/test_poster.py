@@ -1,0 +1,122 @@
+"""The way back from a number to the words, as cells, as text and as SVG."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tui_transformer import Model
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.report.poster import heading, poster_svg, poster_text
+from tui_transformer.views.poster import Cell, place_words, poster
+from tui_transformer.views.step_view import Labels
+
+SENTENCE = "where did the old sailor hide the map ?"
+LAYER = "encoder.0.self_attention"
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return Model.load("question", dtype="float64").trace(SENTENCE)
+
+
+def of(trace: Trace, name: str, index: tuple[int, ...], **how: int) -> Cell:
+    labels = Labels({"tokens": tuple(SENTENCE.split())})
+    return poster(trace, name, index, place_words(trace, labels), **how)
+
+
+def test_every_cell_has_the_value_of_the_trace(trace: Trace) -> None:
+    root = of(trace, f"{LAYER}.weights", (2, 0, 8), most=40)
+    steps = [cell for cell in root.walk() if cell.kind == "step"]
+    assert len(steps) > 40
+    for cell in steps:
+        assert cell.value == pytest.approx(float(trace[cell.name][cell.index]), abs=1e-12)
+        assert abs(cell.difference) < 1e-12
+
+
+def test_terms_and_the_rest_add_up_to_the_cell(trace: Trace) -> None:
+    cell = of(trace, f"{LAYER}.scores", (2, 0, 8), levels=1, terms=3)
+    assert [len(term.cells) for term in cell.terms] == [2, 2, 2]
+    assert cell.rest == 5
+    assert sum(term.contribution for term in cell.terms) + cell.rest_total == pytest.approx(cell.value)
+    for term in cell.terms:
+        assert np.prod([each.value for each in term.cells]) == pytest.approx(term.contribution)
+    sizes = [abs(term.contribution) for term in cell.terms]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_it_goes_back_to_the_words(trace: Trace) -> None:
+    names = {cell.name for cell in of(trace, f"{LAYER}.weights", (2, 0, 8), most=40).walk()}
+    assert {f"{LAYER}.scaled", f"{LAYER}.query", f"{LAYER}.key", "embedding.tokens", "embedding.positions"} <= names
+    assert "tokens" in names
+
+
+def test_no_further_than_is_asked_for(trace: Trace) -> None:
+    def depth(cell: Cell) -> int:
+        return max((1 + depth(each) for term in cell.terms for each in term.cells), default=0)
+
+    assert [depth(of(trace, f"{LAYER}.weights", (2, 0, 8), levels=levels)) for levels in (1, 2, 5)] == [1, 2, 5]
+    taken_apart = [cell for cell in of(trace, "output.logits", (0, 1), most=7).walk() if cell.formula]
+    assert len(taken_apart) == 7
+
+
+def test_a_cell_is_taken_apart_once(trace: Trace) -> None:
+    cells = [*of(trace, f"{LAYER}.weights", (2, 0, 8), most=40).walk()]
+    apart = [(cell.name, cell.index) for cell in cells if cell.formula]
+    assert len(apart) == len(set(apart))
+    assert any(cell.is_repeated for cell in cells)
+
+
+def test_a_cell_that_is_not_there_is_refused(trace: Trace) -> None:
+    with pytest.raises(InputError, match="weights"):
+        of(trace, f"{LAYER}.weights", (2, 0, 9))
+
+
+def test_places_are_said_in_words(trace: Trace) -> None:
+    root = of(trace, f"{LAYER}.weights", (2, 0, 8), levels=1)
+    assert root.place == "head 2 · query where · key ?"
+    assert heading(root, str) == f"{LAYER}.weights · head 2 · query where · key ? = 0.98859"
+
+
+def test_as_text_every_cell_is_a_line_below_that_which_it_is_a_part_of(trace: Trace) -> None:
+    root = of(trace, f"{LAYER}.scaled", (2, 0, 8), levels=2)
+    lines = "".join(poster_text(root, str, 120)).splitlines()
+    assert lines[0].endswith("19.638 ÷ 2.8284 = 6.943")
+    assert lines[1].startswith("└ 19.64 (100 %): encoder.0.self_attention.scores · head 2 · query where · key ?")
+    assert [line[:4] for line in lines[2:7]] == ["  ├ ", "  ├ ", "  ├ ", "  ├ ", "  └ "]
+    assert re.fullmatch(r"2 cells worked out again in float64; at most \S+ from the forward pass", lines[-1])
+    assert all(len(line) <= 120 for line in lines)
+
+
+def test_as_svg_it_is_one_picture_with_every_cell(trace: Trace) -> None:
+    root = of(trace, f"{LAYER}.weights", (2, 0, 8), levels=4)
+    svg = poster_svg(root, str, f"{SENTENCE} <&>")
+    tree = ElementTree.fromstring(svg)  # noqa: S314 - made here
+    kind = "{http://www.w3.org/2000/svg}"
+    assert len(tree.findall(f"{kind}rect")) == 1 + len([*root.walk()])
+    assert len(tree.findall(f"{kind}path")) == len([*root.walk()]) - 1
+    assert "<&>" in "".join(tree.itertext())
+    width, height = float(tree.get("width", "0")), float(tree.get("height", "0"))
+    for box in tree.findall(f"{kind}rect")[1:]:
+        x, y, wide, high = (float(box.get(name, "nan")) for name in ("x", "y", "width", "height"))
+        assert x >= 0
+        assert y >= 0
+        assert x + wide <= width
+        assert y + high <= height
+
+
+def test_boxes_of_a_column_do_not_lie_over_one_another(trace: Trace) -> None:
+    tree = ElementTree.fromstring(poster_svg(of(trace, "output.logits", (0, 1), most=30), str, ""))  # noqa: S314
+    columns: dict[str, list[tuple[float, float]]] = {}
+    for box in tree.findall("{http://www.w3.org/2000/svg}rect")[1:]:
+        top = float(box.get("y", "nan"))
+        columns.setdefault(box.get("x", ""), []).append((top, top + float(box.get("height", "nan"))))
+    assert len(columns) > 3
+    for spans in columns.values():
+        ordered = sorted(spans)
+        assert all(first[1] <= second[0] for first, second in itertools.pairwise(ordered))

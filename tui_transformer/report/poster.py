@@ -1,0 +1,201 @@
+"""The poster of a number as text and as SVG: the cells that it is made of, back to the words."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tui_transformer.engine.number_format import in_percent, spoken
+from tui_transformer.text.display import fit, visible
+from tui_transformer.views.poster import Cell, Term
+
+GLYPH, LINE, FONT_SIZE = 6.7, 15.0, 11
+"""Width of a character and height of a line in pixels, of the monospaced texts."""
+
+WIDE, BETWEEN, APART, MARGIN, HEAD = 300.0, 76.0, 8.0, 28.0, 56.0
+"""Width of a box, the room between two columns and two boxes, and around and above all, in pixels."""
+
+FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+INK, QUIET, PAPER, EDGE = "#1b1f24", "#66707a", "#ffffff", "#c9d1d9"
+ADDS, TAKES, LEAF = "#b35806", "#3c6eb4", "#f5f7f9"
+"""Colours; what is negative has a dashed line besides."""
+
+HALO = f'stroke="{PAPER}" stroke-width="3" paint-order="stroke"'
+"""So that a text can be read over a line."""
+
+WIDEST = 6.0
+"""Width of a line that is the whole of a cell."""
+
+Title = Callable[[str], str]
+"""What a step is called."""
+
+
+def heading(root: Cell, title: Title) -> str:
+    """What the poster is of: `Attention weights · head 2 · query where · key ? = 0.98859`."""
+    return visible(f"{_called(root, title)} = {spoken(root.value)}")
+
+
+def checked(root: Cell) -> str:
+    """How far the cells that are taken apart are from what the forward pass holds."""
+    apart = [abs(cell.difference) for cell in root.walk() if cell.formula]
+    what = f"{len(apart)} cells worked out again in float64" if len(apart) > 1 else "worked out again in float64"
+    return f"{what}; at most {spoken(max(apart), 2)} from the forward pass"
+
+
+def poster_text(root: Cell, title: Title, width: int) -> Iterator[str]:
+    """A line for each cell, indented below the one that it is a part of."""
+    yield from (f"{line}\n" for line in _lines(root, title, width))
+    yield f"\n{checked(root)}\n"
+
+
+def _lines(cell: Cell, title: Title, width: int, lead: str = "", below: str = "", adds: str = "") -> Iterator[str]:
+    yield fit(f"{lead}{adds}{_called(cell, title)}  {_value(cell)}{_mark(cell)}", width).rstrip()
+    children = [(term, each) for term in cell.terms for each in term.cells]
+    for number, (term, each) in enumerate(children, 1):
+        is_last = number == len(children) and not cell.rest
+        corner, bar = ("└ ", "  ") if is_last else ("├ ", "│ ")
+        yield from _lines(each, title, width, below + corner, below + bar, _adds(term, each))
+    if cell.rest:
+        yield fit(f"{below}└ {_others(cell)}", width).rstrip()
+
+
+def _called(cell: Cell, title: Title) -> str:
+    return f"{title(cell.name)} · {cell.place}" if cell.place else title(cell.name)
+
+
+def _value(cell: Cell) -> str:
+    return f"{cell.equation}" if cell.equation else spoken(cell.value)
+
+
+def _mark(cell: Cell) -> str:
+    return "  (taken apart elsewhere)" if cell.is_repeated else ""
+
+
+def _adds(term: Term, cell: Cell) -> str:
+    """What the term of a cell adds, before the first of its cells."""
+    if cell is not term.cells[0]:
+        return "· "
+    share = f" ({in_percent(term.share, '.0%')})" if term.share else ""
+    return f"{spoken(term.contribution, 4)}{share}: " if len(term.cells) > 1 or term.share else ""
+
+
+def _others(cell: Cell) -> str:
+    return f"and {cell.rest:,} more, {spoken(cell.rest_total, 4)} together"
+
+
+# As a picture
+
+
+@dataclass
+class _Box:
+    """A cell on the page: its column from the right, and the middle of its height."""
+
+    cell: Cell
+    column: int
+    texts: tuple[str, ...]
+    children: list[tuple[Term, _Box]]
+    middle: float = 0.0
+
+    @property
+    def height(self) -> float:
+        return LINE * len(self.texts) + APART
+
+    def walk(self) -> Iterator[_Box]:
+        """This box, and those left of it."""
+        yield self
+        for _, box in self.children:
+            yield from box.walk()
+
+
+def poster_svg(root: Cell, title: Title, about: str) -> str:
+    """One picture: the number at the right, and left of each cell those that it is made of.
+
+    A line is as wide as the share of what it adds, orange where that is positive, blue and dashed where negative.
+
+    Args:
+        root: The number.
+        title: What a step is called.
+        about: The sentence and the model.
+    """
+    box = _boxes(root, title)
+    bottom = _place(box, MARGIN + HEAD)
+    columns = max(each.column for each in box.walk()) + 1
+    width, height = 2 * MARGIN + columns * WIDE + (columns - 1) * BETWEEN, bottom + MARGIN + LINE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="{FONT_SIZE}" fill="{INK}">',
+        f'<rect width="100%" height="100%" fill="{PAPER}"/>',
+        _text(MARGIN, MARGIN + 14, heading(root, title), 'font-size="18" font-weight="bold"'),
+        _text(MARGIN, MARGIN + 34, about, f'fill="{QUIET}"'),
+        *(line for each in box.walk() for line in _links(each, width)),
+        *(line for each in box.walk() for line in _drawn(each, width)),
+        _text(MARGIN, height - MARGIN / 2, checked(root), f'fill="{QUIET}"'),
+        "</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _boxes(cell: Cell, title: Title, column: int = 0) -> _Box:
+    room = int((WIDE - 2 * APART) / GLYPH)
+    more = [_others(cell)] if cell.rest else []
+    made = [cell.formula, *([cell.equation] if cell.equation else [])] if cell.formula else []
+    number = spoken(cell.value)
+    head = f"{fit(title(cell.name), room - len(number) - 1)} {number}"
+    texts = (head, *(fit(text, room).rstrip() for text in (cell.place, *made, *more) if text))
+    children = [(term, _boxes(each, title, column + 1)) for term in cell.terms for each in term.cells]
+    return _Box(cell, column, texts, children)
+
+
+def _place(box: _Box, top: float) -> float:
+    """Put a box beside the middle of those that it is made of, which stand below one another; where they end."""
+    start = top
+    for _, each in box.children:
+        top = _place(each, top) + APART
+    bottom = max(top - APART if box.children else top, start + box.height)
+    middles = [each.middle for _, each in box.children]
+    box.middle = (middles[0] + middles[-1]) / 2 if middles else start + box.height / 2
+    box.middle = max(box.middle, start + box.height / 2)
+    return max(bottom, box.middle + box.height / 2)
+
+
+def _left(box: _Box, width: float) -> float:
+    return width - MARGIN - WIDE - box.column * (WIDE + BETWEEN)
+
+
+def _links(box: _Box, width: float) -> Iterator[str]:
+    """The lines from the cells that a cell is made of, with what each adds."""
+    for term, each in box.children:
+        start, end = _left(each, width) + WIDE, _left(box, width)
+        half = (start + end) / 2
+        color, dashes = (ADDS, "") if term.contribution >= 0 else (TAKES, ' stroke-dasharray="5 3"')
+        size = max(WIDEST * min(term.share, 1.0), 1.0)
+        path = f"M{start:.1f} {each.middle:.1f} C{half:.1f} {each.middle:.1f} {half:.1f} {box.middle:.1f} "
+        yield (
+            f'<path d="{path}{end:.1f} {box.middle:.1f}" fill="none" stroke="{color}" stroke-opacity="0.75" '
+            f'stroke-width="{size:.2f}"{dashes}/>'
+        )
+        if each.cell is term.cells[0] and (term.share or len(term.cells) > 1):
+            text = f"{'+' if term.contribution >= 0 else ''}{spoken(term.contribution, 3)}"
+            yield _text(start + 5, each.middle - 5, text, f'fill="{color}" {HALO}')
+        elif each.cell is not term.cells[0]:
+            yield _text(start + 5, each.middle - 5, "·", f'fill="{color}" font-weight="bold"')
+
+
+def _drawn(box: _Box, width: float) -> Iterator[str]:
+    left, top = _left(box, width), box.middle - box.height / 2
+    fill = PAPER if box.cell.formula else LEAF
+    edge = ADDS if box.column == 0 else EDGE
+    yield (
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{WIDE:.0f}" height="{box.height:.1f}" rx="5" fill="{fill}" '
+        f'stroke="{edge}" stroke-width="{2 if box.column == 0 else 1}"/>'
+    )
+    for number, text in enumerate(box.texts):
+        look = 'font-weight="bold"' if number == 0 else f'fill="{QUIET}"'
+        yield _text(left + APART, top + APART / 2 + LINE * (number + 0.75), text, look)
+    if box.cell.is_repeated:
+        yield _text(left - 12, box.middle + 4, "…", f'fill="{QUIET}"')
+
+
+def _text(x: float, y: float, text: str, look: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" xml:space="preserve" {look}>{html.escape(visible(text))}</text>'

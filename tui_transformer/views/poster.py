@@ -1,0 +1,201 @@
+"""The way back from one number to the words: each cell with the largest terms that made it, level after level."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tui_transformer.engine.explanation import Explanation, Index, Operand, Sum, Value
+from tui_transformer.engine.trace import Trace
+from tui_transformer.views.step_view import Labels
+
+Kind = Literal["step", "weight", "given"]
+MOST, TERMS = 24, 2
+"""Cells that are taken apart and terms of a sum that are shown, where nothing else is asked for."""
+
+BESIDE = 0.5
+"""So much of a cell is put down to the sums of its working where other cells stand in it beside them."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """What one term adds to a cell.
+
+    Attributes:
+        contribution: What it adds, where it is one term of a sum; else the value that goes into the cell.
+        share: Its size, of that of all terms.
+        cells: The cells that it is made of.
+    """
+
+    contribution: float
+    share: float
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell on the way.
+
+    Attributes:
+        name: Of the step or weight.
+        index: Without the batch axis.
+        place: Where that is, in words: `head 2 · query where · key ?`.
+        value: The value that the forward pass holds.
+        kind: Whether it is of a step, of a weight, or given.
+        formula: How its step is computed; "" where it is not taken apart here.
+        equation: The same with its numbers.
+        terms: The largest of its terms.
+        rest: Number of its terms that are not shown.
+        rest_total: What they add, together.
+        difference: Value worked out again, in float64, less the one that is held.
+        is_repeated: Whether it is taken apart elsewhere on the poster.
+    """
+
+    name: str
+    index: Index
+    place: str
+    value: float
+    kind: Kind
+    formula: str = ""
+    equation: str = ""
+    terms: tuple[Term, ...] = ()
+    rest: int = 0
+    rest_total: float = 0.0
+    difference: float = 0.0
+    is_repeated: bool = False
+
+    def walk(self) -> Iterator[Cell]:
+        """This cell, and all that it is made of."""
+        yield self
+        for term in self.terms:
+            for cell in term.cells:
+                yield from cell.walk()
+
+
+def poster(
+    trace: Trace,
+    name: str,
+    index: Index,
+    place: Callable[[str, Index], str],
+    *,
+    levels: int | None = None,
+    terms: int = TERMS,
+    most: int = MOST,
+) -> Cell:
+    """The way back from a cell; what adds most is taken apart first, until there are so many cells.
+
+    Args:
+        trace: Where the cell is.
+        name: Of its step.
+        index: Of the cell, without the batch axis.
+        place: Where a cell of a step is, in words.
+        levels: How far back; None for as far as the cells reach.
+        terms: Terms of a sum that are shown.
+        most: Cells that are taken apart.
+
+    Raises:
+        InputError: The cell is outside the step.
+    """
+    trace.explain_cell(name, index)  # raises where there is none
+    root = _Open(Operand(trace.program.named(name), index, 0.0), 0)
+    waiting, order, seen = [(-1.0, 0, root)], count(1), {(root.operand.name, index)}
+    for _ in range(most):
+        if not waiting:
+            break
+        importance, cell = -waiting[0][0], heapq.heappop(waiting)[2]
+        cell.explanation = trace.explain_cell(cell.operand.name, cell.operand.index)
+        cell.terms = _terms(cell.explanation, trace.program.by_name.__contains__, terms, cell.level + 1)
+        for term in cell.terms.shown:
+            for each in term.cells:
+                where = each.operand.name, each.operand.index
+                each.is_repeated = where in seen
+                if each.operand.name in trace.program.by_name and where not in seen and each.level != levels:
+                    seen.add(where)
+                    heapq.heappush(waiting, (-importance * term.share, next(order), each))
+    return root.closed(trace, place)
+
+
+@dataclass
+class _OpenTerm:
+    contribution: float
+    share: float
+    cells: list[_Open]
+
+
+class _Terms(NamedTuple):
+    shown: Sequence[_OpenTerm] = ()
+    rest: int = 0
+    rest_total: float = 0.0
+
+
+NOT_YET = _Terms()
+
+
+@dataclass
+class _Open:
+    """A cell that may still be taken apart."""
+
+    operand: Operand
+    level: int
+    explanation: Explanation | None = None
+    terms: _Terms = NOT_YET
+    is_repeated: bool = False
+
+    def closed(self, trace: Trace, place: Callable[[str, Index], str]) -> Cell:
+        """The cell as it is shown."""
+        name, index, found = self.operand.name, self.operand.index, self.explanation
+        program = trace.program
+        kind: Kind = "step" if name in program.by_name else "weight" if name in program.weights else "given"
+        where, value = place(name, index), self.operand.value
+        if found is None:
+            return Cell(name, index, where, value, kind, is_repeated=self.is_repeated)
+        terms = tuple(
+            Term(each.contribution, each.share, tuple(cell.closed(trace, place) for cell in each.cells))
+            for each in self.terms.shown
+        )
+        made = found.formula, found.equation, terms, self.terms.rest, self.terms.rest_total, found.difference
+        return Cell(name, index, where, found.stored, kind, *made)
+
+
+def place_words(trace: Trace, labels: Labels) -> Callable[[str, Index], str]:
+    """A function that says where a cell is: `head 2 · query where · key ?`; a place without words has its number."""
+
+    def place(name: str, index: Index) -> str:
+        axes = trace.program.axes(name) if name in trace.program.by_name or name in trace.program.weights else ()
+        if not axes:
+            return " · ".join(map(str, index))
+        return " · ".join(f"{axis.name} {labels.of(axis)(i)}" for axis, i in zip(axes, index, strict=True))
+
+    return place
+
+
+def _terms(explanation: Explanation, is_step: Callable[[str], bool], most: int, level: int) -> _Terms:
+    """The largest terms of a working.
+
+    Cells that stand in it by themselves, as x in x + sublayer(x), come first, each once; of every sum the largest terms
+    follow. A weight that stands by itself, as a bias, has no share: it is not taken apart.
+    """
+    alone = [item.source for item in explanation.items if isinstance(item, Value) and item.source is not None]
+    steps = [abs(each.value) for each in alone if is_step(each.name) and np.isfinite(each.value)]
+    shares = [abs(each.value) / (sum(steps) or 1.0) if is_step(each.name) else 0.0 for each in alone]
+    made = [_OpenTerm(each.value, share, [_Open(each, level)]) for each, share in zip(alone, shares, strict=True)]
+    known, rest, rest_total = {(each.name, each.index) for each in alone}, 0, 0.0
+    for item in explanation.items:
+        if not isinstance(item, Sum):
+            continue
+        sizes = np.abs(np.nan_to_num(item.contributions))
+        largest = [int(k) for k in np.argsort(-sizes, kind="stable")[:most] if sizes[k] > 0]
+        rest += len(item) - len(largest)
+        rest_total += float(np.delete(item.contributions, largest).sum())
+        weight = (BESIDE if steps else 1.0) / (float(sizes.sum()) or 1.0)
+        for k in largest:
+            operands = [factor.operand(k) for factor in item.factors]
+            if not all((each.name, each.index) in known for each in operands):
+                cells = [_Open(each, level) for each in operands]
+                made.append(_OpenTerm(float(item.contributions[k]), float(sizes[k]) * weight, cells))
+    return _Terms(made, rest, rest_total)
