@@ -1,25 +1,25 @@
-"""Every stop of a tour or lecture as a picture: SVG, and PNG where the library for it is installed."""
+"""An explorer that is led without a terminal, through the stops of a tour or by keys, and what it shows at each."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from textual.app import ScreenStackError
 from textual.pilot import Pilot
+from textual.strip import Strip
 
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.app import ExplorerApp
+from tui_transformer.explorer.guard.frame import strips_of
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
-from tui_transformer.files import write_whole
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.session.session import Session
 
@@ -30,12 +30,79 @@ SETTLED = 0.15
 PATIENCE = 600.0
 """Seconds that a stop may take."""
 
-Picture = Callable[[int, str, str], None]
-"""Takes the number of a stop, from 1, its name and its picture as SVG."""
+BEFORE_KEYS = 1.5
+AFTER_KEY, AFTER_LETTER = 1.0, 0.12
+"""Seconds for which a screen is shown: the first, one after a key, and one in the middle of a text."""
+
+READING, PER_WORD = 2.0, 0.25
+"""Seconds for a stop, and for every word of its text."""
+
+NAMED = {
+    **{each: each for each in ("space", "enter", "escape", "tab", "backspace", "up", "down", "left", "right")},
+    **{each: each for each in ("home", "end", "pageup", "pagedown", "delete", "shift+tab")},
+    "esc": "escape",
+    "return": "enter",
+}
+"""Keys by name, as hands and Textual call them; besides, any character is a key."""
 
 
-def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Picture) -> int:
-    """Lead through a tour without a terminal, and take a picture of every stop.
+@dataclass(frozen=True)
+class Shot:
+    """What the explorer shows at one moment.
+
+    Attributes:
+        number: From 1.
+        name: Of the stop, or the key that was pressed.
+        title: Of the stop, or what the key did.
+        seconds: For how long it is shown.
+        strips: The lines of the screen.
+        svg: Draws the screen, as long as it is in front.
+    """
+
+    number: int
+    name: str
+    title: str
+    seconds: float
+    strips: Sequence[Strip]
+    svg: Callable[[], str]
+
+
+Take = Callable[[Shot], None]
+
+
+@dataclass(frozen=True)
+class Press:
+    """A key that is pressed, or a text that is typed."""
+
+    key: str = ""
+    text: str = ""
+
+
+def parse_keys(keys: str) -> tuple[Press, ...]:
+    """Keys as they are written in one text, with blanks between: `space space ] enter "a text" ctrl+p`.
+
+    Raises:
+        UsageError: A word is no key, or there is none.
+    """
+    presses = []
+    for match in re.finditer(r'"([^"]*)"|(\S+)', keys):
+        if match[1] is not None:
+            presses.append(Press(text=match[1]))
+            continue
+        key = NAMED.get(match[2].lower(), match[2])
+        if len(key) > 1 and key not in NAMED and not re.fullmatch(r"(ctrl|shift|alt)\+\S|f([1-9]|1[0-2])", key):
+            raise UsageError(
+                f"--keys: {key[:40]!r} is no key: write characters, names such as {', '.join(list(NAMED)[:5])}, "
+                'ctrl+p, or a text in quotes, as "the cat"'
+            )
+        presses.append(Press(key=key))
+    if not presses:
+        raise UsageError('--keys: name at least one key, as "space space enter"')
+    return tuple(presses)
+
+
+def record_tour(session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Take) -> int:
+    """Lead through a tour, and take every stop.
 
     Returns:
         The exit code: not 0 where a signal ended it before the last stop.
@@ -43,34 +110,65 @@ def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | 
     Raises:
         InputError: A stop could not be shown.
     """
-    stops = (replace(stop, predict=None) for stop in told.stops)  # nobody is there to answer
-    told = with_keys(replace(told, stops=tuple(stops)), {})
+    stops = tuple(replace(stop, predict=None) for stop in told.stops)  # nobody is there to answer
+    told = with_keys(replace(told, stops=stops), {})
     app = ExplorerApp(session, Preferences(theme), told=told)
 
-    async def lead(pilot: Pilot[Any]) -> None:
-        main = next(screen for screen in app.screen_stack if isinstance(screen, MainScreen))
-        tour = main.parts.tour
+    async def stops_of(pilot: Pilot[Any]) -> AsyncIterator[tuple[str, str, float]]:
+        tour = _main(app).parts.tour
         for number, stop in enumerate(told.stops, start=1):
             await _until(app, pilot, lambda number=number: tour.stop is not None and tour.stop[0] == number)  # type: ignore[misc]
-            if app.failure is not None or not app.is_running:
-                return
-            take(number, stop.name, self_contained(app.export_screenshot(title=stop.title)))
+            yield stop.name, stop.title, READING + PER_WORD * len(stop.text.split())
             tour.go(1)
-        app.exit()
 
+    return _record(app, size, stops_of, take)
+
+
+def record_keys(session: Session, keys: Sequence[Press], size: tuple[int, int], theme: str | None, take: Take) -> int:
+    """Press keys, and take the screen at first and after each; what is returned and raised is as of a tour."""
+    app = ExplorerApp(session, Preferences(theme))
+
+    async def screens(pilot: Pilot[Any]) -> AsyncIterator[tuple[str, str, float]]:
+        await _until(app, pilot, lambda: True)
+        yield "start", session.model.name, BEFORE_KEYS
+        for press in keys:
+            for letter in press.text:
+                await pilot.press("space" if letter == " " else letter)
+                await _until(app, pilot, lambda: True)
+                yield letter, f"types {press.text}", AFTER_LETTER
+            if press.key:
+                await pilot.press(press.key)
+                await _until(app, pilot, lambda: True)
+                yield press.key, f"after {press.key}", AFTER_KEY
+
+    return _record(app, size, screens, take)
+
+
+Screens = Callable[[Pilot[Any]], AsyncIterator[tuple[str, str, float]]]
+"""Leads from screen to screen: name, title and seconds of each."""
+
+
+def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Take) -> int:
     problem: list[InputError] = []
 
-    async def led(pilot: Pilot[Any]) -> None:
+    async def lead(pilot: Pilot[Any]) -> None:
         # without a terminal ctrl+c is a signal, which would leave what is waited for here waiting
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, app.exit, None, 128 + signal.SIGINT)
+        number = 0
         try:
             with suppress(ScreenStackError):  # a signal ends it while something is waited for
-                await lead(pilot)
+                async for name, title, seconds in screens(pilot):
+                    if app.failure is not None or not app.is_running:
+                        return
+                    number += 1
+                    svg = lambda title=title: self_contained(app.export_screenshot(title=title))  # noqa: E731
+                    take(Shot(number, name, title, seconds, strips_of(app), svg))
+                app.exit()
         except InputError as error:
             problem.append(error)
             app.exit()
 
-    app.run(headless=True, size=size, auto_pilot=led)
+    app.run(headless=True, size=size, auto_pilot=lead)
     if problem:
         raise problem[0]
     if app.failure is not None:
@@ -78,14 +176,18 @@ def record(session: Session, told: Lecture, size: tuple[int, int], theme: str | 
     return app.return_code or 0
 
 
+def _main(app: ExplorerApp) -> MainScreen:
+    return next(screen for screen in app.screen_stack if isinstance(screen, MainScreen))
+
+
 async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool]) -> None:
-    """Wait until a stop is there, and everything that it shows."""
+    """Wait until a screen is there, and everything that it shows."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
     await pilot.pause(SETTLED)
     while app.failure is None and app.is_running and not (arrived() and app.settled):
         if loop.time() > end:
-            raise InputError(f"a stop was not there after {PATIENCE:.0f} seconds")
+            raise InputError(f"a screen was not there after {PATIENCE:.0f} seconds")
         await pilot.pause(SETTLED)
     await pilot.pause(SETTLED)
 
@@ -94,24 +196,3 @@ def self_contained(svg: str) -> str:
     """A picture without the web fonts and the addresses that the exporter writes into it."""
     svg = re.sub(r"@font-face\s*\{[^}]*\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     return svg.replace("font-family: Fira Code, monospace", f"font-family: '{FONT}', Menlo, monospace")
-
-
-def file_name(number: int, name: str) -> str:
-    """`03-softmax`: in order, of letters, digits and dashes."""
-    return f"{number:02}-{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60] or 'stop'}"
-
-
-def write_picture(path: Path, svg: str, png: Callable[[str], bytes] | None) -> None:
-    """Write PATH.svg, and PATH.png where it can be drawn."""
-    write_whole(path.with_name(f"{path.name}.svg"), svg.encode("utf-8", errors="replace"))
-    if png is not None:
-        write_whole(path.with_name(f"{path.name}.png"), png(svg))
-
-
-def png_drawing() -> Callable[[str], bytes] | None:
-    """Function that makes a PNG of an SVG; None where it is not installed."""
-    try:
-        import resvg_py
-    except ImportError:
-        return None
-    return lambda svg: bytes(resvg_py.svg_to_bytes(svg_string=svg, monospace_family=FONT))

@@ -6,11 +6,14 @@ felt. Here an update is compared with what was written before, cell by cell, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from rich.color import ColorSystem
 from rich.console import Console
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.app import App
+from textual.geometry import Region
 from textual.strip import Strip
 
 from tui_transformer.explorer.guard.pen import Change, written
@@ -94,3 +97,14 @@ def _pieces(update: LayoutUpdate | ChopsUpdate) -> Iterator[tuple[int, int, Iter
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             if strip is not None and x < last and end > first:
                 yield y, x, (strip.crop(0, min(end, last) - x),)
+
+
+def strips_of(app: App[Any]) -> list[Strip]:
+    """The lines that the screen in front shows."""
+    return list(app.screen._compositor.render_strips())
+
+
+def update_of(strips: Sequence[Strip]) -> LayoutUpdate:
+    """An update that shows these lines from the first on."""
+    width = max((strip.cell_length for strip in strips), default=0)
+    return LayoutUpdate([[strip] for strip in strips], Region(0, 0, width, len(strips)))

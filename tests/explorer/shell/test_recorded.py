@@ -1,0 +1,146 @@
+"""Recordings without a terminal: keys and tours, as a film for a terminal, a moving picture, and a page."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from test_frame import Terminal
+
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.explorer.recorded import Animation, Cast, Page, Pictures, Recorded
+from tui_transformer.explorer.recording import Press, Shot, parse_keys, record_keys, record_tour
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.session import Session
+from tui_transformer.session.tour_stop import suitable
+
+SIZE = (100, 30)
+MISSING = find_spec("PIL") is None or find_spec("resvg_py") is None
+
+
+@pytest.fixture
+def session() -> Session:
+    return open_session(ModelOptions("question"))
+
+
+@pytest.fixture(autouse=True)
+def _colors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLORTERM", "truecolor")
+
+
+def record(session: Session, keys: str, *forms: Recorded) -> list[Shot]:
+    shots: list[Shot] = []
+
+    def take(shot: Shot) -> None:
+        shots.append(shot)
+        for form in forms:
+            form.add(shot)
+
+    assert record_keys(session, parse_keys(keys), SIZE, "dark", take) == 0
+    for form in forms:
+        form.finish()
+    return shots
+
+
+def test_keys_are_characters_names_and_texts_in_quotes() -> None:
+    assert parse_keys('space ] esc ctrl+p "the cat" F f1') == (
+        Press("space"),
+        Press("]"),
+        Press("escape"),
+        Press("ctrl+p"),
+        Press(text="the cat"),
+        Press("F"),
+        Press("f1"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"), [("spcae", "'spcae' is no key"), (" ", "at least one key"), ("ctrl+", "is no key")]
+)
+def test_what_is_no_key_is_refused(keys: str, says: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(says)):
+        parse_keys(keys)
+
+
+def test_a_film_for_a_terminal_ends_on_the_screen_that_is_shown(session: Session, tmp_path: Path) -> None:
+    shots = record(session, "space space ] enter", Cast(tmp_path / "walk.cast", "A walk"))
+    head, *lines = map(json.loads, (tmp_path / "walk.cast").read_text(encoding="utf-8").splitlines())
+    assert (head["version"], head["width"], head["height"], head["title"]) == (2, *SIZE, "A walk")
+    seconds = [second for second, _, _ in lines]
+    assert seconds == sorted(seconds)
+    assert seconds[-1] == head["duration"]
+    assert {kind for _, kind, _ in lines} == {"o"}
+    terminal = Terminal(SIZE[0])
+    for shot, (_, _, text) in zip(shots, lines, strict=False):
+        terminal.write(text.replace("\x1b[?25l\x1b[2J", ""))
+        for y, strip in enumerate(shot.strips):
+            cells = [terminal.cells.get((y, x), ("halves",))[0] for x in range(SIZE[0])]
+            shown = "".join(" " if cell == "halves" else cell for cell in cells)  # what is blank, or a half of a cell
+            assert shown == re.sub("[▀▄█]", " ", strip.text.ljust(SIZE[0]))
+
+
+@pytest.mark.skipif(shutil.which("asciinema") is None, reason="asciinema is not installed")
+def test_its_own_player_plays_it(session: Session, tmp_path: Path) -> None:
+    record(session, "space", Cast(tmp_path / "walk.cast", "A walk"))
+    command = ["asciinema", "cat", str(tmp_path / "walk.cast")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "Token IDs" in done.stdout
+
+
+def test_a_page_has_every_screen_as_text_in_light_and_dark_and_needs_nothing(session: Session, tmp_path: Path) -> None:
+    page = Page(tmp_path / "walk.html", "A <walk>")
+    shots = record(session, "space space", page)
+    page.theme = "light"
+    assert record_keys(session, parse_keys("space space"), SIZE, "light", page.add) == 0
+    page.finish()
+    text = (tmp_path / "walk.html").read_text(encoding="utf-8")
+    assert "A &lt;walk&gt;" in text
+    assert not re.search(r"(src|href)\s*=|https?:|@import|url\(", text)
+    data = json.loads(re.findall(r"const data = (.*);\n", text)[0])
+    assert len(data["titles"]) == 3
+    assert set(data["screens"]) == {"dark", "light"}
+    for shot, numbers in zip(shots, data["screens"]["dark"], strict=True):
+        assert [data["lines"][number][0] for number in numbers] == [strip.text for strip in shot.strips]
+    for line, *parts in data["lines"]:
+        assert sum(parts[::2]) == len(line)
+        assert max(parts[1::2], default=0) < len(data["looks"])
+
+
+@pytest.mark.skipif(MISSING, reason="the extra record is not installed")
+@pytest.mark.parametrize(("name", "form"), [("walk.gif", "GIF"), ("walk.png", "PNG")])
+def test_a_moving_picture_has_a_frame_for_every_screen(session: Session, tmp_path: Path, name: str, form: str) -> None:
+    from PIL import Image
+
+    shots = record(session, "space", Animation(tmp_path / name))
+    with Image.open(tmp_path / name) as picture:
+        assert (picture.format, getattr(picture, "n_frames", 1)) == (form, len(shots))
+
+
+def test_what_is_missing_for_a_moving_picture_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(InputError, match=r"needs the extra record.*\.cast or \.html"):
+        Animation(tmp_path / "walk.gif")
+
+
+def test_a_tour_is_taken_stop_by_stop(tmp_path: Path) -> None:
+    lecture = tmp_path / "mine.toml"
+    stop = '[{0}]\ntitle = "{0}"\ntext = "one two three"\nstep = "{0}"\n'
+    lecture.write_text(stop.format("tokens") + stop.replace("{0}", "b", 1).format("tokens"))
+    session, said = open_session(ModelOptions("question")), list[str]()
+    pictures, shots = Pictures(tmp_path / "pictures", said.append), list[Shot]()
+
+    def take(shot: Shot) -> None:
+        shots.append(shot)
+        pictures.add(shot)
+
+    assert record_tour(session, suitable(session, str(lecture)), SIZE, None, take) == 0
+    assert [(shot.number, shot.name, shot.seconds) for shot in shots] == [(1, "tokens", 2.75), (2, "b", 2.75)]
+    assert [path.name for path in sorted((tmp_path / "pictures").glob("*.svg"))] == ["01-tokens.svg", "02-b.svg"]
+    assert len(said) == 2

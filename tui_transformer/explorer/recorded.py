@@ -1,0 +1,217 @@
+"""What a recording is written as: pictures, a film for a terminal, a moving picture, or one page for a browser."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.color import ColorSystem
+from rich.style import Style
+from textual.strip import Strip
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.frame import Frame, update_of
+from tui_transformer.explorer.recording import FONT, Shot
+from tui_transformer.files import write_whole
+from tui_transformer.text.display import visible
+
+EXTRA = "pip install 'tui-transformer[record]'"
+WIDTH = 1280
+"""Pixels of a moving picture."""
+
+MOST_COLORS = 255
+"""Of a GIF, which has one more that is left as it was."""
+
+
+class Recorded(Protocol):
+    """A form of a recording; written as a whole at the end, or picture by picture."""
+
+    def add(self, shot: Shot) -> None:
+        """Add a screen."""
+
+    def finish(self) -> None:
+        """Write what is not written yet."""
+
+
+def file_name(number: int, name: str) -> str:
+    """`03-softmax`: in order, of letters, digits and dashes."""
+    return f"{number:02}-{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60] or 'stop'}"
+
+
+def png_drawing(width: int | None = None) -> Callable[[str], bytes] | None:
+    """Function that makes a PNG of an SVG, of so many pixels; None where the library is not installed."""
+    try:
+        import resvg_py
+    except ImportError:
+        return None
+    more: Mapping[str, Any] = {} if width is None else {"width": width}
+    return lambda svg: bytes(resvg_py.svg_to_bytes(svg_string=svg, monospace_family=FONT, **more))
+
+
+class Pictures:
+    """A folder with an SVG for every screen, and a PNG where it can be drawn."""
+
+    def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
+        self._folder, self._note, self._png = folder, note, png_drawing()
+        folder.mkdir(parents=True, exist_ok=True)
+        if self._png is None:
+            note(f"PNG pictures need the extra record: {EXTRA}; SVG alone is written")
+
+    def add(self, shot: Shot) -> None:
+        """Write PATH.svg, and PATH.png."""
+        path, svg = self._folder / file_name(shot.number, shot.name), shot.svg()
+        write_whole(path.with_name(f"{path.name}.svg"), svg.encode("utf-8", errors="replace"))
+        if self._png is not None:
+            write_whole(path.with_name(f"{path.name}.png"), self._png(svg))
+        self._note(f"wrote {path}.svg" + (" and .png" if self._png is not None else ""))
+
+    def finish(self) -> None:
+        """All is written."""
+
+
+class Cast:
+    """An asciicast, version 2: a line with the size, then one for every screen with its second and its sequences.
+
+    The format is that of asciinema (docs.asciinema.org/manual/asciicast/v2); of each screen the cells that change.
+    """
+
+    def __init__(self, path: Path, title: str) -> None:
+        self._path, self._title = path, title
+        self._frame, self._second = Frame(ColorSystem.TRUECOLOR), 0.0
+        self._size = 0, 0
+        self._lines: list[str] = []
+
+    def add(self, shot: Shot) -> None:
+        """Add a screen, and for the first one what makes room for it."""
+        begin = "" if self._lines else "\x1b[?25l\x1b[2J"
+        self._size = max(strip.cell_length for strip in shot.strips), len(shot.strips)
+        text = begin + self._frame.write(update_of(shot.strips))
+        self._lines.append(json.dumps([round(self._second, 3), "o", text], ensure_ascii=False))
+        self._second += shot.seconds
+
+    def finish(self) -> None:
+        """Write the file, with a last line so that the last screen is seen as long as it should be."""
+        width, height = self._size
+        head = {"version": 2, "width": width, "height": height, "title": self._title, "duration": self._second}
+        end = json.dumps([round(self._second, 3), "o", "\x1b[0m\x1b[?25h"])
+        write_whole(self._path, "\n".join([json.dumps(head, ensure_ascii=False), *self._lines, end, ""]).encode())
+
+
+class Animation:
+    """A moving picture: a GIF of at most 256 colours, or a PNG that moves (APNG)."""
+
+    def __init__(self, path: Path) -> None:
+        png = png_drawing(WIDTH)
+        try:
+            from PIL import Image
+        except ImportError:
+            png = None
+        if png is None:
+            raise InputError(f"a {path.suffix} needs the extra record: {EXTRA}; or write a .cast or .html")
+        self._path, self._png, self._image = path, png, Image
+        self._pictures: list[Any] = []
+        self._seconds: list[float] = []
+
+    def add(self, shot: Shot) -> None:
+        """Draw a screen."""
+        picture = self._image.open(io.BytesIO(self._png(shot.svg()))).convert("RGB")
+        if self._path.suffix == ".gif":
+            picture = picture.quantize(MOST_COLORS, dither=self._image.Dither.NONE)
+        self._pictures.append(picture)
+        self._seconds.append(shot.seconds)
+
+    def finish(self) -> None:
+        """Write the file; it begins again at its end."""
+        first, *others = self._pictures
+        whole, milliseconds = io.BytesIO(), [int(1000 * each) for each in self._seconds]
+        form = "GIF" if self._path.suffix == ".gif" else "PNG"
+        first.save(whole, form, save_all=True, append_images=others, duration=milliseconds, loop=0)
+        write_whole(self._path, whole.getvalue())
+
+
+class Page:
+    """One HTML file that needs nothing else: the screens as text, stepped by keys, in light and in dark.
+
+    Of all lines each is kept once, as its text, and lengths and looks of its parts.
+    """
+
+    def __init__(self, path: Path, title: str) -> None:
+        self._path, self._title = path, title
+        self._lines: dict[tuple[Any, ...], int] = {}
+        self._looks: dict[str, int] = {}
+        self._screens: dict[str, list[list[int]]] = {}
+        self._titles: list[str] = []
+        self.theme = "dark"
+        """Of the screens that are added."""
+
+    def add(self, shot: Shot) -> None:
+        """Add a screen in the colours of the theme."""
+        screens = self._screens.setdefault(self.theme, [])
+        if len(screens) == len(self._titles):
+            self._titles.append(shot.title)
+        screens.append([self._line(strip) for strip in shot.strips])
+
+    def _line(self, strip: Strip) -> int:
+        text, parts = "", list[int]()
+        for part, style, _ in strip:
+            look = self._looks.setdefault(_css(style or Style()), len(self._looks))
+            if parts and parts[-1] == look:
+                parts[-2] += len(part)
+            else:
+                parts += [len(part), look]
+            text += part
+        return self._lines.setdefault((text, *parts), len(self._lines))
+
+    def finish(self) -> None:
+        """Write the file."""
+        data = {
+            "titles": self._titles,
+            "screens": self._screens,
+            "lines": [[text, *parts] for text, *parts in self._lines],
+            "looks": [*self._looks],
+        }
+        packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+        template = files("tui_transformer.explorer").joinpath("recorded.html").read_text(encoding="utf-8")
+        page = template.replace("{{title}}", html.escape(visible(self._title))).replace("{{data}}", packed)
+        write_whole(self._path, page.encode("utf-8", errors="replace"))
+
+
+def _css(style: Style) -> str:
+    """A style as CSS."""
+    front, back = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
+    parts = [
+        f"color:{front.get_truecolor().hex}" if front and not front.is_default else "",
+        f"background:{back.get_truecolor().hex}" if back and not back.is_default else "",
+        "font-weight:bold" if style.bold else "",
+        "font-style:italic" if style.italic else "",
+        "text-decoration:underline" if style.underline else "",
+        "opacity:.6" if style.dim else "",
+    ]
+    return ";".join(filter(None, parts))
+
+
+def form_of(path: Path, title: str, note: Callable[[str], None]) -> Recorded:
+    """The form that the ending of a path asks for; a folder of pictures where it has none.
+
+    Raises:
+        InputError: There is no such form, or a library for it is missing.
+    """
+    forms: Mapping[str, Callable[[], Recorded]] = {
+        "": lambda: Pictures(path, note),
+        ".cast": lambda: Cast(path, title),
+        ".gif": lambda: Animation(path),
+        ".apng": lambda: Animation(path),
+        ".png": lambda: Animation(path),
+        ".html": lambda: Page(path, title),
+    }
+    ending = "" if path.is_dir() else path.suffix.lower()
+    if ending not in forms:
+        known = ", ".join(filter(None, forms))
+        raise InputError(f"{path}: a recording is a folder of pictures, or a file that ends in {known}")
+    return forms[ending]()
