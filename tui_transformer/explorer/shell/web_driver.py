@@ -9,10 +9,8 @@ from textual import events
 from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
+from tui_transformer.gate import QUIT, REDRAW, SAY
 from tui_transformer.text.guarded import end_awaited, end_guarded
-
-REDRAW, SAY, QUIT = "redraw", "say", "quit"
-"""Packets of whoever serves: the page shows nothing yet, a message for the visitor, and the end."""
 
 
 @runtime_checkable
