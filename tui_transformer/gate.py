@@ -20,6 +20,9 @@ from tui_transformer.errors import InputError
 VARIABLE = "TUI_TRANSFORMER_VISITOR"
 """The variable of the environment in which a session is told its own folder and, in a line below, the visitors'."""
 
+REDRAW, SAY, QUIT = "redraw", "say", "quit"
+"""Packets of whoever serves: the page shows nothing yet, a message for the visitor, and the end."""
+
 PROGRAM = Path(__file__).resolve().parent
 GUARDED = (sys.executable, "-P", "-X", "utf8", str(PROGRAM / "text" / "guarded_child.py"))
 """The one command that is run in a visitor's name: with it tokenizers are held within limits."""

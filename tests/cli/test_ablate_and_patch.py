@@ -14,7 +14,7 @@ from command_line import REFERENCES, Run, of_the_encoder
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.analysis.effects import effects
-from tui_transformer.cli.progress import CLEAR, counted
+from tui_transformer.cli.terminal import CLEAR, counted
 from tui_transformer.engine.targets import every, parse
 from tui_transformer.model import Model
 

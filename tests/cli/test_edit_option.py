@@ -107,7 +107,7 @@ def test_the_explorer_begins_with_the_edits(run: Run, monkeypatch: pytest.Monkey
         return SimpleNamespace(run=lambda: None, failure=None, return_code=0)
 
     monkeypatch.setattr("tui_transformer.explorer.app.ExplorerApp", explorer)
-    monkeypatch.setattr("tui_transformer.cli.main.check_terminal", lambda: None)
+    monkeypatch.setattr("tui_transformer.cli.explore.check_terminal", lambda: None)
     assert run(*GIVEN, "--edit", "0.output[2] += 1", "--edit", "0.output[2] += 1").code == 0
     session = begun[0]
     name = session.base.program.named("0.output")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from command_line import Run, of_the_encoder
 
-from tui_transformer.cli import diff, output
-from tui_transformer.cli.diff import together
+from tui_transformer.cli import output
+from tui_transformer.cli.two_traces import Computed, compared, together
 from tui_transformer.diagnosis.dumps import npz_reader
 from tui_transformer.engine import backend as backend_module
 from tui_transformer.engine.trace import Trace
@@ -60,7 +60,7 @@ def test_files_are_compared_in_runs(tmp_path: Path, save: Callable[..., None], o
     save(tmp_path / "a.npz", x=np.asarray(first, order=order), y=first[0])  # type: ignore[call-overload]
     np.savez(tmp_path / "b.npz", x=second, y=first[:1])
     one, other = (replace(npz_reader.open_trace(tmp_path / name), run=5) for name in ("a.npz", "b.npz"))
-    x, y = (diff.compared(name, one, other, 1e-5, run=7) for name in ("x", "y"))
+    x, y = (compared(name, one, other, 1e-5, run=7) for name in ("x", "y"))
     assert (x.beyond, x.index, x.shapes) == (True, (1, 3, 2), ((3, 5, 4), (3, 5, 4)))
     assert x.largest == pytest.approx(0.5)
     assert (y.beyond, y.largest) == (False, 0.0)
@@ -112,7 +112,7 @@ def test_probabilities_are_never_whole(tmp_path: Path) -> None:
             write_npz(file, [(PROBABILITIES, Blocks((LENGTH, WORDS), output.runs(trace, PROBABILITIES)))])
 
     assert peak(write) < whole / 2
-    compared = []
-    sides = diff.Computed(trace, model), replace(npz_reader.open_trace(path), run=2 * WORDS)
-    assert peak(lambda: compared.append(diff.compared(PROBABILITIES, *sides, 0.0, run=2 * WORDS))) < whole / 2
-    assert (compared[0].beyond, compared[0].shapes[0]) == (False, (LENGTH, WORDS))
+    found = []
+    sides = Computed(trace, model), replace(npz_reader.open_trace(path), run=2 * WORDS)
+    assert peak(lambda: found.append(compared(PROBABILITIES, *sides, 0.0, run=2 * WORDS))) < whole / 2
+    assert (found[0].beyond, found[0].shapes[0]) == (False, (LENGTH, WORDS))

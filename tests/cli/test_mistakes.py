@@ -7,7 +7,7 @@ import pytest
 from command_line import Run
 
 from tui_transformer import crash
-from tui_transformer.cli import vocab
+from tui_transformer.text import vocabulary
 
 
 def _raising(error: BaseException) -> Callable[[], None]:
@@ -18,7 +18,7 @@ def _raising(error: BaseException) -> Callable[[], None]:
 
 
 def test_a_mistake_of_the_program_leaves_a_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocab, "show_list", _raising(ZeroDivisionError("division by zero")))
+    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(ZeroDivisionError("division by zero")))
     ended = run("vocab", "list")
     assert ended.code == 1
     assert "Traceback" not in ended.err
@@ -30,7 +30,7 @@ def test_a_mistake_of_the_program_leaves_a_report(run: Run, tmp_path: Path, monk
 
 
 def test_too_little_memory_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocab, "show_list", _raising(MemoryError()))
+    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(MemoryError()))
     ended = run("vocab", "list")
     assert ended.code == 1
     assert ended.err == "tui-transformer: not enough memory: use fewer tokens or smaller sizes\n"
@@ -38,7 +38,7 @@ def test_too_little_memory_is_one_line(run: Run, tmp_path: Path, monkeypatch: py
 
 
 def test_an_interrupt_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocab, "show_list", _raising(KeyboardInterrupt()))
+    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(KeyboardInterrupt()))
     assert run("vocab", "list").code == 130
 
 
@@ -54,7 +54,9 @@ def test_a_report_goes_elsewhere_where_the_state_folder_cannot_be_made(
 
 
 def test_a_file_that_the_system_refuses_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocab, "show_list", _raising(PermissionError(13, "Permission denied", "a\x1b.txt")))
+    monkeypatch.setattr(
+        vocabulary, "built_in_vocabularies", _raising(PermissionError(13, "Permission denied", "a\x1b.txt"))
+    )
     ended = run("vocab", "list")
     assert ended.code == 1
     assert ended.err == "tui-transformer: a␛.txt: Permission denied: check the path and its permissions\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from command_line import REFERENCES, Run
 
-from tui_transformer.cli import models
 from tui_transformer.errors import InputError
+from tui_transformer.model import checkpoint
 from tui_transformer.model.local_models import TRAINED, find_model, local_models, trained_models
 
 OWN = "tui_transformer"
@@ -94,8 +94,8 @@ def test_whatever_goes_wrong_with_one_the_others_are_listed(
             raise error
         return original(folder)
 
-    original = models.read_config
-    monkeypatch.setattr(models, "read_config", read)
+    original = checkpoint.read_config
+    monkeypatch.setattr(checkpoint, "read_config", read)
     ended = run("models")
     assert ended.code == 0
     assert "writes very short stories" in ended.out

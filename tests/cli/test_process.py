@@ -162,7 +162,7 @@ def test_a_terminal_that_cannot_show_the_screen_is_refused(environment: dict[str
 
 def test_nothing_of_the_screen_is_loaded_before_it_is_said_how_often_it_draws(environment: dict[str, str]) -> None:
     code = (
-        "import sys\nimport tui_transformer.explorer.run\nfrom tui_transformer.cli import diff, exercise, explored\n"
+        "import sys\nimport tui_transformer.explorer.run\nfrom tui_transformer.cli import diff, exercise, explore\n"
         "print([name for name in sys.modules if name.partition('.')[0] == 'textual'])\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

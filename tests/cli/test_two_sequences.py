@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command_line import REFERENCES, Run
 
-from tui_transformer.cli import main as cli
+from tui_transformer.cli import explore
 from tui_transformer.explorer import run as explorer_run
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model import Model
@@ -132,7 +132,7 @@ def test_the_explorer_begins_with_what_was_given() -> None:
 
 def test_the_command_gives_both_sentences_to_the_explorer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
-    monkeypatch.setattr(cli, "check_terminal", lambda: None)
+    monkeypatch.setattr(explore, "check_terminal", lambda: None)
     monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
     assert run(*BOTH).code == 0
     assert run(*MODEL, "--ids", "1,2", "--decoder-ids", "3 4").code == 0
@@ -142,7 +142,7 @@ def test_the_command_gives_both_sentences_to_the_explorer(run: Run, monkeypatch:
 
 
 def test_the_explorer_refuses_a_second_sentence_for_a_model_of_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "check_terminal", lambda: None)
+    monkeypatch.setattr(explore, "check_terminal", lambda: None)
     ended = run("--model", "encoder", "--decoder-text", "a")
     assert ended.code == 1
     assert ended.err.startswith("tui-transformer: encoder reads no second sentence")

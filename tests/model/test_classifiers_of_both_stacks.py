@@ -63,9 +63,9 @@ def test_every_step_is_explained(name):
 
 
 def test_commands_let_the_decoder_read_the_sentence_too(capsys):
-    from tui_transformer.cli.commands.answer import Request
+    from tui_transformer.cli.answer import Answer
     from tui_transformer.cli.session import open_session
 
-    session = open_session(Request(ids="5,7,9,2", model=str(Path(FOLDERS / "bart")), device="cpu"))
+    session = open_session(Answer(ids="5,7,9,2", model=str(Path(FOLDERS / "bart")), device="cpu"))
     assert session.trace["decoder.tokens"].reshape(-1).tolist() == [2, 5, 7, 9]
     assert capsys.readouterr().err == ""

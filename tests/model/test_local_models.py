@@ -145,10 +145,10 @@ def test_what_is_found_is_listed(cache, package):
 
 
 def test_the_command_lists_models_and_why_one_cannot_be_read(cache, package, capsys):
-    from tui_transformer.cli.models import run
+    from tui_transformer.cli.info import Models
 
     (package / "data" / "small" / "config.json").write_text('{"model_type": "mamba"}')
-    run()
+    Models().run()
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "built in" in lines["encoder-decoder"]
     assert lines["some-org/some.model"].endswith("vanilla: encoder · d_model 8 · 8 heads · d_ff 128 · 1 layer")
@@ -156,9 +156,10 @@ def test_the_command_lists_models_and_why_one_cannot_be_read(cache, package, cap
 
 
 def test_the_command_says_where_it_looked(tmp_path, monkeypatch, capsys):
-    from tui_transformer.cli import models
+    from tui_transformer.cli.info import Models
+    from tui_transformer.model import local_models
 
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
-    monkeypatch.setattr(models, "local_models", lambda: ())
-    models.run()
+    monkeypatch.setattr(local_models, "local_models", lambda: ())
+    Models().run()
     assert f"no other model is in {tmp_path / 'none'}" in capsys.readouterr().err

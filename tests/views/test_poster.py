@@ -86,8 +86,14 @@ def test_places_are_said_in_words(trace: Trace) -> None:
 def test_as_text_every_cell_is_a_line_below_that_which_it_is_a_part_of(trace: Trace) -> None:
     root = of(trace, f"{LAYER}.scaled", (2, 0, 8), levels=2)
     lines = "".join(poster_text(root, str, 120)).splitlines()
-    assert lines[0].endswith("19.638 ÷ 2.8284 = 6.943")
-    assert lines[1].startswith("└ 19.64 (100 %): encoder.0.self_attention.scores · head 2 · query where · key ?")
+    assert lines[0] == f"6.943 = 19.638 ÷ 2.8284   {LAYER}.scaled · head 2 · query where · key ?"
+    assert lines[1].startswith(
+        "└ 19.638 = (−1.3049) · (−3.039) + … + 0.81462 · 1.849   encoder.0.self_attention.scores"
+    )
+    assert re.match(
+        r"  ├ 9\.14 \(47 %\) = −1\.9751   encoder\.0\.self_attention\.query · head 2 · token where", lines[2]
+    )
+    assert lines[3].startswith("  ├ · −4.6277   encoder.0.self_attention.key")
     assert [line[:4] for line in lines[2:7]] == ["  ├ ", "  ├ ", "  ├ ", "  ├ ", "  └ "]
     assert re.fullmatch(r"2 cells worked out again in float64; at most \S+ from the forward pass", lines[-1])
     assert all(len(line) <= 120 for line in lines)

@@ -2,27 +2,103 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tui_transformer.analysis.effects import Effect, answer_positions, effects
-from tui_transformer.cli import experiment
-from tui_transformer.cli.commands.ablate import Request
-from tui_transformer.cli.experiment import Answer, answers, effect_data, has_answers, parse_positions, where
-from tui_transformer.cli.metrics import chosen
-from tui_transformer.cli.output import emit
-from tui_transformer.cli.progress import counted
+from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, TableFormat, Tokens
+from tui_transformer.cli.output import emit, emit_csv, emit_json
 from tui_transformer.cli.session import open_session, unknown_words
-from tui_transformer.engine.backend import Host
-from tui_transformer.engine.number_format import in_percent
-from tui_transformer.engine.targets import Target, every, parse
+from tui_transformer.cli.terminal import counted
+from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
-from tui_transformer.report.export import csv_text
-from tui_transformer.report.numbers import aligned
-from tui_transformer.session.edit_format import of_texts
-from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
+
+if TYPE_CHECKING:
+    from tui_transformer.analysis.effects import Effect
+    from tui_transformer.cli.experiment import Answer
+    from tui_transformer.engine.backend import Host
+    from tui_transformer.engine.targets import Target
+    from tui_transformer.session.session import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablate(Edited):
+    """Take out heads, layers, positions or neurons: what each does to the answer, or what changes without some.
+
+    Without WHAT every head is ablated alone, and the table is sorted by the effect on the output, or on a metric.
+
+    Example: tui-transformer ablate --model story --tokens Mira,the
+    """
+
+    what: list[str] | None = argument(
+        "head:SUBLAYER:NUMBER, layer:LAYER, position:NUMBER, position:LAYER:NUMBER or neuron:SUBLAYER:NUMBER.",
+        default=None,
+        metavar="[WHAT]…",
+    )
+    each: str | None = option(
+        None, "Without WHAT: head (the default), layer, position, neuron:SUBLAYER.", metavar="KIND"
+    )
+    mean: bool = flag("Set to the mean over the positions instead of 0.")
+    mean_of: Path | None = option(None, "Set to the mean over the tokens of all lines of a text file.", metavar="FILE")
+    metric: Metric = None
+    tokens: Tokens = None
+    targets: LossTargets = None
+    position: Position = None
+    format: TableFormat = "text"
+
+    def run(self) -> None:
+        from tui_transformer.cli.experiment import Experiment
+        from tui_transformer.cli.metrics import chosen, parse_positions
+        from tui_transformer.engine.targets import parse
+
+        if self.what and self.each:
+            raise UsageError("give either WHAT or --each: one experiment, or a table of all")
+        targets = [parse(text) for text in self.what or ()]
+        session = open_session(self)
+        positions = parse_positions(self.position, session.trace)
+        if not targets:
+            self._ranking(session, positions).emit(self.format)
+            return
+        program, means = session.trace.program, self._means(session, targets)
+        edits = [edit for target in targets for edit in target.edits(program, mean=self.mean, means=means)]
+        what = [f"{target} set to {self._set_to()}" for target in targets]
+        Experiment.of(session, what, edits, positions, chosen(session, self)).emit(self.format)
+
+    def _set_to(self) -> str:
+        if self.mean_of is not None:
+            return f"its mean over {visible(str(self.mean_of))}"
+        return "its mean over the positions" if self.mean else "0"
+
+    def _means(self, session: Session, targets: Sequence[Target]) -> Mapping[str, Host] | None:
+        """The means over the lines of the file, where one is named."""
+        if self.mean_of is None:
+            return None
+        if self.mean:
+            raise UsageError("give either --mean or --mean-of: over the positions, or over a file")
+        from tui_transformer.session.edit_format import of_texts
+
+        program = session.trace.program
+        names = dict.fromkeys(name for target in targets for name in target.steps(program))
+        with unknown_words(session.model, visible(str(self.mean_of))) as listen:
+            return of_texts(session.model, self.mean_of, list(names), listen)
+
+    def _ranking(self, session: Session, positions: range | None) -> Ranking:
+        from tui_transformer.analysis.effects import answer_positions, effects
+        from tui_transformer.cli.experiment import answers
+        from tui_transformer.cli.metrics import chosen, where
+        from tui_transformer.engine.targets import every
+
+        trace = session.trace
+        targets = every(trace.program, self.each or "head")
+        positions = answer_positions(trace, positions, folder=session.model.folder)
+        metric, means = chosen(session, self), self._means(session, targets)
+        measured = effects(trace, targets, mean=self.mean, means=means, positions=positions, metric=metric)
+        ranked = sorted(counted(measured, targets), key=lambda pair: -pair[1].size)
+        said = "" if metric is None else metric.said(session.labels.word)
+        read = "every position" if metric is not None and metric.targets else where(session, positions)
+        return Ranking(read, self._set_to(), said, list(answers(session, trace, positions)), ranked)
 
 
 @dataclass(frozen=True)
@@ -35,84 +111,45 @@ class Ranking:
     answers: Sequence[Answer]
     effects: Sequence[tuple[Target, Effect]]
 
+    def emit(self, form: str) -> None:
+        """Write it in a format."""
+        from tui_transformer.cli.experiment import effect_data
 
-def run(request: Request) -> None:
-    """Show a table of effects, or what follows from the named edits.
+        if form == "text":
+            emit(self._text())
+        elif form == "json":
+            data = {
+                "mean": self.set_to != "0",
+                "set to": self.set_to,
+                **({"metric": self.metric} if self.metric else {}),
+                "answers": [{"position": answer.position, "before": answer.data()} for answer in self.answers],
+                "effects": [{"target": str(target), **effect_data(effect)} for target, effect in self.effects],
+            }
+            emit_json(data)
+        else:
+            names = tuple(effect_data(self.effects[0][1]))
+            rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in self.effects)
+            emit_csv(("target", *names), rows)
 
-    Raises:
-        InputError: There is no such head, layer, position or neuron.
-    """
-    if request.what and request.each:
-        raise UsageError("give either WHAT or --each: one experiment, or a table of all")
-    targets = [parse(text) for text in request.what or ()]
-    session = open_session(request)
-    positions = parse_positions(request.position, session.trace)
-    if not targets:
-        emit(_FORMATS[request.format](_ranking(session, request, positions)))
-        return
-    program, means = session.trace.program, _means(session, request, targets)
-    edits = [edit for target in targets for edit in target.edits(program, mean=request.mean, means=means)]
-    what = [f"{target} set to {_set_to(request)}" for target in targets]
-    metric = chosen(session, request)
-    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions, metric)))
+    def _text(self) -> Iterator[str]:
+        from tui_transformer.report.numbers import aligned
 
+        yield f"each set to {self.set_to}, alone; the answer is read at {self.where}\n"
+        if self.metric:
+            effect = self.effects[0][1]
+            yield f"{visible(self.metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
+        elif len(self.answers) == 1:
+            yield f"most likely: {' '.join(self.answers[0].said())}\n"
+        yield "\n"
+        yield from aligned([self._columns(), *(_row(target, effect) for target, effect in self.effects)])
 
-def _set_to(request: Request) -> str:
-    if request.mean_of is not None:
-        return f"its mean over {visible(str(request.mean_of))}"
-    return "its mean over the positions" if request.mean else "0"
-
-
-def _means(session: Session, request: Request, targets: Sequence[Target]) -> Mapping[str, Host] | None:
-    """The means over the lines of the file, where one is named."""
-    if request.mean_of is None:
-        return None
-    if request.mean:
-        raise UsageError("give either --mean or --mean-of: over the positions, or over a file")
-    program = session.trace.program
-    names = dict.fromkeys(name for target in targets for name in target.steps(program))
-    with unknown_words(session.model, visible(str(request.mean_of))) as listen:
-        return of_texts(session.model, request.mean_of, list(names), listen)
-
-
-def _ranking(session: Session, request: Request, positions: range | None) -> Ranking:
-    trace = session.trace
-    targets = every(trace.program, request.each or "head")
-    positions = answer_positions(trace, positions, folder=session.model.folder)
-    metric = chosen(session, request)
-    way = _means(session, request, targets)
-    measured = effects(trace, targets, mean=request.mean, means=way, positions=positions, metric=metric)
-    ranked = list(counted(measured, targets))
-    ranked.sort(key=lambda pair: -pair[1].size)
-    before = list(answers(session, trace, positions)) if has_answers(trace) else []
-    said = "" if metric is None else metric.said(session.labels.word)
-    read = "every position" if metric is not None and metric.targets else where(session, positions)
-    return Ranking(read, _set_to(request), said, before, ranked)
-
-
-def _text(ranking: Ranking) -> Iterator[str]:
-    yield from _heading(ranking)
-    yield from aligned([_columns(ranking), *(_row(target, effect) for target, effect in ranking.effects)])
-
-
-def _heading(ranking: Ranking) -> Iterator[str]:
-    yield f"each set to {ranking.set_to}, alone; the answer is read at {ranking.where}\n"
-    if ranking.metric:
-        effect = ranking.effects[0][1]
-        yield f"{visible(ranking.metric)} {(effect.value or 0.0) - (effect.change or 0.0):.4g} as it is\n"
-    elif len(ranking.answers) == 1:
-        best = ranking.answers[0].guesses[0]
-        yield f"most likely: {best.word} {in_percent(best.share, '.2%')}\n"
-    yield "\n"
-
-
-def _columns(ranking: Ranking) -> tuple[str, ...]:
-    if ranking.metric:
-        return "ablated", visible(ranking.metric), "change"
-    if not ranking.answers:
-        return "ablated", "relative change"
-    likely = ranking.answers[0].guesses[0].word if len(ranking.answers) == 1 else "most likely"
-    return "ablated", f"change of ln p({likely})", "divergence (nats)"
+    def _columns(self) -> tuple[str, ...]:
+        if self.metric:
+            return "ablated", visible(self.metric), "change"
+        if not self.answers:
+            return "ablated", "relative change"
+        likely = self.answers[0].said()[0] if len(self.answers) == 1 else "most likely"
+        return "ablated", f"change of ln p({likely})", "divergence (nats)"
 
 
 def _row(target: Target, effect: Effect) -> tuple[str, ...]:
@@ -121,23 +158,3 @@ def _row(target: Target, effect: Effect) -> tuple[str, ...]:
     if effect.value is not None:
         return str(target), f"{effect.value:.4g}", f"{effect.change:+.4g}"
     return str(target), f"{effect.change:+.4g}", f"{effect.divergence:.4g}"
-
-
-def _json(ranking: Ranking) -> Iterator[str]:
-    data = {
-        "mean": ranking.set_to != "0",
-        "set to": ranking.set_to,
-        **({"metric": ranking.metric} if ranking.metric else {}),
-        "answers": [{"position": answer.position, "before": answer.data} for answer in ranking.answers],
-        "effects": [{"target": str(target), **effect_data(effect)} for target, effect in ranking.effects],
-    }
-    yield json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _csv(ranking: Ranking) -> Iterator[str]:
-    names = tuple(effect_data(ranking.effects[0][1]))
-    rows = ((str(target), *(getattr(effect, name) for name in names)) for target, effect in ranking.effects)
-    yield csv_text([("target", *names), *rows])
-
-
-_FORMATS: Mapping[str, Callable[[Ranking], Iterator[str]]] = {"text": _text, "json": _json, "csv": _csv}

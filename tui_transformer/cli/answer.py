@@ -1,77 +1,181 @@
-"""`answer`: the most likely tokens at every position, with their words, logits and probabilities."""
+"""What a model says: `answer`, the most likely tokens at every position, and `score`, how likely a text is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from tui_transformer.analysis.effects import LOGITS
-from tui_transformer.analysis.score import PROBABILITIES, likely_at
-from tui_transformer.cli.commands.answer import Request
-from tui_transformer.cli.experiment import has_answers, parse_positions
-from tui_transformer.cli.output import Table, Value, emit, written
+from tui_transformer.cli.options import Edited, TableFormat, Targets
+from tui_transformer.cli.output import Row, Table, emit_json
+from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.session import open_session
-from tui_transformer.engine.program import LABEL
+from tui_transformer.cli.typer_layer import option
 from tui_transformer.errors import InputError
-from tui_transformer.generation.sampling import leading
-from tui_transformer.learning.recipes import answers_first
-from tui_transformer.session.session import Session
 
-COLUMNS = ("position", "of", "rank", "id", "word", "logit", "probability")
-LABEL_COLUMNS = ("position", "of", "rank", "id", "label", "logit", "probability")
-FIRST = "; this model was trained to answer at the first token"
+if TYPE_CHECKING:
+    from tui_transformer.session.session import Session
+
+LOGITS = "output.logits"
 
 
-def run(request: Request) -> None:
-    """Print a line a token.
+@dataclass(frozen=True, kw_only=True)
+class Answer(Edited):
+    """Show the most likely tokens at every position: words, logits, and probabilities at a temperature.
 
-    Raises:
-        InputError: The model has no output head, or no such position.
+    Example: tui-transformer answer --text "who hid the map ?"
     """
-    session = open_session(request)
-    if classifies(session):
-        emit(written(Table(LABEL_COLUMNS, list(_labels(session, request)), 4), request.format))
-        return
-    if not has_answers(session.trace):
-        raise InputError(f"{session.model.name} has no output head: it has no answer in words")
-    first = answers_first(session.model.folder)
-    rows = list(_rows(session, _positions(session, request.position, first=first), request))
-    note = f"probability = softmax({LOGITS} ÷ {request.temperature:g})" + FIRST * first
-    emit(written(Table(COLUMNS, rows, 4, note), request.format))
+
+    top: int = option(5, "How many tokens of each position.", min=1)
+    temperature: float = option(1.0, "Logits are divided by it.")
+    position: str | None = option(
+        None, "Only there; by default wherever the model was trained to answer.", metavar="N|last|all"
+    )
+    format: TableFormat = "text"
+
+    def run(self) -> None:
+        from tui_transformer.cli.experiment import has_answers
+        from tui_transformer.learning.recipes import answers_first
+
+        session = open_session(self)
+        if _classifies(session):
+            columns = ("position", "of", "rank", "id", "label", "logit", "probability")
+            Table(columns, list(self._labels(session)), 4).emit(self.format)
+            return
+        if not has_answers(session.trace):
+            raise InputError(f"{session.model.name} has no output head: it has no answer in words")
+        first = answers_first(session.model.folder)
+        rows = list(self._words(session, self._positions(session, first=first)))
+        note = f"probability = softmax({LOGITS} ÷ {self.temperature:g})"
+        note += "; this model was trained to answer at the first token" * first
+        columns = ("position", "of", "rank", "id", "word", "logit", "probability")
+        Table(columns, rows, 4, note).emit(self.format)
+
+    def _labels(self, session: Session) -> Iterator[Row]:
+        """The likeliest labels of the sentence, or of every token; without shares where the logits are no scores."""
+        from tui_transformer.analysis.score import PROBABILITIES
+        from tui_transformer.generation.sampling import leading
+
+        trace = session.trace
+        *tokens, axis = trace.program.axes(LOGITS)
+        logits = trace[LOGITS].reshape(-1, axis.size)
+        shares = trace[PROBABILITIES].reshape(-1, axis.size) if PROBABILITIES in trace.program.by_name else None
+        label, word = session.labels.of(axis), session.labels.of(tokens[0]) if tokens else None
+        for position, row in enumerate(logits):
+            for rank, number in enumerate(leading(row, self.top).tolist(), 1):
+                of = ("", "") if word is None else (position, word(position))
+                share = None if shares is None else float(shares[position, number])
+                yield *of, rank, number, label(number), float(row[number]), share
+
+    def _positions(self, session: Session, *, first: bool) -> range:
+        """Those that were asked for; else all real tokens, or the one where the model answers."""
+        from tui_transformer.cli.metrics import parse_positions
+
+        positions = parse_positions(self.position or ("0" if first else "all"), session.trace)
+        size = session.trace.program.shape(LOGITS)[0]
+        if positions is None or positions.stop > size:
+            raise InputError(f"there is no position {self.position}: use 0 to {size - 1}")
+        return positions
+
+    def _words(self, session: Session, positions: range) -> Iterator[Row]:
+        from tui_transformer.analysis.score import likely_at
+
+        label = session.labels.of(session.trace.program.axes(LOGITS)[0])
+        for position in positions:
+            likeliest = likely_at(session.trace, position, self.top, self.temperature)
+            for rank, each in enumerate(likeliest, 1):
+                word = session.labels.word(each.token)
+                yield position, label(position), rank, each.token, word, each.logit, each.probability
 
 
-def classifies(session: Session) -> bool:
+def _classifies(session: Session) -> bool:
     """Whether the model answers with labels."""
+    from tui_transformer.engine.program import LABEL
+
     logits = session.trace.program.by_name.get(LOGITS)
     return logits is not None and logits.axes[-1].name == LABEL
 
 
-def _labels(session: Session, request: Request) -> Iterator[tuple[Value, ...]]:
-    """The likeliest labels of the sentence, or of every token; without shares where the logits are no scores."""
-    trace = session.trace
-    *tokens, axis = trace.program.axes(LOGITS)
-    logits = trace[LOGITS].reshape(-1, axis.size)
-    shares = trace[PROBABILITIES].reshape(-1, axis.size) if PROBABILITIES in trace.program.by_name else None
-    label, word = session.labels.of(axis), session.labels.of(tokens[0]) if tokens else None
-    for position, row in enumerate(logits):
-        for rank, number in enumerate(leading(row, request.top).tolist(), 1):
-            of = ("", "") if word is None else (position, word(position))
-            share = None if shares is None else float(shares[position, number])
-            yield *of, rank, number, label(number), float(row[number]), share
+COLUMNS = ("position", "of", "id", "word", "rank", "probability", "log_probability", "cross_entropy", "perplexity")
 
 
-def _positions(session: Session, asked: str | None, *, first: bool) -> range:
-    """Those that were asked for; else all real tokens, or the one where the model answers."""
-    positions = parse_positions(asked or ("0" if first else "all"), session.trace)
-    size = session.trace.program.shape(LOGITS)[0]
-    if positions is None or positions.stop > size:
-        raise InputError(f"there is no position {asked}: use 0 to {size - 1}")
-    return positions
+@dataclass(frozen=True, kw_only=True)
+class Score(Edited):
+    """Score a text: log-probability, cross-entropy and perplexity of every token, and of all.
 
+    A model that reads forwards predicts each token from those before it; the first is predicted by none, unless
+    --bracket puts the beginning in front. An encoder-decoder is scored on --decoder-text. Any other model sees the
+    token itself. Without --model `story` is scored. Cross-entropy is in nats; perplexity is e to its mean, without
+    label smoothing.
 
-def _rows(session: Session, positions: range, request: Request) -> Iterator[tuple[Value, ...]]:
-    label = session.labels.of(session.trace.program.axes(LOGITS)[0])
-    for position in positions:
-        likeliest = likely_at(session.trace, position, request.top, request.temperature)
-        for rank, each in enumerate(likeliest, 1):
-            word = session.labels.word(each.token)
-            yield position, label(position), rank, each.token, word, each.logit, each.probability
+    Example: tui-transformer score --text "Once there was a small girl" --format csv
+    """
+
+    usual: ClassVar[str] = "story"
+
+    temperature: float = option(1.0, "Logits are divided by it.")
+    label_smoothing: float = option(0.0, "Share of a target spread over all words, in the cross-entropy.")
+    targets: Targets = None
+    format: TableFormat = "text"
+
+    def run(self) -> None:
+        from tui_transformer.analysis.score import score
+        from tui_transformer.model.targets import predicts_next
+        from tui_transformer.report.text import finite
+
+        session = open_session(self)
+        targets = self._targets(session)
+        scored = score(session.trace, targets, temperature=self.temperature, smoothing=self.label_smoothing)
+        label, rows = session.labels.of(session.trace.program.axes(LOGITS)[0]), list[Row]()
+        for each in scored.tokens:
+            own, word = each.log_probability, session.labels.word(each.token)
+            perplexity = math.exp(-own) if own > -math.log(1e308) else math.inf
+            shown = each.rank, each.probability, own, each.cross_entropy, perplexity
+            rows.append((each.position, label(each.position), each.token, word, *shown))
+        total = scored.log_probability
+        if self.format != "json":
+            rows.append(("all", "", "", "", "", math.exp(total), total, scored.cross_entropy, scored.perplexity))
+            ahead = predicts_next(session.trace.program)
+            how = "each token from those before it" if ahead else "each token where it stands, which the model sees"
+            smoothed = f" · label smoothing {self.label_smoothing:g}" if self.label_smoothing else ""
+            note = f"{how} · nats · softmax({LOGITS} ÷ {self.temperature:g}){smoothed}"
+            Table(COLUMNS, rows, 4, note).emit(self.format)
+            return
+        data = {
+            "model": session.model.name,
+            "temperature": self.temperature,
+            "label_smoothing": self.label_smoothing,
+            "tokens": [
+                {
+                    name: finite(value) if isinstance(value, float) else value
+                    for name, value in zip(COLUMNS, row, strict=True)
+                }
+                for row in rows
+            ],
+            "counted": len(scored.tokens),
+            "log_probability": finite(total),
+            "probability": math.exp(total),
+            "cross_entropy": finite(scored.cross_entropy),
+            "perplexity": finite(scored.perplexity),
+        }
+        emit_json(data)
+
+    def _targets(self, session: Session) -> Sequence[int]:
+        """Those that were given, else the tokens themselves; none for padding."""
+        from tui_transformer.analysis.score import text_targets
+        from tui_transformer.engine.gradient import NOT_COUNTED
+
+        program = session.trace.program
+        if LOGITS not in program.by_name or _classifies(session):
+            raise InputError(f"{session.model.name} gives words no probability: it has no {LOGITS} of words")
+        positions, words = program.shape(LOGITS)
+        if self.targets is None:
+            return text_targets(session.trace, session.predicted)
+        targets = parse_targets(self.targets)
+        if len(targets) != positions:
+            raise InputError(f"--targets: {len(targets)} for {positions} positions: give one for each, -1 for none")
+        for target in targets:
+            if not NOT_COUNTED <= target < words:
+                raise InputError(f"--targets: there is no token {target}: IDs go from 0 to {words - 1}, -1 for none")
+        return targets

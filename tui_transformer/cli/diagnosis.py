@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.two_models import Loss
-from tui_transformer.cli.commands.diff import Request
 from tui_transformer.cli.options import Flags
-from tui_transformer.cli.output import emit
-from tui_transformer.cli.progress import show
+from tui_transformer.cli.output import emit, emit_json
 from tui_transformer.cli.session import loaded, open_session
+from tui_transformer.cli.terminal import show
 from tui_transformer.diagnosis import Compared, Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import NothingMatchedError
 from tui_transformer.diagnosis.dumps import Dump, open_dump
@@ -29,7 +24,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.report.numbers import aligned
-from tui_transformer.report.text import finite
 from tui_transformer.text.display import visible
 
 DIFFERENT, NOT_ALL = 1, 3
@@ -42,12 +36,6 @@ VERDICTS = {
     "wrong": "wrong itself",
     "differs": "differs",
 }
-
-
-def how_to(subject: str) -> str:
-    """The lines that write a dump, for users of a tool."""
-    name = f"{subject.replace('.', '_')}.txt"
-    return (files("tui_transformer.diagnosis") / "how" / name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -69,51 +57,63 @@ class Part:
         return [f"{self.title}: {each}" if self.title else each for each in words]
 
 
-def run_diagnosis(request: Request, path: Path) -> int:
-    """Write what was found; the exit code: 0, or 1 where a step is wrong, or 3 where some numbers were not compared.
+def run_diagnosis(
+    flags: Flags, path: Path, form: str, *, names: str, own: Path | None, tolerance: float | None, matched: bool
+) -> int:
+    """Compare every sentence of a dump with the model, and write what was found.
 
-    Raises:
-        InputError: The dump or the model cannot be read, or no array is a step.
+    Args:
+        flags: Of the model.
+        path: The dump.
+        form: "text" or "json".
+        names: Whose names of steps the dump has.
+        own: A file that says what names of the dump stand for.
+        tolerance: Of cells; by default by more than rounding explains.
+        matched: Say what each array was taken for.
+
+    Returns:
+        The exit code: 0, or 1 where a step is wrong, or 3 where some numbers were not compared.
     """
     dump = open_dump(path)
-    parts = list(_parts(request, (dump, *dump.further)))
-    if request.format == "json":
-        emit([json.dumps(_as_json(parts, request), ensure_ascii=False, indent=2) + "\n"])
+    sentences = dump, *dump.further
+    known = None if own is None else read_map(own)
+    parts = []
+    for number, (sentence, given_flags) in enumerate(zip(sentences, _each(flags, sentences), strict=True), 1):
+        model, given, notes = _input(given_flags, sentence)
+        try:
+            found = diagnose(sentence, model, given, names=names, own=known, tolerance=tolerance, report=show)
+        except NothingMatchedError as error:
+            if matched:
+                emit(_plan(error.plan))
+            raise
+        finally:
+            show(None)
+        parts.append(Part(f"sentence {number}" if dump.further else "", found, notes))
+    if form == "json":
+        emit_json(_as_json(parts, matched=matched), 2)
     else:
-        emit(_report(parts, request))
+        emit(_report(parts, matched=matched))
     if any(part.diagnosis.first is not None for part in parts):
         return DIFFERENT
     return 0 if all(part.diagnosis.same for part in parts) else NOT_ALL
 
 
-def _parts(request: Request, sentences: Sequence[Dump]) -> Iterator[Part]:
-    """Every sentence of a dump beside the model."""
-    own = None if request.map is None else read_map(request.map)
-    rows = (request.ids or "").split(";")
+def _each(flags: Flags, sentences: Sequence[Dump]) -> Iterator[Flags]:
+    """The options for each sentence of a dump: of several, its own token IDs."""
+    rows = (flags.ids or "").split(";")
     for i, dump in enumerate(sentences):
-        flags = request
-        if len(sentences) > 1 and request.ids is not None:
-            flags = dataclasses.replace(request, ids=rows[i] if len(rows) == len(sentences) else None)
-        if i and dump.ids is None and flags.ids is None:
+        own = flags
+        if len(sentences) > 1 and flags.ids is not None:
+            own = dataclasses.replace(flags, ids=rows[i] if len(rows) == len(sentences) else None)
+        if i and dump.ids is None and own.ids is None:
             raise InputError(
                 f"{dump.path}: has {len(sentences)} sentences, and no token IDs of sentence {i + 1}: "
                 'give those of all with --ids "1,2,3;4,5,6"'
             )
-        model, given, notes = _input(flags, dump)
-        try:
-            diagnosis = diagnose(
-                dump, model, given, names=request.names, own=own, tolerance=request.tolerance, report=show
-            )
-        except NothingMatchedError as error:
-            if request.matched:
-                emit(_plan(error.plan))
-            raise
-        finally:
-            show(None)
-        yield Part(f"sentence {i + 1}" if len(sentences) > 1 else "", diagnosis, notes)
+        yield own
 
 
-def _as_json(parts: Sequence[Part], request: Request) -> dict[str, object]:
+def _as_json(parts: Sequence[Part], *, matched: bool) -> dict[str, object]:
     """The findings of all sentences; the first wrong step is that of the first sentence that has one."""
     first = next((part for part in parts if part.diagnosis.first is not None), parts[0])
     missing = (name for part in parts for name in part.diagnosis.missing)
@@ -125,7 +125,7 @@ def _as_json(parts: Sequence[Part], request: Request) -> dict[str, object]:
     }
     if first.title and first.diagnosis.first is not None:
         whole["sentence"] = parts.index(first) + 1
-    if request.matched:
+    if matched:
         whole["matched"] = [each.to_json(part.title) for part in parts for each in part.diagnosis.plan]
     return whole
 
@@ -152,12 +152,12 @@ def _given(trace: Trace) -> Input:
 # The report
 
 
-def _report(parts: Sequence[Part], request: Request) -> Iterator[str]:
+def _report(parts: Sequence[Part], *, matched: bool) -> Iterator[str]:
     for part in parts:
         diagnosis = part.diagnosis
         if part.title:
             yield f"{part.title}:\n"
-        if request.matched:
+        if matched:
             yield from _plan(diagnosis.plan)
         yield from aligned([HEADINGS, *(_row(each, diagnosis) for each in diagnosis.steps)])
         left: dict[str, list[str]] = {}
@@ -179,9 +179,8 @@ def _plan(plan: Sequence[Planned]) -> Iterator[str]:
 
 def _planned(each: Planned) -> tuple[str, ...]:
     shape = "" if each.shape is None else shape_text(each.shape) or "1"
-    if each.reason:
-        return visible(each.theirs), shape, each.step or "–", visible(f"not compared: {each.reason}")
-    return visible(each.theirs), shape, each.step or "–", visible(each.description)
+    said = f"not compared: {each.reason}" if each.reason else each.description
+    return visible(each.theirs), shape, each.step or "–", visible(said)
 
 
 PLAN = ("in the dump", "shape", "is", "taken for granted")
@@ -224,56 +223,3 @@ def _same(parts: Sequence[Part]) -> str:
     return (
         f"not all compared: {said}; {rest} more with numbers {'was' if rest == 1 else 'were'} not compared (see above)"
     )
-
-
-SHOWN = 10
-"""Heads that a table shows, those that lose most."""
-
-
-def told(loss: Loss, model: Model) -> Iterator[str]:
-    """Layers, heads and answers in words and tables."""
-    if loss.layers:
-        yield "\nwhat leaves a layer: error ‖a − b‖ ÷ ‖a‖, and cosine of both\n"
-        yield from aligned(
-            [("layer", "error", "cosine"), *((e.name, _small(e.error), f"{e.cosine:.6f}") for e in loss.layers)]
-        )
-    if loss.heads:
-        yield f"\nheads that lose most, of {len(loss.heads)}: error of the context, divergence of the weights in nats\n"
-        rows = [(f"{e.attention} head {e.head}", _small(e.error), _small(e.divergence)) for e in loss.heads[:SHOWN]]
-        yield from aligned([("head", "error", "divergence"), *rows])
-    if loss.logits is not None:
-        yield from _answers(loss, model)
-
-
-def _answers(loss: Loss, model: Model) -> Iterator[str]:
-    logits = loss.logits
-    if logits is None:
-        return
-    position, most = logits.worst
-    one, other = (model.target_label(token) for token in logits.likeliest)
-    yield f"\nlogits: divergence {_small(logits.divergence)} nats, at most {_small(most)} at position {position}; "
-    yield f"the same token is most likely at {logits.agreeing} of {logits.positions} positions; "
-    yield f"after the last it is {one} in both\n\n" if one == other else f"after the last it is {one} and {other}\n\n"
-
-
-def _small(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def data(loss: Loss) -> dict[str, Any]:
-    """The same for JSON; what is infinite is null."""
-    answers = loss.logits and {
-        "divergence": finite(loss.logits.divergence),
-        "worst": {"position": loss.logits.worst[0], "divergence": finite(loss.logits.worst[1])},
-        "agreeing": loss.logits.agreeing,
-        "positions": loss.logits.positions,
-        "likeliest": list(loss.logits.likeliest),
-    }
-    return {
-        "layers": [{"name": e.name, "error": finite(e.error), "cosine": finite(e.cosine)} for e in loss.layers],
-        "heads": [
-            {"attention": e.attention, "head": e.head, "error": finite(e.error), "divergence": finite(e.divergence)}
-            for e in loss.heads
-        ],
-        "logits": answers,
-    }

@@ -14,24 +14,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from tui_transformer.cli.output import note
-from tui_transformer.engine.parts import readable
+from tui_transformer.cli.typer_layer import argument
 from tui_transformer.errors import InputError
-from tui_transformer.files import write_whole
-from tui_transformer.model.local_models import cache_folder, find_model
 
 TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocabulary.txt",
-    "vocab.txt",
-    "vocab.json",
-    "target_vocab.json",
-    "merges.txt",
-    "*.spm",
-    "spiece.model",
-    "tokenizer.model",
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocabulary.txt"),
+    *("vocab.txt", "vocab.json", "target_vocab.json", "merges.txt", "*.spm", "spiece.model", "tokenizer.model"),
     "sentencepiece.bpe.model",
 )
 CONFIG = "config.json"
@@ -45,55 +33,50 @@ OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A model in the hub: its newest commit, and the files of it that are wanted, with their bytes."""
+@dataclass(frozen=True, kw_only=True)
+class Fetch:
+    """Download a model into the cache of Hugging Face; needs the extra `fetch`.
 
-    commit: str
-    files: dict[str, int]
+    Only the configuration, the safetensors weights and the files of the tokenizer are fetched.
 
-
-def run(name: str) -> None:
-    """Fetch a model; it can be opened when all of its files are there, not before.
-
-    Raises:
-        InputError: No such model, no extra, no network, no room, or no weights that can be read.
+    Example: tui-transformer fetch org/name
     """
-    _check_name(name)
-    _check_extra()
-    with _explained(name):
-        listed = _look_up(name)
-        folder = cache_folder() / f"models--{name.replace('/', '--')}"
-        _check_room(name, listed)
-        for number, (file, size) in enumerate(listed.files.items()):
-            _download(name, file, listed, f"{number + 1} of {len(listed.files)}  {file}  {readable(size)}")
-    # What the cache opens is what this file names, so it is written last.
-    (folder / "refs").mkdir(exist_ok=True)
-    write_whole(folder / "refs" / "main", listed.commit.encode())
-    note(f"{name} is in {folder}: open it with tui-transformer --model {name}")
+
+    name: str = argument("A model, as its page in the hub is called.", metavar="ORG/NAME")
+
+    def run(self) -> None:
+        from tui_transformer.engine.parts import readable
+        from tui_transformer.files import write_whole
+        from tui_transformer.model.local_models import cache_folder
+
+        name = self.name
+        if not _NAME.fullmatch(name) or ".." in name or "--" in name:
+            raise InputError(
+                f"{name[:80]!r} cannot be the name of a model: write ORG/NAME, as its page in the hub is called"
+            )
+        if importlib.util.find_spec("huggingface_hub") is None:
+            raise InputError("fetch needs the extra `fetch`, which is not installed: pip install huggingface_hub")
+        with _explained(name):
+            commit, files = _look_up(name)
+            folder = cache_folder() / f"models--{name.replace('/', '--')}"
+            _check_room(name, sum(files.values()))
+            for number, (file, size) in enumerate(files.items()):
+                _download(name, file, commit, f"{number + 1} of {len(files)}  {file}  {readable(size)}")
+        # What the cache opens is what this file names, so it is written last.
+        (folder / "refs").mkdir(exist_ok=True)
+        write_whole(folder / "refs" / "main", commit.encode())
+        note(f"{name} is in {folder}: open it with tui-transformer --model {name}")
 
 
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name) or ".." in name or "--" in name:
-        raise InputError(
-            f"{name[:80]!r} cannot be the name of a model: write ORG/NAME, as its page in the hub is called"
-        )
-
-
-def _check_extra() -> None:
-    if importlib.util.find_spec("huggingface_hub") is None:
-        raise InputError("fetch needs the extra `fetch`, which is not installed: pip install huggingface_hub")
-
-
-def _look_up(name: str) -> Listed:
+def _look_up(name: str) -> tuple[str, dict[str, int]]:
+    """The newest commit of a model, and the files of it that are wanted, with their bytes."""
     from huggingface_hub import HfApi
 
     about = HfApi().model_info(name, files_metadata=True, timeout=SECONDS)
-    sizes = {each.rfilename: each.size or 0 for each in about.siblings or ()}
-    files = _wanted(name, sizes)
+    files = _wanted(name, {each.rfilename: each.size or 0 for each in about.siblings or ()})
     if about.sha is None:
         raise InputError(f"{name} has no commit: it is empty")
-    return Listed(about.sha, files)
+    return about.sha, files
 
 
 def _wanted(name: str, sizes: dict[str, int]) -> dict[str, int]:
@@ -120,23 +103,28 @@ def _is_weights(file: str) -> bool:
     return file.endswith(".safetensors") and "/" not in file
 
 
-def _check_room(name: str, listed: Listed) -> None:
+def _check_room(name: str, needed: int) -> None:
+    from tui_transformer.engine.parts import readable
+    from tui_transformer.model.local_models import cache_folder
+
     folder = next(place for place in (cache_folder(), *cache_folder().parents) if place.exists())
-    free, needed = shutil.disk_usage(folder).free, sum(listed.files.values())
+    free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(
             f"{name} needs {readable(needed)} and {folder} has {readable(free)} free: make room, or set HF_HOME"
         )
 
 
-def _download(name: str, file: str, listed: Listed, line: str) -> None:
+def _download(name: str, file: str, commit: str, line: str) -> None:
     """One file; the library draws a bar on standard error where that is a terminal."""
     from huggingface_hub import hf_hub_download
+
+    from tui_transformer.model.local_models import cache_folder
 
     if not sys.stderr.isatty():
         note(line)
     # With a commit for a revision the library names no branch, so nothing can be opened yet.
-    hf_hub_download(name, file, revision=listed.commit, cache_dir=cache_folder())
+    hf_hub_download(name, file, revision=commit, cache_dir=cache_folder())
 
 
 @contextlib.contextmanager
@@ -156,6 +144,8 @@ def _reason(name: str, error: Exception) -> str:
     if known is not None:
         return known.format(name=name)
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        from tui_transformer.model.local_models import cache_folder
+
         return f"{cache_folder()}: the disk is full: make room, or set HF_HOME to a folder elsewhere, and fetch again"
     if kinds & _OF_THE_NETWORK or any(os.environ.get(key) for key in OFFLINE):
         return _offline(name, error)
@@ -165,6 +155,8 @@ def _reason(name: str, error: Exception) -> str:
 
 def _offline(name: str, error: Exception) -> str:
     """That there is no network or that it is switched off, and whether the model is here already."""
+    from tui_transformer.model.local_models import find_model
+
     setting = next((key for key in OFFLINE if os.environ.get(key)), None)
     what = (str(error).splitlines() or [type(error).__name__])[0][:120]
     why = f"{setting} is set" if setting else f"the hub cannot be reached: {what}"

@@ -4,57 +4,139 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal
 
-import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
 import typer
 
-from tui_transformer.cli.commands.generate import Request
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Edited, Flags
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.parsing import parse_ids, written
+from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import edits_of, loaded, read
-from tui_transformer.engine.parts import readable
+from tui_transformer.cli.terminal import choose_threads
+from tui_transformer.cli.typer_layer import flag, option, option_name
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.generation.rules import Defaults, Ids, defaults_of
-from tui_transformer.generation.sampling import Settings
-from tui_transformer.generation.text import TextStream
-from tui_transformer.generation.writing import State, Writer
-from tui_transformer.model import Model
-from tui_transformer.model.loading import built_in_name
-from tui_transformer.session.open_session import EXAMPLE_IDS
-from tui_transformer.text.encoding import Encoding
-from tui_transformer.text.known_words import sample_sentence
+
+if TYPE_CHECKING:
+    from tui_transformer.generation.rules import Defaults, Ids
+    from tui_transformer.generation.sampling import Settings
+    from tui_transformer.generation.writing import State, Writer
+    from tui_transformer.model import Model
+    from tui_transformer.text.encoding import Encoding
 
 INTERRUPTED = 128 + 2
 DRAWING = ("temperature", "top_k", "top_p")
 
 
-def run(request: Request) -> None:
-    """Write on from the prompt until it ends.
+@dataclass(frozen=True, kw_only=True)
+class Generate(Edited):
+    """Write a text on, token by token; --text is the prompt, or what an encoder reads.
 
-    Raises:
-        InputError: The model does not write, or something that was given cannot be used.
+    Where nothing is said, tokens are taken as the model's generation_config.json says, else the most likely one.
+    A newline is added to a text that does not end with one. Without --model `story` writes; with a size or --vocab, a
+    decoder of random weights.
+
+    Example: tui-transformer generate --text "Once there was" --temperature 0.8
     """
-    if request.framed:
-        raise UsageError(f"{request.framed[0]}: a prompt is read as it is: leave it out")
-    seed = request.seed if request.sample_seed is None else request.sample_seed
-    request = dataclasses.replace(request, model=request.model or usual(request))
-    read = built_in_name(request.model or "") is None
-    model = loaded((dataclasses.replace(request, seed=None) if read else request).options())
-    defaults = defaults_of(model)
-    draws = request.sample_seed is not None or (read and seed is not None)
-    settings = _settings(defaults.settings, request, seed or 0, draws=draws)
-    writer = _writer(model, settings, _stopping(defaults, model, request.stop_ids), request)
-    prompt = _prompt(writer, request)
-    if defaults.note:
-        note(defaults.note)
-    _write(writer, prompt, _OUTPUTS[request.format](model, prompt, with_prompt=request.with_prompt))
 
+    max_new_tokens: int = option(40, "At most so many tokens.")
+    greedy: bool = flag("Always the most likely token.")
+    temperature: float | None = option(None, "Logits are divided by it; 0 is --greedy.")
+    top_k: int | None = option(None, "Only so many of the most likely tokens.")
+    top_p: float | None = option(None, "Only the most likely tokens that make up this share.")
+    sample_seed: int | None = option(None, "Seed of the draws; by default that of --seed, else 0.")
+    stop_ids: str | None = option(
+        None,
+        "Token IDs that end the text, instead of the model's; may be given again.",
+        several=True,
+        metavar="2,13",
+    )
+    cache: bool = flag("Keep keys and values, or compute all again.", default=True)
+    with_prompt: bool = flag("Write the prompt as well.")
+    format: Literal["text", "json"] = option("text", "json: an object a line.")
 
-# What was given
+    def run(self) -> None:
+        choose_threads()
+        import numpy.random  # noqa: F401 - its import loses an interrupt: do it before anything is written
+
+        from tui_transformer.generation.rules import defaults_of
+        from tui_transformer.model.loading import built_in_name
+
+        if self.framed:
+            raise UsageError(f"{self.framed[0]}: a prompt is read as it is: leave it out")
+        seed = self.seed if self.sample_seed is None else self.sample_seed
+        request = dataclasses.replace(self, model=self.model or usual(self))
+        read = built_in_name(request.model or "") is None
+        model = loaded((dataclasses.replace(request, seed=None) if read else request).options())
+        defaults = defaults_of(model)
+        draws = self.sample_seed is not None or (read and seed is not None)
+        writer = self._writer(model, defaults, self._settings(defaults.settings, seed or 0, draws=draws))
+        prompt = self._prompt(writer)
+        if defaults.note:
+            note(defaults.note)
+        output = AsText if self.format == "text" else AsJson
+        _write(writer, prompt, output(model, prompt, with_prompt=self.with_prompt))
+
+    def _settings(self, own: Settings, seed: int, *, draws: bool) -> Settings:
+        """The model's own settings, with what the command line says; what only a draw needs asks for one."""
+        given = {name: getattr(self, name) for name in DRAWING if getattr(self, name) is not None}
+        if self.greedy and given:
+            raise UsageError(f"--greedy takes the most likely token: leave {option_name(next(iter(given)))} out")
+        greedy = self.greedy or (own.greedy and not given and not draws)
+        length, cached = self.max_new_tokens, self.cache
+        return dataclasses.replace(own, greedy=greedy, seed=seed, max_new_tokens=length, use_cache=cached, **given)
+
+    def _writer(self, model: Model, defaults: Defaults, settings: Settings) -> Writer:
+        """Of an encoder–decoder, with what its encoder reads; with other tokens that end the text, where given."""
+        from tui_transformer.generation.writing import Writer
+
+        rules = defaults.rules
+        if self.stop_ids is not None:
+            ids, words = parse_ids(self.stop_ids, "--stop-ids"), model.target_size
+            for token in ids:
+                if not 0 <= token < words:
+                    raise UsageError(f"--stop-ids: {token} is outside the vocabulary: IDs go from 0 to {words - 1}")
+            rules = dataclasses.replace(rules, stop_ids=ids)
+        source: Ids = ()
+        if model.has_decoder:
+            source = self._ids(model, lambda text: model.encode(text, cut=self.cut, pair=self.text_pair))
+        edits = edits_of(self, model, model.program(1, 1)) if self.edit else ()
+        try:
+            return Writer(model, settings, rules, source, self.token_mask(), edits)
+        except InputError as error:
+            raise InputError(
+                f"{model.name}: {error} (--model decoder, encoder-decoder, or a checkpoint of such)"
+            ) from error
+
+    def _prompt(self, writer: Writer) -> Ids:
+        """The tokens that are written on from."""
+        model = writer.model
+        if not model.has_decoder:
+            if self.decoder_text is not None or self.decoder_token_ids() is not None:
+                model.encode_target()  # says that there is no second sentence
+            if self.text_pair is not None:
+                raise UsageError(f"--text-pair: {model.name} writes one text on: leave it out")
+            prompt, mask = self._ids(model, lambda text: writer.prompt(text, cut=self.cut)), self.token_mask()
+            return writer.unpadded(prompt, mask) if self.ids is not None or mask is not None else prompt
+        ids = self.decoder_token_ids()
+        if ids is not None:
+            return ids
+        return read(model, writer.prompt(self.decoder_text or "", cut=self.cut), "the decoder's text").ids
+
+    def _ids(self, model: Model, encode: Callable[[str], Encoding]) -> Ids:
+        """The token IDs or the sentence that was given; else an example."""
+        from tui_transformer.session.open_session import EXAMPLE_IDS
+        from tui_transformer.text.known_words import sample_sentence
+
+        ids, text, words = self.token_ids(), self.sentence, model.vocabulary
+        if ids is not None:
+            return ids
+        if text is None:
+            if words is None:
+                return tuple(range(min(EXAMPLE_IDS, model.config.vocab_size)))
+            text = sample_sentence(words, model.name)
+        return read(model, encode(text), "the text").ids
 
 
 def usual(flags: Flags) -> str:
@@ -62,92 +144,28 @@ def usual(flags: Flags) -> str:
     return "story" if not flags.options().sizes and flags.vocab is None else "decoder"
 
 
-def _settings(own: Settings, request: Request, seed: int, *, draws: bool) -> Settings:
-    """The model's own settings, with what the command line says; what only a draw needs asks for one."""
-    given = {name: getattr(request, name) for name in DRAWING if getattr(request, name) is not None}
-    if request.greedy and given:
-        raise UsageError(f"--greedy takes the most likely token: leave {written(next(iter(given)))} out")
-    greedy = request.greedy or (own.greedy and not given and not draws)
-    length, cached = request.max_new_tokens, request.cache
-    return dataclasses.replace(own, greedy=greedy, seed=seed, max_new_tokens=length, use_cache=cached, **given)
-
-
-def _stopping(defaults: Defaults, model: Model, stop_ids: str | None) -> Defaults:
-    """The same with other tokens that end the text, where they were given."""
-    if stop_ids is None:
-        return defaults
-    ids, words = parse_ids(stop_ids, "--stop-ids"), model.target_size
-    for token in ids:
-        if not 0 <= token < words:
-            raise UsageError(f"--stop-ids: {token} is outside the vocabulary: IDs go from 0 to {words - 1}")
-    rules = dataclasses.replace(defaults.rules, stop_ids=ids)
-    return dataclasses.replace(defaults, rules=rules)
-
-
-def _writer(model: Model, settings: Settings, defaults: Defaults, flags: Request) -> Writer:
-    """Of an encoder–decoder, with what its encoder reads."""
-    source: Ids = ()
-    if model.has_decoder:
-        source = _ids(flags, model, lambda text: model.encode(text, cut=flags.cut, pair=flags.text_pair))
-    edits = edits_of(flags, model, model.program(1, 1)) if flags.edit else ()
-    try:
-        return Writer(model, settings, defaults.rules, source, flags.token_mask(), edits)
-    except InputError as error:
-        raise InputError(
-            f"{model.name}: {error} (--model decoder, encoder-decoder, or a checkpoint of such)"
-        ) from error
-
-
-def _prompt(writer: Writer, flags: Flags) -> Ids:
-    """The tokens that are written on from."""
-    model = writer.model
-    if not model.has_decoder:
-        if flags.decoder_text is not None or flags.decoder_token_ids() is not None:
-            model.encode_target()  # says that there is no second sentence
-        if flags.text_pair is not None:
-            raise UsageError(f"--text-pair: {model.name} writes one text on: leave it out")
-        prompt, mask = _ids(flags, model, lambda text: writer.prompt(text, cut=flags.cut)), flags.token_mask()
-        return writer.unpadded(prompt, mask) if flags.ids is not None or mask is not None else prompt
-    ids = flags.decoder_token_ids()
-    if ids is not None:
-        return ids
-    return read(model, writer.prompt(flags.decoder_text or "", cut=flags.cut), "the decoder's text").ids
-
-
-def _ids(flags: Flags, model: Model, encode: Callable[[str], Encoding]) -> Ids:
-    """The token IDs or the sentence that was given; else an example."""
-    ids, text, words = flags.token_ids(), flags.sentence, model.vocabulary
-    if ids is not None:
-        return ids
-    if text is None:
-        if words is None:
-            return tuple(range(min(EXAMPLE_IDS, model.config.vocab_size)))
-        text = sample_sentence(words, model.name)
-    return read(model, encode(text), "the text").ids
-
-
 # Writing
 
 
-def _write(writer: Writer, prompt: Ids, output: Output) -> None:
+def _write(writer: Writer, prompt: Ids, output: AsText | AsJson) -> None:
     """Every token as soon as it is there; what is there stays, however it ends."""
     told = Told(writer)
+
+    def close(end: str) -> None:
+        emit((output.end(),))
+        note(told.line(end))
+
     try:
         emit((output.begin(),))
         for state in told.states(prompt):
             emit((output.token(state),))
     except KeyboardInterrupt:
-        _close(output, told, "interrupted")
+        close("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     except SystemExit:
-        _close(output, told, "terminated")
+        close("terminated")
         raise
-    _close(output, told, told.end)
-
-
-def _close(output: Output, told: Told, end: str) -> None:
-    emit((output.end(),))
-    note(told.line(end))
+    close(told.end)
 
 
 @dataclass
@@ -176,36 +194,24 @@ class Told:
 
     def line(self, end: str) -> str:
         """Tokens, how fast, memory of the cache, and why it ended."""
+        from tui_transformer.engine.parts import readable
+
         count = f"{self.tokens:,} token" + "s" * (self.tokens != 1)
         rate = f", then {(self.tokens - 1) / self.later:.1f} tokens/s" if self.later else ""
         first = f"first after {self.first:.2f} s{rate}" if self.first else ""
-        return " · ".join(filter(None, (count, first, self._memory(), end)))
-
-    def _memory(self) -> str:
-        writer = self.writer
-        if not writer.settings.use_cache:
-            return "no cache"
-        most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
-        return f"cache {readable(writer.cache_bytes)} for {writer.cache.length:,} tokens ({most})"
-
-
-class Output(Protocol):
-    """A format: what is written before, for each token, and after."""
-
-    def begin(self) -> str:
-        """Before the first token."""
-
-    def token(self, state: State) -> str:
-        """For the token that comes after a state."""
-
-    def end(self) -> str:
-        """After the last token."""
+        writer, memory = self.writer, "no cache"
+        if writer.settings.use_cache:
+            most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
+            memory = f"cache {readable(writer.cache_bytes)} for {writer.cache.length:,} tokens ({most})"
+        return " · ".join(filter(None, (count, first, memory, end)))
 
 
 class AsText:
     """The text alone."""
 
     def __init__(self, model: Model, prompt: Ids, *, with_prompt: bool) -> None:
+        from tui_transformer.generation.text import TextStream
+
         self._stream, self._with_prompt = TextStream(model, prompt), with_prompt
         self._ends_line = False
 
@@ -252,6 +258,3 @@ class AsJson:
 
     def _line(self, position: int, token: int, **more: object) -> str:
         return json.dumps({"position": position, "id": token, "piece": self._model.target_word(token), **more}) + "\n"
-
-
-_OUTPUTS: Mapping[str, type[AsText] | type[AsJson]] = {"text": AsText, "json": AsJson}

@@ -7,27 +7,22 @@ a signal.
 from __future__ import annotations
 
 import errno
-import gc
 import io
 import os
 import signal
 import sys
-from functools import partial
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import typer
 from typer._click.exceptions import ClickException
 
-from tui_transformer import __version__
-from tui_transformer.cli.explored import Explored, of_survey, surveyed
-from tui_transformer.cli.terminal import check_terminal, check_theme
-from tui_transformer.cli.typer_layer import Commands, takes_request
+from tui_transformer.cli.explore import NAME, Explore
+from tui_transformer.cli.typer_layer import app_of
 from tui_transformer.errors import InputError, UsageError
 
-app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = app_of(Explore, add_completion=True)
 
-NAME = "tui-transformer"
 FAILED, WRONG_USAGE = 1, 2
 ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT")
 """Signals that end a command in order: what is half-written is removed."""
@@ -125,49 +120,3 @@ def _fail_by_mistake(error: Exception) -> NoReturn:
 
     typer.echo(f"{NAME}: {message(error)}", err=True)
     sys.exit(FAILED)
-
-
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by typer
-    if wanted:
-        typer.echo(f"{NAME} {__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-@takes_request
-def explore(
-    *,
-    context: typer.Context,
-    version: Annotated[  # noqa: ARG001 - its callback does the work
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version and exit.")
-    ] = False,
-    request: Explored,
-) -> None:
-    """See every number inside a transformer, in a terminal.
-
-    Alone, the command opens the explorer. The options before a command are those of the explorer; each command has
-    its own, the same ones.
-    """
-    if context.invoked_subcommand is not None:
-        _refuse_misplaced(request, context.invoked_subcommand)
-        return
-    reading = request.reading()
-    results = surveyed(request)
-    options = request.options() if results is None else of_survey(request, results).options()
-    if not request.plain:
-        check_terminal()
-    if request.no_color:
-        os.environ["NO_COLOR"] = "1"
-    if request.theme is not None:
-        check_theme(request.theme)
-    gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
-    from tui_transformer.explorer.run import run
-
-    begin = partial(run, tour=request.tour, survey=results, edits=request.edit or ())
-    raise typer.Exit(begin(options, reading, request.theme, plain=request.plain))
-
-
-def _refuse_misplaced(request: Explored, command: str) -> None:
-    if request.given():
-        option = request.given()[0]
-        raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")

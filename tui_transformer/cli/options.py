@@ -10,31 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import typer
-
 from tui_transformer.cli import parsing
-from tui_transformer.cli.parsing import USUAL, parse_budget, parse_ids, parse_mask, written
-from tui_transformer.cli.typer_layer import SEVERAL
+from tui_transformer.cli.parsing import USUAL, parse_budget, parse_ids, parse_mask
+from tui_transformer.cli.typer_layer import Option, flag, option, option_name
 from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
     from tui_transformer.model.options import ModelOptions, Reading
 
-
 SIZES = (
-    "layers",
-    "decoder_layers",
-    "d_model",
-    "heads",
-    "d_ff",
-    "norm",
-    "activation",
-    "positions",
-    "bias",
-    "scale_embedding",
-    "tie_output",
-    "causal",
-    "max_length",
+    *("layers", "decoder_layers", "d_model", "heads", "d_ff", "norm", "activation", "positions"),
+    *("bias", "scale_embedding", "tie_output", "causal", "max_length"),
 )
 """The options that are settings of a built-in model."""
 
@@ -44,9 +30,53 @@ OF_SIZES = "encoder"
 OF_RANDOM_WEIGHTS = (*SIZES, "vocab", "seed", "embedding", "vectors")
 """The options that only a built-in model of random weights has: what the model reads is not among them."""
 
-
-def _option(*names: str, help: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, **more)
+Layer = Annotated[int | None, Option("Only this layer, from 0.")]
+Of = Annotated[str | None, Option("Which attention: encoder, decoder or cross; by default the first.", metavar="KIND")]
+HideSpecial = Annotated[bool, Option("Leave special tokens out and make the rest of each row sum to 1.")]
+HideFirst = Annotated[bool, Option("The same with the first token.")]
+TableFormat = Annotated[Literal["text", "json", "csv"], Option("How to write it.")]
+Theme = Annotated[str | None, Option("Colours: dark, light, or one of Textual.", metavar="NAME")]
+Device = Annotated[Literal["auto", "cpu", "gpu"], Option("Where to compute.")]
+Dtype = Annotated[Literal["float32", "float64"], Option("Precision.")]
+Vocabulary = Annotated[str | None, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=parsing.vocabularies)]
+Position = Annotated[
+    str | None,
+    Option(
+        "Where the answer is read; by default where the model answers, mostly the last token.", metavar="N|last|all"
+    ),
+]
+Targets = Annotated[
+    str | None,
+    Option(
+        "The right token ID at every position; -1 = not counted. May be given again: the lists are put together.",
+        several=True,
+        metavar="7,9,-1",
+    ),
+]
+LossTargets = Annotated[
+    str | None,
+    Option(
+        "Of the loss: what is right at every position, -1 = not counted; by default the next token. "
+        "May be given again.",
+        several=True,
+        metavar="WORD|ID,…",
+    ),
+]
+Metric = Annotated[
+    Literal["divergence", "logit", "log-probability", "difference", "loss"] | None,
+    Option(
+        "What is measured: KL divergence, a logit, ln p, the difference of two logits, or the loss. "
+        "By default by how many tokens are named: none, one or two."
+    ),
+]
+Tokens = Annotated[
+    str | None,
+    Option(
+        "The words or IDs that are measured; of two, the difference of their logits. May be given again.",
+        several=True,
+        metavar="WORD[,WORD]",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -56,146 +86,85 @@ class Flags:
     usual: ClassVar[str] = USUAL
     """The model where none is named; with sizes, words or a seed it is the encoder."""
 
-    text: Annotated[
-        list[str] | None,
-        _option("--text", metavar="SENTENCE", help="The sentence; may be given again, for a batch of sentences."),
-    ] = None
-    text_pair: Annotated[
-        str | None,
-        _option("--text-pair", metavar="SENTENCE", help="A second sentence beside --text, where a model reads pairs."),
-    ] = None
-    ids: Annotated[
-        str | None,
-        _option(
-            "--ids",
-            metavar="4,5,6",
-            help="Token IDs instead of a sentence; pad IDs at the end are masked; 1,2;3,4 are two. May be given again.",
-        ),
-        SEVERAL,
-    ] = None
-    mask: Annotated[
-        str | None,
-        _option(
-            "--mask",
-            metavar="0,0,1,1,1",
-            help="1 for every token that is read, 0 for padding on either side; may be given again.",
-        ),
-        SEVERAL,
-    ] = None
-    item: Annotated[
-        int, _option("--item", min=0, help="Which sentence of several is shown, from 0; `trace` writes all.")
-    ] = 0
-    bracket: Annotated[
-        bool, _option("--bracket", help="Put [BOS] and [EOS], as the vocabulary calls them, around a sentence.")
-    ] = False
-    pad_to: Annotated[
-        int | None, _option("--pad-to", min=1, help="Pad a sentence to so many tokens; padding is masked.")
-    ] = None
-    decoder_text: Annotated[
-        str | None,
-        _option("--decoder-text", metavar="SENTENCE", help="What an encoder-decoder has written so far."),
-    ] = None
-    decoder_ids: Annotated[
-        str | None,
-        _option(
-            "--decoder-ids", metavar="0,4,5", help="Its token IDs instead, start token included; may be given again."
-        ),
-        SEVERAL,
-    ] = None
-    cut: Annotated[
-        bool,
-        _option(
-            "--cut",
-            help="Cut a sentence that is too long for the model or for --pad-to; what begins and ends it is kept.",
-        ),
-    ] = False
-    vocab: Annotated[
-        str | None,
-        _option("--vocab", metavar="FILE|NAME", help="A vocabulary.", autocompletion=parsing.vocabularies),
-    ] = None
-    model: Annotated[
-        str | None,
-        _option(
-            "--model",
-            metavar="FOLDER|NAME",
-            help="A trained model, encoder, decoder, encoder-decoder, attention, or a checkpoint's folder. "
-            "[default: question, in generate story; with a size, --vocab or --seed encoder, of random weights]",
-            autocompletion=parsing.models,
-        ),
-    ] = None
-    layers: Annotated[int | None, _option("--layers", help="Layers of a built-in model.")] = None
-    decoder_layers: Annotated[
-        int | None, _option("--decoder-layers", help="Layers of the decoder beside a built-in encoder.")
-    ] = None
-    d_model: Annotated[int | None, _option("--d-model", help="Width of the vectors.")] = None
-    heads: Annotated[int | None, _option("--heads", help="Attention heads.")] = None
-    d_ff: Annotated[int | None, _option("--d-ff", help="Width of the feed-forward layer.")] = None
-    seed: Annotated[int | None, _option("--seed", help="Seed of the random weights.")] = None
-    embedding: Annotated[
-        Literal["normal", "uniform", "zeros"] | None,
-        _option(
-            "--embedding",
-            help="How new word vectors begin: normal(0, 0.2) as all weights; uniform in ±√(2 ÷ d_model), rows as long "
-            "in every width; zeros, where only positions tell words apart.  [default: normal]",
-        ),
-    ] = None
-    vectors: Annotated[
-        str | None,
-        _option("--vectors", metavar="FILE", help="Word vectors of GloVe or word2vec for the words of the vocabulary."),
-    ] = None
-    norm: Annotated[
-        Literal["post", "pre"] | None, _option("--norm", help="Layer norm after or before the sublayers.")
-    ] = None
-    activation: Annotated[
-        Literal["relu", "gelu"] | None, _option("--activation", help="Activation of the feed-forward layer.")
-    ] = None
-    positions: Annotated[
-        Literal["sinusoidal", "learned", "none"] | None, _option("--positions", help="Positional encoding.")
-    ] = None
-    bias: Annotated[bool | None, _option("--bias/--no-bias", help="Biases in the projections.")] = None
-    scale_embedding: Annotated[
-        bool | None, _option("--scale-embedding/--no-scale-embedding", help="Embedding times √d_model.")
-    ] = None
-    tie_output: Annotated[
-        bool | None, _option("--tie-output/--no-tie-output", help="The embedding table is the output matrix.")
-    ] = None
-    causal: Annotated[bool | None, _option("--causal/--no-causal", help="A query may not look at later keys.")] = None
-    max_length: Annotated[
-        int | None,
-        _option(
-            "--max-length",
-            help="Tokens that the model reads at most; of a model of sentence vectors too, as far as it has positions.",
-        ),
-    ] = None
-    unknown: Annotated[
-        Literal["token", "zero", "error"],
-        _option(
-            "--unknown",
-            help="What a word is that the vocabulary does not have: [UNK], or what the model has for it; the vector 0; "
-            "or a mistake.",
-        ),
-    ] = "token"
-    device: Annotated[Literal["auto", "cpu", "gpu"], _option("--device", help="Where to compute.")] = "auto"
-    dtype: Annotated[Literal["float32", "float64"], _option("--dtype", help="Precision.")] = "float32"
-    budget: Annotated[str, _option("--budget", metavar="512MiB", help="Memory for values that are kept.")] = "512MiB"
+    text: list[str] | None = option(
+        None, "The sentence; may be given again, for a batch of sentences.", metavar="SENTENCE"
+    )
+    text_pair: str | None = option(
+        None, "A second sentence beside --text, where a model reads pairs.", metavar="SENTENCE"
+    )
+    ids: str | None = option(
+        None,
+        "Token IDs instead of a sentence; pad IDs at the end are masked; 1,2;3,4 are two. May be given again.",
+        several=True,
+        metavar="4,5,6",
+    )
+    mask: str | None = option(
+        None,
+        "1 for every token that is read, 0 for padding on either side; may be given again.",
+        several=True,
+        metavar="0,0,1,1,1",
+    )
+    item: int = option(0, "Which sentence of several is shown, from 0; `trace` writes all.", min=0)
+    bracket: bool = flag("Put [BOS] and [EOS], as the vocabulary calls them, around a sentence.")
+    pad_to: int | None = option(None, "Pad a sentence to so many tokens; padding is masked.", min=1)
+    decoder_text: str | None = option(None, "What an encoder-decoder has written so far.", metavar="SENTENCE")
+    decoder_ids: str | None = option(
+        None,
+        "Its token IDs instead, start token included; may be given again.",
+        several=True,
+        metavar="0,4,5",
+    )
+    cut: bool = flag("Cut a sentence that is too long for the model or for --pad-to; what begins and ends it is kept.")
+    vocab: Vocabulary = None
+    model: str | None = option(
+        None,
+        "A trained model, encoder, decoder, encoder-decoder, attention, or a checkpoint's folder. "
+        "[default: question, in generate story; with a size, --vocab or --seed encoder, of random weights]",
+        metavar="FOLDER|NAME",
+        autocompletion=parsing.models,
+    )
+    layers: int | None = option(None, "Layers of a built-in model.")
+    decoder_layers: int | None = option(None, "Layers of the decoder beside a built-in encoder.")
+    d_model: int | None = option(None, "Width of the vectors.")
+    heads: int | None = option(None, "Attention heads.")
+    d_ff: int | None = option(None, "Width of the feed-forward layer.")
+    seed: int | None = option(None, "Seed of the random weights.")
+    embedding: Literal["normal", "uniform", "zeros"] | None = option(
+        None,
+        "How new word vectors begin: normal(0, 0.2) as all weights; uniform in ±√(2 ÷ d_model), rows as long "
+        "in every width; zeros, where only positions tell words apart.  [default: normal]",
+    )
+    vectors: str | None = option(
+        None, "Word vectors of GloVe or word2vec for the words of the vocabulary.", metavar="FILE"
+    )
+    norm: Literal["post", "pre"] | None = option(None, "Layer norm after or before the sublayers.")
+    activation: Literal["relu", "gelu"] | None = option(None, "Activation of the feed-forward layer.")
+    positions: Literal["sinusoidal", "learned", "none"] | None = option(None, "Positional encoding.")
+    bias: bool | None = option(None, "Biases in the projections.")
+    scale_embedding: bool | None = option(None, "Embedding times √d_model.")
+    tie_output: bool | None = option(None, "The embedding table is the output matrix.")
+    causal: bool | None = option(None, "A query may not look at later keys.")
+    max_length: int | None = option(
+        None, "Tokens that the model reads at most; of a model of sentence vectors too, as far as it has positions."
+    )
+    unknown: Literal["token", "zero", "error"] = option(
+        "token",
+        "What a word is that the vocabulary does not have: [UNK], or what the model has for it; the vector 0; "
+        "or a mistake.",
+    )
+    device: Device = "auto"
+    dtype: Dtype = "float32"
+    budget: str = option("512MiB", "Memory for values that are kept.", metavar="512MiB")
 
     @property
     def sentence(self) -> str | None:
-        """The one sentence, where there is one.
-
-        Raises:
-            UsageError: There are several.
-        """
+        """The one sentence, where there is one; several are a mistake."""
         if self.text is not None and len(self.text) > 1:
             raise UsageError(f"--text is given {len(self.text)} times, and one sentence is read here: give it once")
         return self.text[0] if self.text else None
 
     def token_rows(self) -> tuple[tuple[int, ...], ...] | None:
-        """The token IDs of every sentence, where they were given.
-
-        Raises:
-            UsageError: A piece is not a number, there is none, or there is a sentence too.
-        """
+        """The token IDs of every sentence, where they were given."""
         if self.ids is None:
             return None
         if self.text is not None:
@@ -203,25 +172,14 @@ class Flags:
         return tuple(parse_ids(row) for row in self.ids.split(";"))
 
     def token_ids(self) -> tuple[int, ...] | None:
-        """The same of the one sentence.
-
-        Raises:
-            UsageError: There are several.
-        """
+        """The same of the one sentence; several are a mistake."""
         rows = self.token_rows()
         if rows is not None and len(rows) > 1:
             raise UsageError(f"--ids has {len(rows)} sentences, and one is read here: give one")
         return None if rows is None else rows[0]
 
     def reading(self, otherwise: Sequence[tuple[int, ...]] | None = None) -> Reading:
-        """The sentence that is read; of several the one that is shown.
-
-        Args:
-            otherwise: The token IDs of sentences, where neither they nor a text were given.
-
-        Raises:
-            UsageError: Something that was given cannot be, or does not go with the rest.
-        """
+        """The sentence that is read, of several the one that is shown; `otherwise` where none is given."""
         from tui_transformer.model.options import Reading
 
         if self.text_pair is not None:
@@ -252,14 +210,10 @@ class Flags:
     @property
     def framed(self) -> tuple[str, ...]:
         """The options given that put something around a sentence or choose one of several, as they are written."""
-        return tuple(written(name) for name in ("item", "bracket", "pad_to") if getattr(self, name))
+        return tuple(option_name(name) for name in ("item", "bracket", "pad_to") if getattr(self, name))
 
     def token_mask(self) -> tuple[int, ...] | None:
-        """1 for every token that is read and 0 for padding, where it was given.
-
-        Raises:
-            UsageError: A piece is neither, or there is none.
-        """
+        """1 for every token that is read and 0 for padding, where it was given."""
         return None if self.mask is None else parse_mask(self.mask)
 
     def led_through(self) -> str | None:
@@ -267,11 +221,7 @@ class Flags:
         return None
 
     def options(self) -> ModelOptions:
-        """The same for the explorer and for loading the model.
-
-        Raises:
-            UsageError: A setting cannot be, or there is a second sentence without a first.
-        """
+        """The same for the explorer and for loading the model."""
         if self.text_pair is not None and self.text is None:
             raise UsageError("--text-pair is a second sentence: give the first with --text")
         from tui_transformer.model.options import Framing, ModelOptions
@@ -287,75 +237,16 @@ class Flags:
     def given(self) -> tuple[str, ...]:
         """The options of a model and its text that are not at their defaults, as they are written."""
         changed = (field.name for field in dataclasses.fields(Flags) if getattr(self, field.name) != field.default)
-        return tuple(map(written, changed))
+        return tuple(map(option_name, changed))
 
 
 @dataclass(frozen=True)
 class Edited(Flags):
     """The same with edits: the model computes with them."""
 
-    edit: Annotated[
-        list[str] | None,
-        _option(
-            "--edit",
-            metavar="'STEP[…] OP …'",
-            help="Change a step or weight: 0.output += 2*vector.npy, 0.self_attention.context[3] = 0 (a head), "
-            "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', … = mean, = mean(texts.txt). May be given again.",
-        ),
-    ] = None
-
-
-Position = Annotated[
-    str | None,
-    typer.Option(
-        "--position",
-        metavar="N|last|all",
-        help="Where the answer is read; by default where the model answers, mostly the last token.",
-    ),
-]
-Targets = Annotated[
-    str | None,
-    typer.Option(
-        "--targets",
-        metavar="7,9,-1",
-        help="The right token ID at every position; -1 = not counted. May be given again: the lists are put together.",
-    ),
-    SEVERAL,
-]
-LossTargets = Annotated[
-    str | None,
-    typer.Option(
-        "--targets",
-        metavar="WORD|ID,…",
-        help="Of the loss: what is right at every position, -1 = not counted; by default the next token. "
-        "May be given again.",
-    ),
-    SEVERAL,
-]
-Of = Annotated[
-    str | None,
-    typer.Option("--of", metavar="KIND", help="Which attention: encoder, decoder or cross; by default the first."),
-]
-OneLayer = Annotated[int | None, typer.Option("--layer", help="Only this layer, from 0.")]
-HideSpecial = Annotated[
-    bool, typer.Option("--hide-special", help="Leave special tokens out and make the rest of each row sum to 1.")
-]
-HideFirst = Annotated[bool, typer.Option("--hide-first", help="The same with the first token.")]
-TableFormat = Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="How to write it.")]
-Metric = Annotated[
-    Literal["divergence", "logit", "log-probability", "difference", "loss"] | None,
-    typer.Option(
-        "--metric",
-        help="What is measured: KL divergence, a logit, ln p, the difference of two logits, or the loss. "
-        "By default by how many tokens are named: none, one or two.",
-    ),
-]
-Tokens = Annotated[
-    str | None,
-    typer.Option(
-        "--tokens",
-        metavar="WORD[,WORD]",
-        help="The words or IDs that are measured; of two, the difference of their logits. May be given again.",
-    ),
-    SEVERAL,
-]
+    edit: list[str] | None = option(
+        None,
+        "Change a step or weight: 0.output += 2*vector.npy, 0.self_attention.context[3] = 0 (a head), "
+        "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', … = mean, = mean(texts.txt). May be given again.",
+        metavar="'STEP[…] OP …'",
+    )

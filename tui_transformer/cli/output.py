@@ -14,27 +14,22 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from tui_transformer.engine.axis import Shape
-from tui_transformer.engine.backend import Host
-from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
-from tui_transformer.report.export import csv_text
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:
-    from tui_transformer.report import text
-
+    from tui_transformer.engine.axis import Shape
+    from tui_transformer.engine.backend import Host
+    from tui_transformer.engine.trace import Trace
+    from tui_transformer.report.text import Page
+    from tui_transformer.views.view import View
 
 BROKEN_PIPE = 128 + 13
 """The exit code when the reader of standard output has gone (SIGPIPE)."""
 
 
 def emit(pieces: Iterable[str]) -> None:
-    """Write data to standard output.
-
-    Raises:
-        InputError: It cannot take the data, because its disk is full for example.
-    """
+    """Write data to standard output; InputError where it cannot take them, because its disk is full for example."""
     try:
         for piece in pieces:
             sys.stdout.write(piece)
@@ -45,6 +40,23 @@ def emit(pieces: Iterable[str]) -> None:
     except OSError as error:
         discard_output()
         raise InputError(not_written(error)) from error
+
+
+def emit_json(data: object, indent: int | None = 1) -> None:
+    """Write an object."""
+    emit([json_text(data, indent)])
+
+
+def json_text(data: object, indent: int | None = 1) -> str:
+    """An object as a text that ends in a line; a number that is not finite has to be null already."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+
+
+def emit_csv(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write columns and rows."""
+    from tui_transformer.report.export import csv_text
+
+    emit([csv_text([columns, *rows])])
 
 
 def not_written(error: OSError) -> str:
@@ -59,21 +71,17 @@ def discard_output() -> None:
 
 
 def deliver(pieces: Iterable[str], out: Path | None) -> None:
-    """Write data to a file, or to standard output where there is none.
-
-    Raises:
-        InputError: It cannot be written.
-    """
-    from tui_transformer.report.export import write_pieces
-
+    """Write data to a file, or to standard output where there is none."""
     if out is None:
         emit(pieces)
     else:
+        from tui_transformer.report.export import write_pieces
+
         write_pieces(out, pieces)
         note(f"wrote {out}")
 
 
-def page(*, everything: bool) -> text.Page:
+def page(*, everything: bool) -> Page:
     """As wide as the terminal, or everything."""
     from tui_transformer.report import text
 
@@ -82,83 +90,75 @@ def page(*, everything: bool) -> text.Page:
     return text.Page(width=shutil.get_terminal_size().columns) if sys.stdout.isatty() else text.DEFAULT_PAGE
 
 
+def emit_view(view: View, form: str, *, everything: bool = False) -> None:
+    """Write a matrix in a format."""
+    from tui_transformer.report import text
+    from tui_transformer.report.export import FORMATS
+
+    emit([text.render(view, page(everything=everything))] if form == "text" else FORMATS[form](view))
+
+
 def note(message: str) -> None:
     """One line to standard error."""
     typer.echo(visible(message), err=True)
 
 
-Format = Literal["text", "json", "csv"]
 Value = str | int | float | None
+Row = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of values under the names of their columns; NaN and None are values that are not there.
-
-    Attributes:
-        columns: Their names.
-        rows: As many values each.
-        digits: Digits behind the point in text.
-        note: What is to be known of all rows, in text under them.
-    """
+    """Columns and rows; a text shows so many digits behind the point, and a note of all rows under them."""
 
     columns: tuple[str, ...]
-    rows: Sequence[tuple[Value, ...]]
+    rows: Sequence[Row]
     digits: int = 3
     note: str = ""
 
+    def emit(self, form: str, out: Path | None = None) -> None:
+        """Write it; JSON is a list of objects, numbers are exact in JSON and CSV."""
+        deliver(self.pieces(form), out)
 
-def written(table: Table, form: Format) -> Iterator[str]:
-    """The table in a format; JSON is a list of objects, numbers are exact in JSON and CSV."""
-    return _WRITERS[form](table)
+    def pieces(self, form: str) -> Iterator[str]:
+        """The table in a format."""
+        if form == "text":
+            yield from self._text()
+        elif form == "json":
+            yield json_text([dict(zip(self.columns, map(_present, row), strict=True)) for row in self.rows])
+        else:
+            from tui_transformer.report.export import csv_text
+
+            present = (("" if value is None else value for value in map(_present, row)) for row in self.rows)
+            yield csv_text([self.columns, *present])
+
+    def _text(self) -> Iterator[str]:
+        """Columns side by side, numbers at the right."""
+        lines = [[self._shown(value) for value in row] for row in self.rows]
+        widths = [max(map(cells, column)) for column in zip(self.columns, *lines, strict=True)]
+        sides: list[Literal["left", "right"]] = [
+            "right" if any(isinstance(value, int | float) for value in column) else "left"
+            for column in zip(*self.rows, strict=True)
+        ] or ["left"] * len(widths)
+        for line in (self.columns, *lines):
+            yield "  ".join(map(fit, line, widths, sides)).rstrip() + "\n"
+        if self.note:
+            yield f"\n{visible(self.note)}\n"
+
+    def _shown(self, value: Value) -> str:
+        if _present(value) is None:
+            return "–"
+        return f"{value:.{self.digits}f}" if isinstance(value, float) else visible(str(value))
+
+
+def _present(value: Value) -> Value:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def by_size(value: Value, sign: int = -1) -> tuple[bool, float]:
     """What rows are sorted by for the largest value first, or with the sign 1 the smallest; those without it last."""
     number = float(value) if isinstance(value, int | float) else math.nan
     return math.isnan(number), 0.0 if math.isnan(number) else sign * number
-
-
-def _text(table: Table) -> Iterator[str]:
-    """Columns side by side, numbers at the right."""
-    lines = [[_shown(value, table.digits) for value in row] for row in table.rows]
-    widths = [max(map(cells, column)) for column in zip(table.columns, *lines, strict=True)]
-    right = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
-    for line in (table.columns, *lines):
-        yield "  ".join(map(_cell, line, widths, right)).rstrip() + "\n"
-    if table.note:
-        yield f"\n{visible(table.note)}\n"
-
-
-def _cell(text: str, width: int, right: bool) -> str:  # noqa: FBT001 - called by map
-    return fit(text, width, "right" if right else "left")
-
-
-def _shown(value: Value, digits: int) -> str:
-    if _absent(value):
-        return "–"
-    return f"{value:.{digits}f}" if isinstance(value, float) else visible(str(value))
-
-
-def _absent(value: Value) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _present(row: Iterable[Value]) -> Iterator[Value]:
-    return (None if _absent(value) else value for value in row)
-
-
-def _json(table: Table) -> Iterator[str]:
-    objects = [dict(zip(table.columns, _present(row), strict=True)) for row in table.rows]
-    yield json.dumps(objects, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _csv(table: Table) -> Iterator[str]:
-    rows = (["" if value is None else value for value in _present(row)] for row in table.rows)
-    yield csv_text([table.columns, *rows])
-
-
-_WRITERS = {"text": _text, "json": _json, "csv": _csv}
 
 
 def full_shape(trace: Trace, name: str) -> Shape:

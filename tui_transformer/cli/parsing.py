@@ -11,18 +11,9 @@ from tui_transformer.errors import UsageError
 from tui_transformer.sizes import parse_size
 
 
-def written(name: str) -> str:
-    """An option as it is written on the command line."""
-    return f"--{name.replace('_', '-')}"
-
-
 def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
-    """Token IDs between commas or spaces.
-
-    Raises:
-        UsageError: A piece is not a whole number, or there is none.
-    """
-    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
+    """Token IDs between commas or spaces."""
+    pieces = _pieces(text)
     for piece in pieces:
         if not re.fullmatch(r"-?[0-9]{1,18}", piece):
             raise UsageError(f"{option}: {piece[:40]!r} is not a token ID: write whole numbers, as 4,5,6")
@@ -31,29 +22,38 @@ def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:
     return tuple(map(int, pieces))
 
 
-def parse_mask(text: str) -> tuple[int, ...]:
-    """Ones and zeros between commas or spaces.
+def parse_targets(text: str | None) -> tuple[int, ...]:
+    """The token IDs of `--targets`, where a minus sign of typography is one, too."""
+    return parse_ids((text or "").replace("−", "-"), "--targets")
 
-    Raises:
-        UsageError: A piece is neither, or there is none.
-    """
-    pieces = [piece for piece in re.split(r"[,\s]+", text) if piece]
+
+def parse_mask(text: str) -> tuple[int, ...]:
+    """Ones and zeros between commas or spaces."""
+    pieces = _pieces(text)
     wrong = next((piece for piece in pieces if piece not in ("0", "1")), "" if pieces else text)
     if wrong or not pieces:
         raise UsageError(f"--mask: {wrong[:40]!r} is neither 1 nor 0: write one for every token, as 0,0,1,1,1")
     return tuple(map(int, pieces))
 
 
-def parse_budget(text: str) -> int:
-    """Bytes from a number and a unit: `512MiB`, `2 GiB`, `0`.
+def _pieces(text: str) -> list[str]:
+    return [piece for piece in re.split(r"[,\s]+", text) if piece]
 
-    Raises:
-        UsageError: It is not an amount of memory.
-    """
+
+def parse_budget(text: str) -> int:
+    """Bytes from a number and a unit: `512MiB`, `2 GiB`, `0`."""
     size = parse_size(text)
     if size is None:
         raise UsageError(f"--budget: {text[:40]!r} is not an amount of memory: write 512MiB, 2GiB or 0")
     return size
+
+
+def parse_cell(text: str, option: str) -> tuple[int, int]:
+    """A cell as ROW,COLUMN."""
+    match = re.fullmatch(r"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*", text)
+    if match is None:
+        raise UsageError(f"{option}: {text[:40]!r} is not a cell: write ROW,COLUMN, as 4,1")
+    return int(match[1]), int(match[2])
 
 
 USUAL = "question"

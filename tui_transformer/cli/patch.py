@@ -1,73 +1,127 @@
-"""`patch`: a step with values that another sentence gives it, and what follows."""
+"""`patch`: values that another sentence gives a step, and what follows; or a table of all places."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from tui_transformer.cli import experiment
-from tui_transformer.cli.commands.patch import Request
-from tui_transformer.cli.experiment import parse_positions
-from tui_transformer.cli.metrics import chosen
-from tui_transformer.cli.output import emit
-from tui_transformer.cli.parsing import parse_ids
+from tui_transformer.cli import output, parsing
+from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, Tokens
 from tui_transformer.cli.session import edits_of, open_session, read
-from tui_transformer.engine.edits import Patch
-from tui_transformer.engine.names import find
-from tui_transformer.engine.trace import Trace
+from tui_transformer.cli.terminal import counted
+from tui_transformer.cli.typer_layer import argument, option
 from tui_transformer.errors import UsageError
-from tui_transformer.model.options import Reading
-from tui_transformer.session.open_session import session_of
-from tui_transformer.session.session import Session
+
+if TYPE_CHECKING:
+    from tui_transformer.analysis import metrics
+    from tui_transformer.analysis.patching import Measured, Table
+    from tui_transformer.engine.trace import Trace
+    from tui_transformer.session.session import Session
+    from tui_transformer.views.view import View
 
 
-def run(request: Request) -> None:
-    """Show what follows from the patch.
+@dataclass(frozen=True, kw_only=True)
+class Patch(Edited):
+    """Give a step the values that it has for another sentence, and show what changes; with --each, a table of all
+    places.
 
-    Raises:
-        InputError: The two sentences do not have the same rows or heads, or one cannot be read.
+    Example: tui-transformer patch weights --ids 6,7,8 --from-ids 9,7,8
     """
-    if (request.from_text is None) == (request.from_ids is None):
-        raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
-    session = open_session(request)
-    if request.each is not None:
-        from tui_transformer.cli import patch_table
 
-        patch_table.run(session, _other(session, request), request)
-        return
-    if request.of is not None:
-        raise UsageError("--of is of --each: name the step itself")
-    if request.step is None:
-        raise UsageError("name a step, or a table with --each position, head or layer")
-    if request.format == "svg":
-        raise UsageError("svg is a format of --each: use text, json or csv")
-    program = session.trace.program
-    names = find((*program.names, *program.weights), request.step)
-    if len(names) > 1:
-        raise UsageError(f"{len(names)} steps match {request.step!r}: write the whole name of one")
-    edits = list(_patches(session.trace, _other(session, request), names[0], request))
-    what = [f"{names[0]}{_part(request)} from {request.from_text or request.from_ids}"]
-    positions = parse_positions(request.position, session.trace)
-    metric = chosen(session, request)
-    emit(experiment.FORMATS[request.format](experiment.run(session, what, edits, positions, metric)))
+    step: str | None = argument("A step; not with --each.", default=None, metavar="STEP", autocompletion=parsing.steps)
+    each: Literal["position", "head", "layer"] | None = option(
+        None, "Every position behind every layer, every head, or every layer, each patched alone."
+    )
+    of: str | None = option(
+        None, "With --each: encoder, decoder or cross; by default the last that there is.", metavar="KIND"
+    )
+    metric: Metric = None
+    tokens: Tokens = None
+    targets: LossTargets = None
+    from_text: str | None = option(None, "The sentence that the values come from.", metavar="SENTENCE")
+    from_ids: str | None = option(None, "Its token IDs instead; may be given again.", several=True, metavar="4,5,6")
+    rows: str | None = option(None, "Only these rows; may be given again.", several=True, metavar="3,5")
+    head: str | None = option(None, "Only these heads; may be given again.", several=True, metavar="0,2")
+    position: Position = None
+    format: Literal["text", "json", "csv", "svg"] = option("text", "How to write it; svg with --each alone.")
 
+    def run(self) -> None:
+        if (self.from_text is None) == (self.from_ids is None):
+            raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
+        session = open_session(self)
+        if self.each is not None:
+            self._table(session, self._other(session))
+            return
+        if self.of is not None:
+            raise UsageError("--of is of --each: name the step itself")
+        if self.step is None:
+            raise UsageError("name a step, or a table with --each position, head or layer")
+        if self.format == "svg":
+            raise UsageError("svg is a format of --each: use text, json or csv")
+        self._step(session, self.step)
 
-def _other(session: Session, request: Request) -> Trace:
-    """The trace of the other sentence, framed alike, with the same edits; a decoder has written the same."""
-    ids = None if request.from_ids is None else parse_ids(request.from_ids, "--from-ids")
-    reading = Reading(request.from_text, ids, mask=request.token_mask(), decoder_ids=session.decoder_ids)
-    reading = replace(reading, decoder_text=session.decoder_text or None)
-    other = session_of(session.model, reading, request.options())
-    if request.from_text is not None:
-        read(other.model, other.encoding, "the other sentence", other.framed.length(0))
-    return other.base.edited(edits_of(request, other.model, other.base.program))
+    def _step(self, session: Session, step: str) -> None:
+        """One step with values of the other sentence."""
+        from tui_transformer.cli.experiment import Experiment
+        from tui_transformer.cli.metrics import chosen, parse_positions
+        from tui_transformer.engine import edits
+        from tui_transformer.engine.names import find
 
+        trace = session.trace
+        names = find((*trace.program.names, *trace.program.weights), step)
+        if len(names) > 1:
+            raise UsageError(f"{len(names)} steps match {step!r}: write the whole name of one")
+        other = self._other(session)
+        patches = [
+            edits.Patch.between(trace, other, names[0], rows, heads)
+            for rows in _runs(self.rows, "--rows")
+            for heads in _runs(self.head, "--head")
+        ]
+        parts = (("rows", self.rows), ("heads", self.head))
+        part = "".join(f", {name} {given}" for name, given in parts if given is not None)
+        what = [f"{names[0]}{part} from {self.from_text or self.from_ids}"]
+        positions = parse_positions(self.position, trace)
+        Experiment.of(session, what, patches, positions, chosen(session, self)).emit(self.format)
 
-def _patches(trace: Trace, other: Trace, name: str, request: Request) -> Iterator[Patch]:
-    for rows in _runs(request.rows, "--rows"):
-        for heads in _runs(request.head, "--head"):
-            yield Patch.between(trace, other, name, rows, heads)
+    def _other(self, session: Session) -> Trace:
+        """The trace of the other sentence, framed alike, with the same edits; a decoder has written the same."""
+        from tui_transformer.model.options import Reading
+        from tui_transformer.session.open_session import session_of
+
+        ids = None if self.from_ids is None else parsing.parse_ids(self.from_ids, "--from-ids")
+        reading = Reading(self.from_text, ids, mask=self.token_mask(), decoder_ids=session.decoder_ids)
+        reading = replace(reading, decoder_text=session.decoder_text or None)
+        other = session_of(session.model, reading, self.options())
+        if self.from_text is not None:
+            read(other.model, other.encoding, "the other sentence", other.framed.length(0))
+        return other.base.edited(edits_of(self, other.model, other.base.program))
+
+    def _table(self, session: Session, other: Trace) -> None:
+        """Every place patched alone, and the metric with it."""
+        from tui_transformer.analysis import metrics
+        from tui_transformer.analysis.patching import sweep, table_of
+        from tui_transformer.cli.metrics import chosen, positions_of, said_of
+
+        if self.step is not None or self.rows is not None or self.head is not None:
+            raise UsageError("--each names the places itself: leave out STEP, --rows and --head")
+        trace = session.trace
+        table = table_of(trace.program, ":".join(filter(None, (self.each, self.of))))
+        metric = chosen(session, self) or metrics.Metric("divergence")
+        positions = positions_of(session, self.position)
+        own, others = (metric.measure(each, trace, positions) for each in (trace, other))
+        names = (f"{place.step} {place.column}" for place in table.places)
+        effects = list(counted(sweep(trace, other, table, metric, positions), names))
+        if self.format == "svg":
+            from tui_transformer.report import svg
+
+            output.emit([svg.view_svg(_view(session, table, effects, metric))])
+            return
+        note = f"{said_of(session, metric, positions)}: {own:.4g} as it is, {others:.4g} of the other sentence"
+        columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
+        output.Table(columns, list(_rows(session, table, effects, own, others)), 4, note).emit(self.format)
 
 
 def _runs(text: str | None, option: str) -> Sequence[range | None]:
@@ -82,6 +136,43 @@ def _runs(text: str | None, option: str) -> Sequence[range | None]:
     return [range(start, stop) for start, stop in zip(starts, stops, strict=True)]
 
 
-def _part(request: Request) -> str:
-    parts = (("rows", request.rows), ("heads", request.head))
-    return "".join(f", {name} {given}" for name, given in parts if given is not None)
+def _rows(
+    session: Session, table: Table, effects: Sequence[Measured], own: float, others: float
+) -> Iterator[output.Row]:
+    for each in effects:
+        place, way = each.place, others - own
+        token = _label(session, table, place.step, place.column) if table.columns == "position" else None
+        share = (each.value - own) / way if way else math.nan
+        yield place.step, _layer(place.row), place.column, token, each.value, share
+
+
+def _layer(row: int) -> str:
+    return "embedding" if row < 0 else str(row)
+
+
+def _label(session: Session, table: Table, step: str, column: int) -> str:
+    if table.columns != "position":
+        return str(column)
+    return session.labels.of(session.trace.program.axes(step)[-2])(column)
+
+
+def _view(session: Session, table: Table, effects: Sequence[Measured], metric: metrics.Metric) -> View:
+    """Layers × positions or heads, as a heat map."""
+    import numpy as np
+
+    from tui_transformer.views.view import Axis, View, window_of
+
+    rows = sorted({each.place.row for each in effects})
+    columns = range(1 + max(each.place.column for each in effects))
+    values = np.full((len(rows), len(columns)), np.nan)
+    for each in effects:
+        values[rows.index(each.place.row), each.place.column] = each.value
+    step = effects[-1].place.step
+    return View(
+        f"patch each {table.columns}",
+        f"{metric.name} with each {table.columns} patched",
+        Axis(table.rows, len(rows), lambda i: _layer(rows[i])),
+        Axis(table.columns, len(columns), lambda i: _label(session, table, step, i)),
+        "diverging" if np.nanmin(values) < 0 else "sequential",
+        window_of(values),
+    )

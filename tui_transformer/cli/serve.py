@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import secrets
 import shlex
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tui_transformer.cli.commands.serve import Request
-from tui_transformer.cli.options import Edited
+from tui_transformer.cli.options import Edited, Theme
 from tui_transformer.cli.output import note
-from tui_transformer.cli.parsing import written
-from tui_transformer.cli.terminal import check_theme
+from tui_transformer.cli.typer_layer import flag, option, option_name
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import expanded, is_folder
 
 LONGEST = 7 * 24 * 60
 """Minutes of `--idle`."""
@@ -26,95 +24,101 @@ OWN = ("host", "port", "url", "visitors", "token", "files", "idle")
 """Options of the command itself; the others are the explorer's."""
 
 
-def run(request: Request) -> None:
-    """Serve until it is ended.
+@dataclass(frozen=True, kw_only=True)
+class Serve(Edited):
+    """Show the explorer in a browser; on this computer alone unless --host says otherwise.
 
-    Raises:
-        InputError: The library for it is not installed, or the address cannot be used.
+    The address that is printed has a token, without which nobody comes in. Visitors open and write files below --files
+    only; without it they open none, and an export is a download. They run no code. Of your own files the explorer reads
+    those of --model, --vocab and --tour. Your preferences and what you opened lately are not theirs.
+
+    Example: tui-transformer serve --model question --port 8000
     """
-    try:
-        from tui_transformer.cli.server import BoundedServer
-        from tui_transformer.cli.visit import LOOPBACK, new_token
-    except ImportError as error:
-        raise InputError("serve needs the extra serve: pip install 'tui-transformer[serve]'") from error
-    if request.theme is not None:
-        check_theme(request.theme)
-    request.options()  # what cannot be is said now, and not to every visitor
-    url, files = _url(request), _folder(request.files)
-    if not request.idle <= LONGEST:
-        raise UsageError(f"--idle {request.idle:g}: {LONGEST:,} minutes at most, and 0 for never")
-    _check_address(request.host, request.port)
-    note(" ".join(_said(request, files, is_local=request.host in LOOPBACK)))
-    command, token = shlex.join(explorer_command(request)), new_token() if request.token else None
-    server = BoundedServer(
-        command, request.host, request.port, url, request.visitors, token=token, files=files, idle=request.idle * 60
-    )
-    server.serve()
+
+    host: str = option("127.0.0.1", "Where visitors come in; 0.0.0.0 for every network.", metavar="ADDRESS")
+    port: int = option(8000, "The port.", min=1, max=65535)
+    url: str | None = option(None, "How visitors see it, where that is another address.", metavar="URL")
+    visitors: int = option(8, "Sessions at a time: each visitor has a process.", min=1, max=1000)
+    token: bool = flag("Whether nobody comes in without the secret of the address.", default=True)
+    files: Path | None = option(None, "Visitors open and write files below it; none without it.", metavar="FOLDER")
+    idle: float = option(30.0, "Without a key for so long a session ends; 0 for never.", metavar="MINUTES", min=0)
+    tour: str | None = option(None, "Every session begins with it.", metavar="FILE|NAME")
+    theme: Theme = None
+
+    def run(self) -> None:
+        try:
+            from tui_transformer.cli.server import LOOPBACK, BoundedServer
+        except ImportError as error:
+            raise InputError("serve needs the extra serve: pip install 'tui-transformer[serve]'") from error
+        if self.theme is not None:
+            from tui_transformer.explorer.run import check_theme
+
+            check_theme(self.theme)
+        self.options()  # what cannot be is said now, and not to every visitor
+        url, files = self._url(), self._folder()
+        if not self.idle <= LONGEST:
+            raise UsageError(f"--idle {self.idle:g}: {LONGEST:,} minutes at most, and 0 for never")
+        _check_address(self.host, self.port)
+        note(" ".join(self._said(files, is_local=self.host in LOOPBACK)))
+        command, token = shlex.join(explorer_command(self)), secrets.token_urlsafe(32) if self.token else None
+        server = BoundedServer(
+            command, self.host, self.port, url, self.visitors, token=token, files=files, idle=self.idle * 60
+        )
+        server.serve()
+
+    def _said(self, files: Path | None, *, is_local: bool) -> Iterator[str]:
+        """What whoever serves should know before it begins: who comes in, what visitors can do, and how it ends."""
+        reach = "on this computer" if is_local else f"who reaches {self.host}:{self.port} over a network"
+        if self.token:
+            yield f"Everybody {reach} who has the address with its token can use the explorer, as you:"
+            yield "keep it to yourself."
+        else:
+            yield f"There is no token: everybody {reach} can use the explorer, every user of this computer included."
+        if files is None:
+            yield "Visitors open no files of their choice and write none (--files FOLDER allows that below a folder):"
+            yield "what they export is a download."
+        else:
+            yield f"Visitors open, write and replace files below {files} only, also those of other visitors."
+        yield "They see the model, words and tour that you serve, compute with them on this computer, and run no code."
+        idle = f"without a key for {self.idle:g} minutes it ends" if self.idle else "it never ends for being idle"
+        yield f"Each of at most {self.visitors} visitors has a session; {idle}. Ctrl+c ends all."
+
+    def _folder(self) -> Path | None:
+        """The folder of the visitors, whole."""
+        if self.files is None:
+            return None
+        from tui_transformer.files import expanded, is_folder
+
+        folder = expanded(self.files)
+        if not is_folder(folder):
+            raise InputError(f"--files {self.files}: no such folder: make it first")
+        return folder.resolve()
+
+    def _url(self) -> str:
+        """The address that the page's own links have."""
+        if self.url is None:
+            host = f"[{self.host}]" if ":" in self.host else self.host
+            return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.port}"  # noqa: S104 - what was asked for
+        if not re.fullmatch(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~/\-]*)?", self.url):
+            raise UsageError(f"--url: {self.url[:80]!r} is not an address such as https://lecture.example.org")
+        return self.url.rstrip("/")
 
 
-def _said(request: Request, files: Path | None, *, is_local: bool) -> Iterator[str]:
-    """What whoever serves should know before it begins: who comes in, what visitors can do, and how it ends."""
-    reach = "on this computer" if is_local else f"who reaches {request.host}:{request.port} over a network"
-    if request.token:
-        yield f"Everybody {reach} who has the address with its token can use the explorer, as you: keep it to yourself."
-    else:
-        yield f"There is no token: everybody {reach} can use the explorer, every user of this computer included."
-    if files is None:
-        yield "Visitors open no files of their choice and write none (--files FOLDER allows that below a folder):"
-        yield "what they export is a download."
-    else:
-        yield f"Visitors open, write and replace files below {files} only, also those of other visitors."
-    yield "They see the model, words and tour that you serve, compute with them on this computer, and run no code."
-    idle = f"without a key for {request.idle:g} minutes it ends" if request.idle else "it never ends for being idle"
-    yield f"Each of at most {request.visitors} visitors has a session; {idle}. Ctrl+c ends all."
-
-
-def _folder(files: Path | None) -> Path | None:
-    """The folder of the visitors, whole.
-
-    Raises:
-        InputError: It is no folder.
-    """
-    if files is None:
-        return None
-    folder = expanded(files)
-    if not is_folder(folder):
-        raise InputError(f"--files {files}: no such folder: make it first")
-    return folder.resolve()
-
-
-def explorer_command(request: Request) -> list[str]:
+def explorer_command(request: Serve) -> list[str]:
     """The command of a session, an argument each: nothing that was given is read by a shell."""
     return [sys.executable, "-P", "-m", "tui_transformer", *_arguments(request)]
 
 
-def _arguments(request: Request) -> Iterator[str]:
+def _arguments(request: Serve) -> Iterator[str]:
     """The options that were given, as they are given to the explorer."""
     for field in dataclasses.fields(request):
-        value = getattr(request, field.name)
-        if field.name not in OWN and value != field.default:
-            yield from _option(
-                field.name, value, known=field.name in {each.name for each in dataclasses.fields(Edited)}
-            )
-
-
-def _option(name: str, value: Any, *, known: bool) -> Iterator[str]:
-    option = written(name) if known else f"--{name}"
-    if isinstance(value, bool):
-        yield option if value else option.replace("--", "--no-", 1)
-    else:
-        for each in value if isinstance(value, list | tuple) else (value,):
-            yield f"{option}={each}"
-
-
-def _url(request: Request) -> str:
-    """The address that the page's own links have."""
-    if request.url is None:
-        host = f"[{request.host}]" if ":" in request.host else request.host
-        return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{request.port}"  # noqa: S104 - what was asked for
-    if not re.fullmatch(r"https?://[A-Za-z0-9.\-:\[\]]+(/[A-Za-z0-9._~/\-]*)?", request.url):
-        raise UsageError(f"--url: {request.url[:80]!r} is not an address such as https://lecture.example.org")
-    return request.url.rstrip("/")
+        value, name = getattr(request, field.name), option_name(field.name)
+        if field.name in OWN or value == field.default:
+            continue
+        if isinstance(value, bool):
+            yield name if value else name.replace("--", "--no-", 1)
+        else:
+            yield from (f"{name}={each}" for each in (value if isinstance(value, list | tuple) else (value,)))
 
 
 def _check_address(host: str, port: int) -> None:

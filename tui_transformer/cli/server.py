@@ -1,36 +1,32 @@
-"""textual-serve with bounds: who comes in, how many sessions there are, when they end, how large a screen may be.
-
-Private names of textual-serve are used here alone, `_make_app`, `_build_environment`, `_process`, `_task` and the
-download manager's `_active_downloads`: 1.1.3 gives no other way to choose its routes and the environment of a session,
-and does not wait for its processes nor forget downloads that nobody fetched.
-"""
+"""textual-serve with bounds: who comes in, how many sessions there are, when they end, how large a screen may be."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
+import ipaddress
 import logging
 import re
+import secrets
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp_jinja2
 import jinja2
 from aiohttp import WSMsgType, web
-from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
-from tui_transformer.cli.visit import HEADERS, TOKEN, Admission, Visit, environment, minutes, own_folder
+from tui_transformer.cli.visit import Visit, minutes
 
 SMALLEST, LARGEST = (20, 6), (400, 150)
 """Columns and lines of a screen."""
 
 LONGEST = 1 << 16
 """Bytes of a message of a visitor."""
-
-PATIENCE = 10.0
-"""Seconds that a session has to end in."""
 
 HEARTBEAT = 15.0
 """Seconds after which a page that does not answer is taken for lost."""
@@ -41,61 +37,11 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{22,64}")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Process(AppService):
-    """The process of a session."""
-
-    def __init__(self, command: str, server: BoundedServer, visit: Visit) -> None:
-        """The process of a visit; it does not run yet."""
-        super().__init__(
-            command,
-            write_bytes=visit.write,
-            write_str=visit.tell,
-            close=_soon,
-            download_manager=server.download_manager,
-        )
-        self._downloads = server.download_manager
-        self._given = environment(visit.own, server.files)
-
-    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
-        return super()._build_environment(width, height) | self._given
-
-    async def ended(self) -> None:
-        """Wait until it has ended by itself."""
-        if self._task is not None:
-            await asyncio.wait({self._task})
-
-    async def end(self) -> None:
-        """End it, wait for it and close its pipes; where that takes too long it is killed.
-
-        The library leaves this to the collection of garbage, and asks the process only.
-        """
-        process = self._process
-        if process is None:
-            return
-        with contextlib.suppress(ConnectionError):
-            await self.send_meta({"type": "quit"})
-        try:
-            await asyncio.wait_for(process.wait(), PATIENCE)
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-        process._transport.close()  # type: ignore[attr-defined]
-        waiting = self._downloads._active_downloads
-        for key in [key for key, each in waiting.items() if each.app_service is self]:
-            await waiting.pop(key).incoming_chunks.put(None)
-
-
-async def _soon() -> None:
-    """The process ends, which is seen."""
-
-
 class BoundedServer(Server):
     """Serves the explorer to so many visitors at a time.
 
     Attributes:
         free: Sessions that can still begin.
-        files: The folder below which visitors open and write; None where they do neither.
     """
 
     def __init__(
@@ -123,8 +69,8 @@ class BoundedServer(Server):
             idle: Seconds without a key after which a session ends; 0 for never.
         """
         super().__init__(command, host=host, port=port, title=TITLE, public_url=url, templates_path=PAGE)
-        self.free, self.files = visitors, files
-        self._idle, self._visitors = idle, visitors
+        self.free = visitors
+        self._idle, self._visitors, self._files = idle, visitors, files
         self._admission = Admission(token, host, port, url)
         self._entry = f"{url}/?{TOKEN}={token}" if token else f"{url}/"
         self._visits: dict[str, Visit] = {}
@@ -224,14 +170,13 @@ class BoundedServer(Server):
         if self.free < 1:
             raise web.HTTPServiceUnavailable(text="all sessions are taken: try again later")
         self.free -= 1
-        own = own_folder()
-        key = key or own.name
+        key = key or secrets.token_urlsafe()
 
         def ended() -> None:
             self.free += 1
             del self._visits[key]
 
-        self._visits[key] = Visit(lambda visit: Process(self.command, self, visit), self._idle, own, ended)
+        self._visits[key] = Visit(self.command, self.download_manager, self._files, self._idle, ended)
         return self._visits[key]
 
     def _forsaken(self) -> list[Visit]:
@@ -267,3 +212,103 @@ def _size(width: Any, height: Any) -> tuple[int, int]:
     wanted = (to_int(str(width), 80), to_int(str(height), 24))
     columns, lines = (max(low, min(each, high)) for low, each, high in zip(SMALLEST, wanted, LARGEST, strict=True))
     return columns, lines
+
+
+# Who comes in
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+TOKEN = "token"  # noqa: S105 - the name of what the address has
+WITHOUT_TOKEN = "this address needs its token: open the one that the server printed at its start"  # noqa: S105
+OTHER_NAME = "the server is not called by this name: whoever serves gives it with --url"
+OTHER_PAGE = "this page may not open a session here"
+
+HEADERS = {
+    "Content-Security-Policy": "; ".join(
+        (
+            "default-src 'self'",
+            "img-src 'self' data:",
+            "style-src 'self' 'unsafe-inline'",  # the terminal of the page writes its own
+            "object-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+}
+"""Of every answer: the page loads nothing from elsewhere, is in no other page, and its address is told to nobody."""
+
+
+class Admission:
+    """Looks at every request before it is answered."""
+
+    def __init__(self, token: str | None, host: str, port: int, url: str) -> None:
+        """Admit whoever has a token; everybody where it is None.
+
+        Args:
+            token: The secret of the address.
+            host: The address that is listened at.
+            port: Its port.
+            url: How visitors see the address.
+        """
+        self._token, self._seen = token, urlsplit(url)
+        self._cookie = f"tui-transformer-{port}"
+        self._loopback = host in LOOPBACK
+        named = {host, self._seen.hostname or "", *LOOPBACK}
+        self._names = named if self._loopback else {*named, socket.gethostname().lower(), socket.getfqdn().lower()}
+
+    def check(self, request: web.Request) -> None:
+        """Refuse who came by another name, or has no token.
+
+        Raises:
+            HTTPForbidden: The request is not answered.
+        """
+        if not self._is_called(request.headers.get("Host", "")):
+            raise web.HTTPForbidden(text=OTHER_NAME)
+        if not self._has_token(request):
+            raise web.HTTPForbidden(text=WITHOUT_TOKEN)
+
+    def check_page(self, request: web.Request) -> None:
+        """Refuse a connection from another page, which could steer the explorer unseen.
+
+        Raises:
+            HTTPForbidden: The request is not answered.
+        """
+        origin = request.headers.get("Origin")
+        own = (request.headers.get("Host", "").lower(), self._seen.netloc.lower())
+        if origin is not None and origin.lower().partition("://")[2] not in own:
+            raise web.HTTPForbidden(text=OTHER_PAGE)
+
+    def remember(self, request: web.Request, response: web.Response) -> None:
+        """Have the browser bring the token from now on, with requests of the page itself alone."""
+        if self._token is not None and self._is_right(request.query.get(TOKEN)):
+            secure = self._seen.scheme == "https"
+            path = f"{self._seen.path}/"
+            response.set_cookie(self._cookie, self._token, path=path, httponly=True, samesite="Strict", secure=secure)
+
+    def _has_token(self, request: web.Request) -> bool:
+        given = (request.query.get(TOKEN), request.cookies.get(self._cookie))
+        return self._token is None or any(map(self._is_right, given))
+
+    def _is_right(self, given: str | None) -> bool:
+        """Whether a token is the right one; it takes as long for any that is wrong."""
+        return given is not None and hmac.compare_digest(given.encode(errors="replace"), (self._token or "").encode())
+
+    def _is_called(self, host: str) -> bool:
+        """Whether a request names this server: a page elsewhere can give its own name the address of this computer."""
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower()
+        except ValueError:
+            return False
+        return name in self._names or (not self._loopback and _is_address(name))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

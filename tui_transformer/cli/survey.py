@@ -6,35 +6,23 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from tui_transformer.analysis.metrics import Metric
-from tui_transformer.analysis.survey.batch import Asked, check_asked
-from tui_transformer.analysis.survey.measures import USUAL, chosen
-from tui_transformer.analysis.survey.sums import Counts, Sums
-from tui_transformer.analysis.survey.table import Origin, examples, rows
-from tui_transformer.cli import progress
-from tui_transformer.cli.commands.survey import Request
-from tui_transformer.cli.metrics import token_ids
+from tui_transformer.cli import parsing, terminal
+from tui_transformer.cli.options import Device, Dtype, Metric, Tokens, Vocabulary
 from tui_transformer.cli.output import note
-from tui_transformer.cli.progress import Escape, escape, stopping
-from tui_transformer.engine.number_format import in_percent
+from tui_transformer.cli.typer_layer import argument, option, required
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import expanded, is_file, is_there
-from tui_transformer.model.options import ModelOptions
-from tui_transformer.survey.processes import in_processes
-from tui_transformer.survey.results import Results, check_out, write_results
-from tui_transformer.survey.running import Job, Progress, Spread, state_path
-from tui_transformer.survey.running import run as run_job
-from tui_transformer.survey.work import STDIN, Work, check_files
 from tui_transformer.text.display import visible
-from tui_transformer.text.files import shown_path
-from tui_transformer.text.known_words import named
-from tui_transformer.text.vocabulary import built_in_vocabularies
+
+if TYPE_CHECKING:
+    from tui_transformer.analysis.survey.sums import Counts, Sums
+    from tui_transformer.survey.running import Job, Progress, Spread
 
 LAYERS = re.compile(r"\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?\s*")
 SECONDS = 0.2
@@ -44,74 +32,121 @@ INTERRUPTED = 130
 """The exit code after ctrl+c, and after esc."""
 
 
-def run(request: Request) -> None:
-    """Measure the texts and write the results; where it is stopped, of the texts so far.
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """Measure heads, neurons and the logit lens over many texts, with confidence intervals and the strongest examples.
 
-    Raises:
-        InputError: A text, the model or a file cannot be used; what was done is kept.
+    FILES hold a text a line, or JSONL with a `text` in every object; - is standard input. A row of the result is the
+    mean over texts of a measure of one head, with its 95 % confidence interval and how many texts have it. What is done
+    is kept when esc or ctrl+c stops it; the same command goes on. Whatever the workers are, the result is the same to
+    the last bit.
+
+    Example: tui-transformer survey text.txt --model story --measure induction,previous --workers 2 --out heads.csv
     """
-    check_out(request.out)
-    check_files(request.files)
-    job, spread = _job(request), _spread(request)
-    note(f"{_about(job)}; esc or ctrl+c stops it, and keeps what is done")
-    keys = nullcontext(Escape()) if STDIN in request.files else escape()
-    with stopping() as stop, keys as key:
-        line = Line(_bytes(request.files))
-        try:
-            sums, whole = run_job(job, spread, lambda: bool(stop) or key.pressed, line.tell)
-        finally:
-            progress.show(None)
-    _finish(job, sums, whole=whole)
-    if not whole:
-        raise typer.Exit(128 + stop[0] if stop else INTERRUPTED)
 
+    files: list[str] = argument("Text files, JSONL files, or -.", metavar="FILES…")
+    out: Path = required("The results: FILE.csv, FILE.json or FILE.parquet.", metavar="FILE")
+    model: str = option(
+        parsing.USUAL,
+        "A trained model, a built-in one of random weights, or a checkpoint's folder.",
+        metavar="FOLDER|NAME",
+        autocompletion=parsing.models,
+    )
+    measure: str | None = option(
+        None,
+        "entropy, previous, first, itself, separators, induction (all six by default), distance, kind, "
+        "ablation, ablation-mean, lens, neurons, context. May be given again.",
+        several=True,
+        metavar="NAME,…",
+    )
+    metric: Metric = None
+    tokens: Tokens = None
+    layers: str | None = option(None, "Only these layers. May be given again.", several=True, metavar="0,3-5")
+    workers: int | None = option(None, "Processes, each with the model and on one core.  [default: 1]", min=1)
+    ray: str | None = option(
+        None, "On Ray: here, or on a cluster: HOST:PORT, ray://HOST:PORT, auto.", metavar="[ADDRESS]"
+    )
+    top: int = option(5, "Strongest examples of every head that are kept.", min=0, max=100)
+    length: int = option(512, "Longer texts are cut to so many tokens.", min=1)
+    vocab: Vocabulary = None
+    seed: int | None = option(None, "Seed of the random weights of a built-in model.")
+    device: Device = "auto"
+    dtype: Dtype = "float32"
 
-def _job(request: Request) -> Job:
-    measures = USUAL if request.measure is None else chosen([name.strip() for name in request.measure.split(",")])
-    asked = Asked(measures, parse_layers(request.layers), request.top, request.length)
-    vocab = None if request.vocab is None else _anywhere(request.vocab)
-    options = ModelOptions(_everywhere(request.model), vocab, request.device, request.dtype, request.seed)
-    if request.metric is not None or request.tokens is not None:
-        asked = replace(asked, metric=_metric(options, request))
-    job = Job(Work(options, asked), tuple(request.files), request.out)
-    check_asked(job.work.model, asked)
-    return job
+    def run(self) -> None:
+        from tui_transformer.files import is_there
+        from tui_transformer.survey.results import check_out
+        from tui_transformer.survey.running import run, state_path
+        from tui_transformer.survey.work import STDIN, check_files
+        from tui_transformer.text.files import shown_path
 
+        check_out(self.out)
+        check_files(self.files)
+        job, spread = self._job(), self._spread()
+        path = state_path(job.out)
+        what = f"{', '.join(job.work.asked.measures)} of {visible(job.work.model.name)}"
+        about = f"goes on with what {shown_path(path)} holds: {what}" if is_there(path) else what
+        note(f"{about}; esc or ctrl+c stops it, and keeps what is done")
+        keys = nullcontext(terminal.Escape()) if STDIN in self.files else terminal.escape()
+        with terminal.stopping() as stop, keys as key:
+            line = Line(_bytes(self.files))
+            try:
+                sums, whole = run(job, spread, lambda: bool(stop) or key.pressed, line.tell)
+            finally:
+                terminal.show(None)
+        _finish(job, sums, whole=whole)
+        if not whole:
+            raise typer.Exit(128 + stop[0] if stop else INTERRUPTED)
 
-def _metric(options: ModelOptions, request: Request) -> tuple[str, tuple[int, ...]]:
-    """The metric and its tokens; the loss without a token is on those of every text."""
-    tokens = () if request.tokens is None else token_ids(options.load(), request.tokens)
-    if request.metric == "loss" and not tokens:
-        return "loss", ()
-    return Metric.of(request.metric, tokens).name, tokens
+    def _job(self) -> Job:
+        from tui_transformer.analysis import metrics
+        from tui_transformer.analysis.survey.batch import Asked, check_asked
+        from tui_transformer.analysis.survey.measures import USUAL, chosen
+        from tui_transformer.cli.metrics import token_ids
+        from tui_transformer.model.options import ModelOptions
+        from tui_transformer.survey.running import Job
+        from tui_transformer.survey.work import Work
+        from tui_transformer.text.vocabulary import built_in_vocabularies
+
+        measures = USUAL if self.measure is None else chosen([name.strip() for name in self.measure.split(",")])
+        asked = Asked(measures, parse_layers(self.layers), self.top, self.length)
+        vocab = self.vocab if self.vocab is None or self.vocab in built_in_vocabularies() else _anywhere(self.vocab)
+        options = ModelOptions(_everywhere(self.model), vocab, self.device, self.dtype, self.seed)
+        if self.metric is not None or self.tokens is not None:
+            tokens = () if self.tokens is None else token_ids(options.load(), self.tokens)
+            of_every_text = self.metric == "loss" and not tokens  # the loss of its own tokens
+            name = "loss" if of_every_text else metrics.Metric.of(self.metric, tokens).name
+            asked = replace(asked, metric=(name, tokens))
+        job = Job(Work(options, asked), tuple(self.files), self.out)
+        check_asked(job.work.model, asked)
+        return job
+
+    def _spread(self) -> Spread:
+        if self.ray is None:
+            from tui_transformer.survey.processes import in_processes
+
+            return partial(in_processes, count=self.workers or 1)
+        from tui_transformer.survey.on_ray import check_ray, on_ray
+
+        check_ray()
+        return partial(on_ray, address=self.ray, count=self.workers)
 
 
 def _everywhere(model: str) -> str:
-    """The name of a model, which other folders and machines understand: a path from the root."""
-    path = expanded(model)
-    return str(path.resolve()) if ("/" in model or model in (".", "..")) and is_there(path) else model
+    """The name of a model as other folders and machines understand it."""
+    return _anywhere(model) if "/" in model or model in (".", "..") else model
 
 
-def _anywhere(vocab: str) -> str:
-    path = expanded(vocab)
-    return str(path.resolve()) if vocab not in built_in_vocabularies() and is_there(path) else vocab
+def _anywhere(name: str) -> str:
+    """A path from the root, where it is one."""
+    from tui_transformer.files import expanded, is_there
 
-
-def _spread(request: Request) -> Spread:
-    if request.ray is None:
-        return partial(in_processes, count=request.workers or 1)
-    from tui_transformer.survey.on_ray import check_ray, on_ray
-
-    check_ray()
-    return partial(on_ray, address=request.ray, count=request.workers)
+    path = expanded(name)
+    return str(path.resolve()) if is_there(path) else name
 
 
 def parse_layers(text: str | None) -> frozenset[int] | None:
-    """Layers as `0,3-5`; None for all.
-
-    Raises:
-        UsageError: A piece is no layer.
-    """
+    """Layers as `0,3-5`; None for all."""
     if text is None:
         return None
     layers: set[int] = set()
@@ -126,31 +161,31 @@ def parse_layers(text: str | None) -> frozenset[int] | None:
     return frozenset(layers)
 
 
-def _about(job: Job) -> str:
-    """The measures and the model of a survey, and whether it goes on with what was saved."""
-    asked, path = job.work.asked, state_path(job.out)
-    what = f"{', '.join(asked.measures)} of {visible(job.work.model.name)}"
-    return f"goes on with what {shown_path(path)} holds: {what}" if is_there(path) else what
-
-
 def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     """Write the results, and say what they are of."""
-    path, options = state_path(job.out), job.work.options
-    if sums.counts.texts:
+    from tui_transformer.analysis.survey.table import Origin, examples, rows
+    from tui_transformer.survey.results import Results, write_results
+    from tui_transformer.survey.running import state_path
+    from tui_transformer.survey.work import STDIN
+    from tui_transformer.text.files import shown_path
+    from tui_transformer.text.known_words import named
+
+    path, options, counts = state_path(job.out), job.work.options, sums.counts
+    if counts.texts:
         of = Origin(options.model, options.vocab or "", options.seed, options.dtype)
-        results = Results(tuple(rows(sums, of)), tuple(examples(sums, of)))
-        written = write_results(job.out, results)
-        note(f"{_counted(sums.counts)}; wrote {' and '.join(map(shown_path, written))}")
-        unknown = _unknown(sums.counts, job.work.model.name)
-        if unknown:
-            note(unknown)
+        written = write_results(job.out, Results(tuple(rows(sums, of)), tuple(examples(sums, of))))
+        note(f"{_counted(counts)}; wrote {' and '.join(map(shown_path, written))}")
+        if counts.unknown:
+            are, words = "is" if counts.unknown == 1 else "are", named([word for _, _, word in counts.unknown_words])
+            of_model = visible(job.work.model.name)
+            note(f"{counts.unknown:,} of the tokens {are} not in the vocabulary of {of_model}: {words}")
     elif whole:
         raise InputError("there is no text in what was read: every line is empty, or has no token")
     if whole:
         path.unlink(missing_ok=True)
     else:
         again = "the same command goes on" + (", given the same texts" if STDIN in job.files else "")
-        note(f"stopped after {sums.counts.texts:,} texts, which {shown_path(path)} holds: {again}")
+        note(f"stopped after {counts.texts:,} texts, which {shown_path(path)} holds: {again}")
 
 
 def _counted(counts: Counts) -> str:
@@ -162,17 +197,11 @@ def _counted(counts: Counts) -> str:
     return ", ".join(parts)
 
 
-def _unknown(counts: Counts, model: str) -> str:
-    """The words that the vocabulary does not know, counted and named; "" where all are known."""
-    if not counts.unknown:
-        return ""
-    are = "is" if counts.unknown == 1 else "are"
-    words = named([word for _, _, word in counts.unknown_words])
-    return f"{counts.unknown:,} of the tokens {are} not in the vocabulary of {visible(model)}: {words}"
-
-
 def _bytes(files: Sequence[str]) -> int | None:
     """How many bytes there are to be read; None where that is not known."""
+    from tui_transformer.files import is_file
+    from tui_transformer.survey.work import STDIN
+
     if any(name == STDIN or not is_file(Path(name)) for name in files):
         return None
     return sum(Path(name).stat().st_size for name in files)
@@ -189,10 +218,12 @@ class Line:
         at = time.monotonic()
         if at - self._told >= SECONDS:
             self._told = at
-            progress.show(self.text(now, at - self._started))
+            terminal.show(self.text(now, at - self._started))
 
     def text(self, now: Progress, seconds: float) -> str:
         """The line, after so many seconds."""
+        from tui_transformer.engine.number_format import in_percent
+
         new = now.counts.texts - now.before
         speed = f"{new / seconds:,.1f} texts a second" if new and seconds else "starting"
         share = f" · {in_percent(now.bytes / self._total, '.0%')} read" if self._total else ""

@@ -1,17 +1,24 @@
-"""The terminal: whether the explorer can be shown on it, its size and themes; and the threads of matrix products."""
+"""The terminal: whether the explorer can be shown on it, how far work is, what stops it; and threads of products."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import re
+import select
+import shutil
+import signal
 import sys
+from collections.abc import Iterable, Iterator
+from types import FrameType
+from typing import TypeVar
 
 from tui_transformer.errors import UsageError
+from tui_transformer.text.display import fit, visible
 
 
 def check_terminal() -> None:
     """Raise UsageError where the explorer cannot draw; in a browser it does not draw on a terminal."""
-    if is_served():
+    if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         return
     if os.environ.get("TERM") == "dumb":
         raise UsageError("the explorer cannot draw on TERM=dumb: use `tui-transformer show` instead")
@@ -20,39 +27,6 @@ def check_terminal() -> None:
         raise UsageError(
             "the explorer needs a terminal for input, output and errors: use `tui-transformer show` instead"
         )
-
-
-def is_served() -> bool:
-    """Whether textual-serve shows the explorer in a browser."""
-    return "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
-
-
-SMALLEST, LARGEST = (40, 12), (400, 150)
-
-
-def parse_terminal_size(text: str) -> tuple[int, int]:
-    """Columns and lines.
-
-    Raises:
-        UsageError: It is no size, or too small or large to draw.
-    """
-    match = re.fullmatch(r"\s*([0-9]{1,4})\s*[x×,]\s*([0-9]{1,4})\s*", text)
-    size = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not all(low <= each <= high for low, each, high in zip(SMALLEST, size, LARGEST, strict=True)):
-        least, most = (f"{columns}x{lines}" for columns, lines in (SMALLEST, LARGEST))
-        raise UsageError(f"--size: {text[:40]!r} is not COLUMNSxLINES from {least} to {most}, as 160x45")
-    return size
-
-
-def check_theme(theme: str) -> None:
-    """Raise UsageError where no theme is called so."""
-    from textual.theme import BUILTIN_THEMES
-
-    from tui_transformer.explorer.shell.themes import SHORT, theme_names
-
-    names = theme_names(BUILTIN_THEMES)
-    if theme not in (*names, *SHORT.values()):
-        raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(names)}")
 
 
 NUMBERS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -78,3 +52,90 @@ def _waiting() -> float:
         return os.getloadavg()[0]
     except (AttributeError, OSError):  # as on Windows
         return 0.0
+
+
+# Progress
+
+
+CLEAR = "\r\x1b[K"
+Item = TypeVar("Item")
+
+
+def show(text: str | None) -> None:
+    """Write over the line where standard error is a terminal; None leaves it empty."""
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(CLEAR + ("" if text is None else fit(visible(text), width).rstrip()))
+        sys.stderr.flush()
+
+
+def counted(items: Iterable[Item], names: Iterable[object]) -> Iterator[Item]:
+    """The items as they come; while one is waited for, its name and number stand on the line."""
+    names = list(names)
+    iterator = iter(items)
+    try:
+        for number, name in enumerate(names):
+            show(f"{number + 1} of {len(names)}  {name}")
+            yield next(iterator)
+    finally:
+        show(None)
+
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
+ESCAPE = b"\x1b"
+
+
+@contextlib.contextmanager
+def stopping() -> Iterator[list[int]]:
+    """A list that a signal is put into; a second one ends the program as usual."""
+    stop: list[int] = []
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        stop.append(number)
+        signal.signal(number, before[number])
+
+    for number in SIGNALS:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, remember)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Escape:
+    """Whether esc was pressed; never where standard input is no terminal, or the command is in the background."""
+
+    def __init__(self, terminal: int | None = None) -> None:
+        self._terminal = terminal
+
+    @property
+    def pressed(self) -> bool:
+        """Looks at what was typed since it was asked last; a key that sends more than esc is none."""
+        if self._terminal is None or not select.select([self._terminal], [], [], 0)[0]:
+            return False
+        return os.read(self._terminal, 1024) == ESCAPE
+
+
+@contextlib.contextmanager
+def escape() -> Iterator[Escape]:
+    """Take keys one by one instead of lines, as long as this goes on; ctrl+c stays a signal."""
+    try:
+        import termios
+        import tty
+
+        terminal = sys.stdin.fileno()
+        there = os.isatty(terminal) and os.tcgetpgrp(terminal) == os.getpgrp()
+    except (ImportError, OSError, ValueError, AttributeError):  # Windows; or no terminal of its own
+        there = False
+    if not there:
+        yield Escape()
+        return
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal)
+        yield Escape(terminal)
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)

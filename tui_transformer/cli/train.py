@@ -10,28 +10,23 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from tui_transformer.cli.options import SIZES
+from tui_transformer.cli.options import SIZES, Flags
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.progress import stopping
-from tui_transformer.cli.train_options import Given
-from tui_transformer.engine.number_format import in_percent
-from tui_transformer.engine.parts import readable
+from tui_transformer.cli.terminal import stopping
+from tui_transformer.cli.typer_layer import argument, flag, like, option
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.learning.log import Epoch, Log
-from tui_transformer.learning.log import check_new as check_new_log
-from tui_transformer.learning.loop import Measured, Record, Trainer
-from tui_transformer.learning.recipes import recipe as by_name
-from tui_transformer.learning.run import Run, check_new
-from tui_transformer.learning.settings import Settings, is_run
-from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
 
+if TYPE_CHECKING:
+    from tui_transformer.learning.log import Epoch, Log
+    from tui_transformer.learning.loop import Measured, Record, Trainer
+    from tui_transformer.learning.run import Run
+
 OF_THE_COMMAND = ("out", "resume", "log", "recipe")
-_WRITTEN = {"file": "FILE", "task": "--task"}
 OF_A_NEW_MODEL = ("architecture", *SIZES)
 LOG = "log.jsonl"
 """In the folder of a run whose log has no other place."""
@@ -42,85 +37,163 @@ FEW_EPOCHS = 100
 """Epochs of a run that are all told."""
 
 
-def run(file: Path | None, given: Given) -> None:
-    """Begin or resume a run and see it through.
+@dataclass(frozen=True, kw_only=True)
+@like(Flags, "vocab", *SIZES, "device", "dtype", "seed")
+class Train:
+    """Train a model on a text file, from the beginning or from where it was stopped.
 
-    Raises:
-        InputError: It cannot be, or a step or a file goes wrong; the last checkpoint is whole.
+    The folder --out is then a model as any other. Tasks: next-word, next-character and masked-word read a text;
+    classify reads lines of a text, a tab and its label; pairs reads lines of a source, a tab and a target. Loss and
+    accuracy are those of the batch; perplexity is e to the cross-entropy on examples that are not learned from.
+
+    Example: tui-transformer train text.txt --task next-word --out run
     """
-    if "out" not in given:
-        raise UsageError("--out FOLDER is missing: say where the run and its model are to be kept")
-    out, settings = given["out"], _settings(file, given)
-    resumes = given["resume"] and (is_run(out) or file is None)
-    if "log" in given and not resumes:
-        check_new_log(given["log"])
-    if given["resume"] and not resumes:
-        note(f"{visible(str(out))} holds no run yet: this one begins at step 0")
-    if not resumes:
-        settings = _complete(out, settings, given.get("recipe"))
-    with (
-        contextlib.closing(Run.resume(out, settings) if resumes else Run.start(out, Settings(**settings))) as begun,
-        contextlib.closing(Log(given.get("log", begun.folder / LOG), begun.trainer.step)) as log,
-    ):
-        _see_through(begun, log, given.get("log"))
 
+    file: Path | None = argument(
+        "The text; a run that is resumed knows it.", default=None, metavar="FILE", show_default=False
+    )
+    task: Literal["next-word", "next-character", "masked-word", "classify", "pairs"] | None = option(
+        None, "What the model learns to predict."
+    )
+    recipe: Literal["copy", "dates", "question", "story"] | None = option(
+        None, "Train a model that comes with the program again."
+    )
+    out: Path | None = option(None, "The folder of the run, and of the model.", metavar="FOLDER")
+    resume: bool = flag("Go on from the last checkpoint in --out.")
+    log: Path | None = option(
+        None,
+        "A line a step; log.jsonl in the folder of the run by default. Lines of steps made again are replaced.",
+        metavar="FILE.csv|.jsonl",
+    )
+    steps: int | None = option(None, "Steps of the optimiser.  [default: 1000]")
+    batch: int | None = option(None, "Examples of a batch.  [default: 32]")
+    accumulate: int | None = option(None, "Batches of a step.  [default: 1]")
+    length: int | None = option(None, "Tokens of an example at most.  [default: 64]")
+    learning_rate: float | None = option(None, "The highest of the schedule.  [default: 0.001]")
+    optimizer: Literal["adamw", "adam", "sgd"] | None = option(None, "How gradients change weights.  [default: adamw]")
+    schedule: Literal["cosine", "inverse-sqrt", "constant"] | None = option(
+        None, "The learning rate after the warm-up.  [default: cosine]"
+    )
+    warm_up: int | None = option(None, "Steps until the learning rate is reached.  [default: 100]")
+    clip: float | None = option(None, "Longest norm of all gradients together; 0 for any.  [default: 1.0]")
+    dropout: float | None = option(None, "Share of values dropped while training.  [default: 0.1]")
+    label_smoothing: float | None = option(None, "Share of a target spread over all words.  [default: 0]")
+    weight_decay: float | None = option(None, "Of matrices and embeddings.  [default: 0.01 with adamw, else 0]")
+    validation: float | None = option(None, "Share of the examples not learned from.  [default: 0.1]")
+    save_every: int | None = option(None, "Steps between checkpoints.  [default: a twentieth of all, at least 10]")
+    model: str | None = option(None, "A checkpoint to begin with; by default the model is new.", metavar="FOLDER|NAME")
+    tokens: Literal["words", "characters", "bpe"] | None = option(
+        None, "What a vocabulary is built of; by default by the task."
+    )
+    vocab_size: int | None = option(None, "Its entries at most.  [default: 10000]")
+    split: Literal["words", "runs", "spaces"] | None = option(
+        None,
+        "What a word of it is: a run of letters and digits, which an apostrophe may join (words, the default); runs "
+        "alone; or whatever stands between spaces.",
+    )
+    case: Literal["lower", "kept"] | None = option(
+        None, "Its words in small letters (the default), or with the capitals that are written."
+    )
+    embedding: Literal["normal", "uniform", "zeros"] | None = option(
+        None,
+        "How word vectors of a new model begin: normal, of variance 1 ÷ d_model, rows about 1 long; uniform in "
+        "±√(2 ÷ d_model), none far out; zeros, where only positions tell words apart until they are learned.  "
+        "[default: normal]",
+    )
+    vectors: Path | None = option(
+        None,
+        "Begin with word vectors of GloVe or word2vec for the words of the vocabulary; d_model is theirs.",
+        metavar="FILE",
+    )
+    architecture: Literal["encoder", "decoder", "encoder-decoder"] | None = option(
+        None, "Of a new model; by default the task's."
+    )
 
-def _settings(file: Path | None, given: Given) -> dict[str, Any]:
-    """The settings that were given, by their names."""
-    own = (*OF_THE_COMMAND, *OF_A_NEW_MODEL)
-    settings = {name: value for name, value in given.items() if name not in own}
-    if sizes := {name: given[name] for name in OF_A_NEW_MODEL if name in given}:
-        settings["sizes"] = sizes
-    files = {"file": file, "vectors": given.get("vectors")}
-    return settings | {name: str(path.absolute()) for name, path in files.items() if path is not None}
+    def run(self) -> None:
+        from tui_transformer.learning.log import Log, check_new
+        from tui_transformer.learning.run import Run
+        from tui_transformer.learning.settings import Settings, is_run
 
+        if self.out is None:
+            raise UsageError("--out FOLDER is missing: say where the run and its model are to be kept")
+        settings = self._given()
+        resumes = self.resume and (is_run(self.out) or self.file is None)
+        if self.log is not None and not resumes:
+            check_new(self.log)
+        if self.resume and not resumes:
+            note(f"{visible(str(self.out))} holds no run yet: this one begins at step 0")
+        if not resumes:
+            settings = self._complete(self.out, settings)
+        run = Run.resume(self.out, settings) if resumes else Run.start(self.out, Settings(**settings))
+        with (
+            contextlib.closing(run) as begun,
+            contextlib.closing(Log(self.log or begun.folder / LOG, begun.trainer.step)) as log,
+        ):
+            self._see_through(begun, log)
 
-def _complete(out: Path, settings: dict[str, Any], recipe: str | None) -> dict[str, Any]:
-    """The settings of a new run, with those of a recipe."""
-    if recipe is not None:
-        return _by_recipe(out, settings, recipe)
-    if "file" not in settings:
-        raise UsageError("FILE is missing: name the text that the model is to learn from")
-    if "task" not in settings:
-        raise UsageError("--task is missing: use next-word, next-character, masked-word, classify or pairs")
-    return settings
+    def _given(self) -> dict[str, Any]:
+        """The settings that were given, by their names."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        own = (*OF_THE_COMMAND, *OF_A_NEW_MODEL)
+        settings = {name: value for name, value in given.items() if name not in own}
+        if sizes := {name: given[name] for name in OF_A_NEW_MODEL if name in given}:
+            settings["sizes"] = sizes
+        files = {"file": self.file, "vectors": self.vectors}
+        return settings | {name: str(path.absolute()) for name, path in files.items() if path is not None}
 
+    def _complete(self, out: Path, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings of a new run, with those of a recipe, whose text is written into the run's folder."""
+        if self.recipe is None:
+            if self.file is None:
+                raise UsageError("FILE is missing: name the text that the model is to learn from")
+            if self.task is None:
+                raise UsageError("--task is missing: use next-word, next-character, masked-word, classify or pairs")
+            return settings
+        from tui_transformer.learning import recipes
+        from tui_transformer.learning.run import check_new
 
-def _by_recipe(out: Path, settings: dict[str, Any], name: str) -> dict[str, Any]:
-    """The recipe's settings, with those that were given instead; its text is written into the run's folder."""
-    for given in ("file", "task"):
-        if given in settings:
-            raise UsageError(f"--recipe {name} has a text and a task of its own: leave out {_WRITTEN[given]}")
-    recipe = by_name(name)
-    check_new(out.absolute(), str(out.absolute() / recipe.file))
-    text = recipe.write_text(out.absolute())
-    return {**recipe.settings, **settings, "file": str(text)}
+        for name, given in (("FILE", self.file), ("--task", self.task)):
+            if given is not None:
+                raise UsageError(f"--recipe {self.recipe} has a text and a task of its own: leave out {name}")
+        recipe = recipes.recipe(self.recipe)
+        check_new(out.absolute(), str(out.absolute() / recipe.file))
+        text = recipe.write_text(out.absolute())
+        return {**recipe.settings, **settings, "file": str(text)}
 
+    def _see_through(self, begun: Run, log: Log) -> None:
+        """Make the steps that are left, and tell the result."""
+        trainer = begun.trainer
+        if trainer.done:
+            raise InputError(f"all {trainer.step:,} steps are made: go on with more, as --steps {2 * trainer.step}")
+        note(_about(trainer))
+        embedding, words = trainer.model.embedding, trainer.model.vocabulary
+        if embedding is not None and embedding.vectors is not None and words is not None:
+            note(embedding.vectors.said(words))
+        progress = Progress(trainer.settings.steps, trainer.step)
+        with stopping() as stop, contextlib.closing(progress):
+            while not trainer.done:
+                begun.step(log, progress.show)
+                if log.epoch is not None:
+                    progress.end_epoch(log.epoch)
+                if stop:
+                    progress.close()
+                    self._stop(begun, stop[0])
+        if progress.last is not None:
+            _tell(begun.folder, *progress.last)
 
-def _see_through(begun: Run, log: Log, named: Path | None) -> None:
-    """Make the steps that are left, and tell the result."""
-    trainer = begun.trainer
-    if trainer.done:
-        raise InputError(f"all {trainer.step:,} steps are made: go on with more, as --steps {2 * trainer.step}")
-    note(_about(trainer))
-    embedding, words = trainer.model.embedding, trainer.model.vocabulary
-    if embedding is not None and embedding.vectors is not None and words is not None:
-        note(embedding.vectors.said(words))
-    progress = Progress(trainer.settings.steps, trainer.step)
-    with stopping() as stop, contextlib.closing(progress):
-        while not trainer.done:
-            begun.step(log, progress.show)
-            if log.epoch is not None:
-                progress.end_epoch(log.epoch)
-            if stop:
-                progress.close()
-                _stopped(begun, named, stop[0])
-    if progress.last is not None:
-        _tell(begun.folder, *progress.last)
+    def _stop(self, begun: Run, number: int) -> NoReturn:
+        """Save, say how to go on, and end as a signal does."""
+        begun.save()
+        words = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
+        words += ["--log", str(self.log)] if self.log else []
+        note(f"stopped after step {begun.trainer.step:,}, which is saved; go on with: {shlex.join(words)}")
+        raise typer.Exit(128 + number)
 
 
 def _about(trainer: Trainer) -> str:
     """The model, its text, and the cost of a step."""
+    from tui_transformer.engine.parts import readable
+
     learned, held_out = trainer.data.parts
     parts = (
         trainer.model.config.summary,
@@ -145,18 +218,6 @@ def _tell(folder: Path, record: Record, measured: Measured | None) -> None:
         }
     rows["model"] = visible(str(folder))
     emit(f"{name:<20} {value}\n" for name, value in rows.items())
-
-
-# Stopping
-
-
-def _stopped(begun: Run, log: Path | None, number: int) -> NoReturn:
-    """Save, say how to go on, and end as a signal does."""
-    begun.save()
-    words = ["tui-transformer", "train", "--resume", "--out", str(begun.folder)]
-    words += ["--log", str(log)] if log else []
-    note(f"stopped after step {begun.trainer.step:,}, which is saved; go on with: {shlex.join(words)}")
-    raise typer.Exit(128 + number)
 
 
 # Progress
@@ -193,6 +254,8 @@ class Progress:
 
     def end_epoch(self, epoch: Epoch) -> None:
         """Tell the means of an epoch: of every one where they are few, of many short ones now and then."""
+        from tui_transformer.engine.number_format import in_percent
+
         now, step = time.monotonic(), self.steps if self.last is None else self.last[0].step
         few = epoch.number * self.steps <= FEW_EPOCHS * step
         if few or now - self.told_epoch > SECONDS_BETWEEN_DRAWINGS or step == self.steps:
@@ -205,13 +268,16 @@ class Progress:
 
     def _line(self, record: Record, measured: Measured | None) -> str:
         """The most important first: a narrow terminal cuts the rest."""
+        from tui_transformer.report.numbers import clock
+
         passed = time.monotonic() - self.started
         left = f"{clock(passed / (record.step - self.first) * (self.steps - record.step))} left"
         speed = f"{record.tokens_per_second:,.0f} tokens/s"
         step, loss = f"step {record.step:,} of {self.steps:,}", f"loss {record.loss:.4f}"
         rest = (f"epoch {record.epoch:.2f}", f"rate {record.learning_rate:.2e}")
         if measured is not None:
-            return " · ".join((step, loss, _validated(measured), left, speed, *rest))
+            shares = f"accuracy {measured.accuracy:.3f}, perplexity {measured.perplexity:.4g}"
+            return " · ".join((step, loss, f"validation loss {measured.loss:.4f}, {shares}", left, speed, *rest))
         return " · ".join((step, left, speed, loss, f"accuracy {record.accuracy:.3f}", *rest))
 
     def _rewrite(self, line: str, end: str) -> None:
@@ -225,8 +291,3 @@ class Progress:
         if self.open:
             sys.stderr.write("\n")
             self.open = False
-
-
-def _validated(measured: Measured) -> str:
-    shares = f"accuracy {measured.accuracy:.3f}, perplexity {measured.perplexity:.4g}"
-    return f"validation loss {measured.loss:.4f}, {shares}"

@@ -1,4 +1,8 @@
-"""One layer over typer: options given once, values left out, requests, and commands made when they are asked for."""
+"""One layer over typer: a command is a dataclass.
+
+Its docstring is what `--help` says, its fields are its options and arguments, and its `run` is what it does. One that
+has `commands` is a group; its `before`, where it has one, is called before one of these.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,9 @@ import dataclasses
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import typer
 from typer._click import Command, Context, HelpFormatter
@@ -19,6 +21,126 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from tui_transformer.errors import UsageError
+
+Kind = TypeVar("Kind")
+
+
+class Option:
+    """What typer is told of a field: an option, or an argument where it stands in an `argument`.
+
+    Options are called as their fields, with dashes; those that are on or not given have a `--no-` beside them. The
+    lists of an option that may be given `several` times are put together with commas.
+    """
+
+    def __init__(
+        self, help: str | None, *names: str, several: bool = False, argument: bool = False, **more: Any
+    ) -> None:
+        self.several = several
+        self._names, self._argument, self._more = names, argument, {"help": help, **more}
+
+    def parameter(self, name: str, kind: Any, default: Any) -> inspect.Parameter:
+        """The parameter that typer reads."""
+        if self.several:
+            kind, default = list[str] | None, None
+        written = option_name(name)
+        is_pair = bool in (get_args(kind) or (kind,)) and default is not False
+        names = self._names or (f"{written}/--no-{written[2:]}" if is_pair else written,)
+        said = typer.Argument(**self._more) if self._argument else typer.Option(*names, **self._more)
+        return _parameter(name, Annotated[kind, said], default)
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def option(default: Any, help: str | None, *names: str, **more: Any) -> Any:
+    """A field that is an option; `names` where it is not called as the field, `more` as `Option` and typer take it."""
+    return dataclasses.field(default=default, metadata={"option": Option(help, *names, **more)})
+
+
+def flag(help: str, *names: str, default: bool = False, **more: Any) -> Any:
+    """A field that is on or off."""
+    return option(default, help, *names, **more)
+
+
+def required(help: str | None, *names: str, **more: Any) -> Any:
+    """A field that is an option which has to be given."""
+    return option(dataclasses.MISSING, help, *names, **more)
+
+
+def argument(help: str | None, *, default: Any = dataclasses.MISSING, **more: Any) -> Any:
+    """A field that is an argument."""
+    return dataclasses.field(default=default, metadata={"option": Option(help, argument=True, **more)})
+
+
+def like(other: type, *names: str) -> Callable[[type[Kind]], type[Kind]]:
+    """Give a class that becomes a dataclass some options of another: behind its own, and None where not given."""
+    options, hints = _options(other), get_type_hints(other, include_extras=True)
+
+    def add(kind: type[Kind]) -> type[Kind]:
+        for name in names:
+            kind.__annotations__[name] = _bare(hints[name]) | None
+            setattr(kind, name, dataclasses.field(default=None, metadata={"option": options[name]}))
+        return kind
+
+    return add
+
+
+def option_name(field: str) -> str:
+    """An option as it is written on the command line."""
+    return f"--{field.replace('_', '-')}"
+
+
+def app_of(kind: Any, **settings: Any) -> typer.Typer:
+    """The app of a command."""
+    options, hints = _options(kind), get_type_hints(kind, include_extras=True)
+    commands: Mapping[str, Any] | None = getattr(kind, "commands", None)
+
+    def called(*, context: typer.Context, **given: Any) -> None:
+        lists = {name: ",".join(given[name]) if given[name] else None for name, each in options.items() if each.several}
+        request = kind(**given | lists)
+        if context.invoked_subcommand is None:
+            request.run()
+        elif hasattr(kind, "before"):
+            request.before(context.invoked_subcommand)
+
+    defaults = {each.name: each.default for each in dataclasses.fields(kind)}
+    empty = {dataclasses.MISSING: inspect.Parameter.empty}
+    parameters = [
+        _parameter("context", typer.Context),
+        *(
+            each.parameter(name, _bare(hints[name]), empty.get(defaults[name], defaults[name]))
+            for name, each in options.items()
+        ),
+    ]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, **{"add_completion": False} | settings)
+    if commands is None:
+        app.command(help=kind.__doc__, cls=BareCommand)(called)
+        return app
+    app.info.cls = type("Commands", (Group,), {"below": commands})
+    runs = hasattr(kind, "run")
+    app.callback(help=kind.__doc__, invoke_without_command=runs, no_args_is_help=not runs)(called)
+    return app
+
+
+def _options(kind: Any) -> dict[str, Option]:
+    """What is said of each field; those of a base come last."""
+    hints = get_type_hints(kind, include_extras=True)
+    inherited = {each.name for base in kind.__bases__ if dataclasses.is_dataclass(base) for each in _fields(base)}
+    return {
+        each.name: each.metadata["option"] if each.metadata else hints[each.name].__metadata__[0]
+        for each in sorted(_fields(kind), key=lambda each: each.name in inherited)
+    }
+
+
+def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(kind)
+
+
+def _bare(hint: Any) -> Any:
+    return hint.__origin__ if hasattr(hint, "__metadata__") else hint
 
 
 def check_once(parameters: Iterable[Parameter]) -> None:
@@ -46,36 +168,15 @@ class _Once(Command):
         return super().parse_args(ctx, args)
 
 
-class OnceCommand(_Once, TyperCommand):
-    """A command that refuses to forget."""
-
-
-class OnceGroup(_Once, TyperGroup):
-    """The same for options before a command."""
-
-
-class App(typer.Typer):
-    """An app of such commands."""
-
-    def command(self, name: str | None = None, **more: Any) -> Callable[[Any], Any]:
-        """As typer does."""
-        return super().command(name, **({"cls": OnceCommand} | more))
-
-
-def together(lists: Sequence[str] | None) -> str | None:
-    """The lists of an option that may be given several times, as one; None where it was not given."""
-    return ",".join(lists) if lists else None
-
-
 ADDRESS = re.compile(r"auto|local|(ray://)?[\w.\-]+:\d+|(ray://)?\[[0-9a-fA-F:]+\]:\d+")
-"""A value; anything else behind such an option belongs to the command."""
+"""A value; anything else behind an option whose value may be left out belongs to the command."""
 
-BARE = "local"
+LEFT_OUT = "local"
 """Stands for a value that was left out."""
 
 
-class BareCommand(OnceCommand):
-    """A command with such options: their metavar is in brackets."""
+class BareCommand(_Once, TyperCommand):
+    """A command; the value of an option whose metavar is in brackets may be left out."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """As typer does, with the values that were left out."""
@@ -90,7 +191,7 @@ def completed(args: list[str], names: set[str]) -> list[str]:
         words.append(argument)
         following = args[at + 1] if at + 1 < len(args) else ""
         if argument in names and "--" not in words and not ADDRESS.fullmatch(following):
-            words.append(BARE)
+            words.append(LEFT_OUT)
     return words
 
 
@@ -98,127 +199,38 @@ def _may_be_bare(option: Parameter) -> bool:
     return bool(option.metavar) and str(option.metavar).startswith("[") and option.opts[0].startswith("--")
 
 
-SEVERAL = "several"
-"""Stands in the annotation of an option that takes a list: given several times, the lists are put together."""
+class Group(_Once, TyperGroup):
+    """Commands below another: classes, or the modules of this folder that have a class of the command's name."""
 
-
-def takes_request(function: Callable[..., None], request: type | None = None) -> Callable[..., None]:
-    """A command one of whose parameters is a dataclass, each field of it an option; those of a base come last.
-
-    Args:
-        function: What the command does.
-        request: The dataclass of the parameter `request`; by default the first that annotates a parameter.
-    """
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
-    annotated = {each.annotation: each.name for each in parameters if dataclasses.is_dataclass(each.annotation)}
-    kind: Any = request or next(iter(annotated))
-    hints = get_type_hints(kind, include_extras=True)
-    shared = {field.name for base in kind.__bases__ if dataclasses.is_dataclass(base) for field in _fields(base)}
-    fields = sorted(_fields(kind), key=lambda field: field.name in shared)
-    lists = {field.name for field in fields if SEVERAL in get_args(hints[field.name])}
-    options = {
-        field.name: (_several(hints[field.name]), None) if field.name in lists else (hints[field.name], _default(field))
-        for field in fields
-    }
-
-    def gathered(given: dict[str, Any]) -> Any:
-        return kind(**given | {name: together(given[name]) for name in lists})
-
-    return takes_options(function, options, annotated.get(kind, "request"), gathered)
-
-
-def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(kind)
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
-
-
-def _several(annotation: Any) -> Any:
-    return Annotated[list[str] | None, get_args(annotation)[1]]
-
-
-def takes_options(
-    function: Callable[..., None],
-    options: Mapping[str, tuple[Any, Any]],
-    parameter: str,
-    gathered: Callable[[dict[str, Any]], Any],
-) -> Callable[..., None]:
-    """A command one of whose parameters is gathered from options.
-
-    Args:
-        function: What the command does.
-        options: The annotation and default of each.
-        parameter: The parameter of `function` that is no option.
-        gathered: Makes it from what was given.
-    """
-    shared = [_parameter(name, *option) for name, option in options.items()]
-    own = [
-        _parameter(each.name, each.annotation, each.default)
-        for each in inspect.signature(function, eval_str=True).parameters.values()
-        if each.name != parameter
-    ]
-
-    def command(**given: Any) -> None:
-        together = gathered({each.name: given.pop(each.name) for each in shared})
-        function(**given, **{parameter: together})
-
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}
-    command.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-    return command
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-
-
-PLACE = Path(__file__).parent / "commands"
-
-
-def single() -> App:
-    """An app of one command."""
-    return App(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
-
-
-class Commands(OnceGroup):
-    """All commands: their names are those of files, their descriptions the first lines of these."""
+    below: ClassVar[Mapping[str, Any]] = {}
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - as typer calls it
-        """The names, in alphabetical order."""
-        return sorted(path.stem for path in PLACE.glob("[!_]*.py"))
+        """The names."""
+        return list(self.below)
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002 - as typer calls it
         """The command of this name; None where there is none."""
-        names = self.list_commands(ctx)
-        self.commands.update(dict.fromkeys(names))  # type: ignore[arg-type] # only the names, to suggest one
-        if cmd_name not in names:
+        self.commands.update(dict.fromkeys(self.below))  # type: ignore[arg-type] # only the names, to suggest one
+        if cmd_name not in self.below:
             return None
-        module = import_module(f"tui_transformer.cli.commands.{cmd_name}")
-        command = get_command(module.app if hasattr(module, "app") else _app(cmd_name, module))
+        command = get_command(app_of(self._kind(cmd_name)))
         command.name = cmd_name
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """The list in `--help`, without loading a command."""
+        """The list in `--help`: of the program with whole first paragraphs, without building a command."""
+        if ctx.parent is not None:
+            super().format_commands(ctx, formatter)
+            return
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _first_line(PLACE / f"{name}.py")) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, _first_paragraph(self._kind(name))) for name in self.below])
+
+    def _kind(self, name: str) -> Any:
+        kind = self.below[name]
+        return (
+            getattr(import_module(f"tui_transformer.cli.{kind}"), name.capitalize()) if isinstance(kind, str) else kind
+        )
 
 
-def _app(name: str, module: ModuleType) -> App:
-    """The app of a command that has a request; what it does is imported when it runs, after what it prepares."""
-
-    def command(*, request: Any) -> None:
-        if hasattr(module, "prepare"):
-            module.prepare()
-        import_module(f"tui_transformer.cli.{name}").run(request)
-
-    app = single()
-    app.command(help=module.__doc__, cls=BareCommand)(takes_request(command, module.Request))
-    return app
-
-
-def _first_line(path: Path) -> str:
-    with path.open(encoding="utf-8") as file:
-        return file.readline().strip().strip('"')
+def _first_paragraph(kind: Any) -> str:
+    return " ".join(kind.__doc__.partition("\n\n")[0].split())

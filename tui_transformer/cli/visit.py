@@ -1,31 +1,34 @@
-"""A visitor's session: its process, the page that shows it, and when it ends."""
+"""A visitor's session: its process, the page that shows it, and when it ends.
+
+Private names of textual-serve are used here and in `server.py` alone, `_make_app`, `_build_environment`, `_process`,
+`_task` and the download manager's `_active_downloads`: 1.1.3 gives no other way to choose its routes and the
+environment of a session, and does not wait for its processes nor forget downloads that nobody fetched.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
-import ipaddress
-import secrets
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
-from urllib.parse import urlsplit
 
 from aiohttp import web
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
 
 from tui_transformer import gate
-from tui_transformer.explorer.guard.driver import REDRAW, SAY
 
 GRACE = 60.0
 """Seconds for which a session waits for a page whose connection was lost."""
 
 WARNING = 60.0
 """Seconds before the end of an idle session at which it is said; a quarter of its time where that is less."""
+
+PATIENCE = 10.0
+"""Seconds that a session has to end in."""
 
 ENDED, IDLE, ELSEWHERE = 1000, 4001, 4002
 """Codes with which a connection is closed: the visitor left, was idle, or another page shows the session."""
@@ -34,63 +37,34 @@ LEFT = (0, 1000, 1001, 1005)
 """Codes of a page that was closed or left, which does not come back."""
 
 
-class Process(Protocol):
-    """What runs the explorer of a session."""
-
-    async def start(self, width: int, height: int) -> None:
-        """Begin, on a screen of so many columns and lines."""
-
-    async def set_terminal_size(self, width: int, height: int) -> None:
-        """The screen has another size."""
-
-    async def send_bytes(self, data: bytes) -> bool:
-        """What was typed."""
-
-    async def send_meta(self, data: dict[str, str | int | bool | None]) -> bool:
-        """A packet for its driver."""
-
-    async def blur(self) -> None:
-        """The page has no longer the keys."""
-
-    async def focus(self) -> None:
-        """The page has the keys."""
-
-    async def ended(self) -> None:
-        """Wait until it has ended by itself."""
-
-    async def end(self) -> None:
-        """End it."""
-
-
 class Visit:
     """One session.
 
     Attributes:
         page: The connection of the page that shows it; None while that is lost.
-        own: Its temporary folder.
+        own: Its temporary folder, which is removed at its end.
+        process: What runs the explorer.
     """
 
-    def __init__(self, process: Callable[[Visit], Process], idle: float, own: Path, ended: Callable[[], None]) -> None:
+    def __init__(
+        self, command: str, downloads: DownloadManager, files: Path | None, idle: float, ended: Callable[[], None]
+    ) -> None:
         """A session that does not run yet.
 
         Args:
-            process: Makes its process.
+            command: Runs it; a shell reads it, so every argument in it is quoted.
+            downloads: Takes the files that it hands over.
+            files: The folder below which visitors open and write; None where they do neither.
             idle: Seconds without a key after which it ends; 0 for never.
-            own: Its temporary folder, which is removed at its end.
             ended: Called at its end.
         """
         self.page: web.WebSocketResponse | None = None
-        self.own = own
-        self._process = process(self)
+        self.own = Path(tempfile.mkdtemp(prefix="tui-transformer-visit-"))
+        self.process = Process(command, self, downloads, files)
         self._idle, self._last, self._lost = idle, time.monotonic(), time.monotonic()
         self._ended, self._warned = ended, False
         self._watch: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[None] | None = None
-
-    @property
-    def process(self) -> Process:
-        """What runs the explorer."""
-        return self._process
 
     @property
     def lost(self) -> float:
@@ -103,11 +77,11 @@ class Visit:
         if before is not None:
             await _closed(before, ELSEWHERE, "another page shows this session")
         if self._watch is None:
-            await self._process.start(*size)
+            await self.process.start(*size)
             self._watch = asyncio.create_task(self._watched())
         else:
-            await self._process.set_terminal_size(*size)
-            await self._process.send_meta({"type": REDRAW})
+            await self.process.set_terminal_size(*size)
+            await self.process.send_meta({"type": gate.REDRAW})
 
     async def lose(self, page: web.WebSocketResponse) -> None:
         """A page is gone: wait for it to come back, unless it was left on purpose or never there."""
@@ -144,13 +118,13 @@ class Visit:
         page, self.page = self.page, None
         if page is not None:
             await _closed(page, code, reason)
-        await self._process.end()
+        await self.process.end()
         await asyncio.to_thread(shutil.rmtree, self.own, ignore_errors=True)
         self._ended()
 
     async def _watched(self) -> None:
         """End when the process has, when nobody comes back, or when nothing is typed for too long."""
-        running = asyncio.ensure_future(self._process.ended())
+        running = asyncio.ensure_future(self.process.ended())
         try:
             while not running.done():
                 await asyncio.wait({running}, timeout=self._next())
@@ -179,16 +153,11 @@ class Visit:
         if self._idle and not self._warned and left <= self._warning:
             self._warned = True
             text = f"this session ends in {minutes(max(left, 1))} unless a key is pressed"
-            await self._process.send_meta({"type": SAY, "text": text})
+            await self.process.send_meta({"type": gate.SAY, "text": text})
 
     @property
     def _warning(self) -> float:
         return min(WARNING, self._idle / 4)
-
-
-def own_folder() -> Path:
-    """A temporary folder of a session."""
-    return Path(tempfile.mkdtemp(prefix="tui-transformer-visit-"))
 
 
 def environment(own: Path, files: Path | None) -> dict[str, str]:
@@ -208,104 +177,43 @@ async def _closed(page: web.WebSocketResponse, code: int, reason: str) -> None:
         await asyncio.wait_for(page.close(code=code, message=reason.encode()), 5)
 
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-TOKEN = "token"  # noqa: S105 - the name of what the address has
-WITHOUT_TOKEN = "this address needs its token: open the one that the server printed at its start"  # noqa: S105
-OTHER_NAME = "the server is not called by this name: whoever serves gives it with --url"
-OTHER_PAGE = "this page may not open a session here"
+class Process(AppService):
+    """The process of a session."""
 
-HEADERS = {
-    "Content-Security-Policy": "; ".join(
-        (
-            "default-src 'self'",
-            "img-src 'self' data:",
-            "style-src 'self' 'unsafe-inline'",  # the terminal of the page writes its own
-            "object-src 'none'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "frame-ancestors 'none'",
+    def __init__(self, command: str, visit: Visit, downloads: DownloadManager, files: Path | None) -> None:
+        async def close() -> None:
+            """The process ends, which is seen."""
+
+        super().__init__(
+            command, write_bytes=visit.write, write_str=visit.tell, close=close, download_manager=downloads
         )
-    ),
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cache-Control": "no-store",
-}
-"""Of every answer: the page loads nothing from elsewhere, is in no other page, and its address is told to nobody."""
+        self._downloads, self._given = downloads, environment(visit.own, files)
 
+    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
+        return super()._build_environment(width, height) | self._given
 
-def new_token() -> str:
-    """A secret that nobody guesses."""
-    return secrets.token_urlsafe(32)
+    async def ended(self) -> None:
+        """Wait until it has ended by itself."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
 
+    async def end(self) -> None:
+        """End it, wait for it and close its pipes; where that takes too long it is killed.
 
-class Admission:
-    """Looks at every request before it is answered."""
-
-    def __init__(self, token: str | None, host: str, port: int, url: str) -> None:
-        """Admit whoever has a token; everybody where it is None.
-
-        Args:
-            token: The secret of the address.
-            host: The address that is listened at.
-            port: Its port.
-            url: How visitors see the address.
+        The library leaves this to the collection of garbage, and asks the process only.
         """
-        self._token, self._seen = token, urlsplit(url)
-        self._cookie = f"tui-transformer-{port}"
-        self._loopback = host in LOOPBACK
-        named = {host, self._seen.hostname or "", *LOOPBACK}
-        self._names = named if self._loopback else {*named, socket.gethostname().lower(), socket.getfqdn().lower()}
-
-    def check(self, request: web.Request) -> None:
-        """Refuse who came by another name, or has no token.
-
-        Raises:
-            HTTPForbidden: The request is not answered.
-        """
-        if not self._is_called(request.headers.get("Host", "")):
-            raise web.HTTPForbidden(text=OTHER_NAME)
-        if not self._has_token(request):
-            raise web.HTTPForbidden(text=WITHOUT_TOKEN)
-
-    def check_page(self, request: web.Request) -> None:
-        """Refuse a connection from another page, which could steer the explorer unseen.
-
-        Raises:
-            HTTPForbidden: The request is not answered.
-        """
-        origin = request.headers.get("Origin")
-        own = (request.headers.get("Host", "").lower(), self._seen.netloc.lower())
-        if origin is not None and origin.lower().partition("://")[2] not in own:
-            raise web.HTTPForbidden(text=OTHER_PAGE)
-
-    def remember(self, request: web.Request, response: web.Response) -> None:
-        """Have the browser bring the token from now on, with requests of the page itself alone."""
-        if self._token is not None and self._is_right(request.query.get(TOKEN)):
-            secure = self._seen.scheme == "https"
-            path = f"{self._seen.path}/"
-            response.set_cookie(self._cookie, self._token, path=path, httponly=True, samesite="Strict", secure=secure)
-
-    def _has_token(self, request: web.Request) -> bool:
-        given = (request.query.get(TOKEN), request.cookies.get(self._cookie))
-        return self._token is None or any(map(self._is_right, given))
-
-    def _is_right(self, given: str | None) -> bool:
-        """Whether a token is the right one; it takes as long for any that is wrong."""
-        return given is not None and hmac.compare_digest(given.encode(errors="replace"), (self._token or "").encode())
-
-    def _is_called(self, host: str) -> bool:
-        """Whether a request names this server: a page elsewhere can give its own name the address of this computer."""
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(ConnectionError):
+            await self.send_meta({"type": gate.QUIT})
         try:
-            name = (urlsplit(f"//{host}").hostname or "").lower()
-        except ValueError:
-            return False
-        return name in self._names or (not self._loopback and _is_address(name))
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+            await asyncio.wait_for(process.wait(), PATIENCE)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        process._transport.close()  # type: ignore[attr-defined]
+        waiting = self._downloads._active_downloads
+        for key in [key for key, each in waiting.items() if each.app_service is self]:
+            await waiting.pop(key).incoming_chunks.put(None)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.parsing import parse_ids
+from tui_transformer.cli import parsing
+from tui_transformer.cli.output import emit, emit_json, note
+from tui_transformer.cli.typer_layer import Option, argument, flag, option, required
+from tui_transformer.cli.vocab_build import Build
 from tui_transformer.errors import InputError
-from tui_transformer.files import is_file
-from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible
-from tui_transformer.text.encoding import Token, cut_by, decoded, joined
-from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
-from tui_transformer.text.word_tokenizers import unreachable
+
+if TYPE_CHECKING:
+    from tui_transformer.text.encoding import Token
+    from tui_transformer.text.vocabulary import Vocabulary
+
+Named = Annotated[str, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=parsing.vocabularies)]
 
 KINDS = {
     "words": "whole words",
@@ -24,7 +28,6 @@ KINDS = {
     "pieces": "pieces of a tokenizer",
     "sentencepiece": "pieces of a SentencePiece model",
 }
-
 SPLIT_SAID = {
     "words": "runs of letters and digits, which an apostrophe may join",
     "runs": "runs of letters and digits",
@@ -35,66 +38,97 @@ NAMED = 8
 """Entries that no text can give which are named."""
 
 
-def show_list() -> None:
-    """The vocabularies that come with the program: name, number of words, first words."""
-    vocabularies = [load_vocabulary(name) for name in built_in_vocabularies()]
-    width = max(len(words.name) for words in vocabularies)
-    emit(f"{words.name:<{width}}  {words.size:>7,} words  {_first(words)}\n" for words in vocabularies)
+@dataclass(frozen=True, kw_only=True)
+class List:
+    """List the vocabularies that come with the program.
+
+    Example: tui-transformer vocab list
+    """
+
+    def run(self) -> None:
+        from tui_transformer.text.vocabulary import built_in_vocabularies
+
+        vocabularies = [_load(name) for name in built_in_vocabularies()]
+        width = max(len(words.name) for words in vocabularies)
+        emit(f"{words.name:<{width}}  {words.size:>7,} words  {_first(words)}\n" for words in vocabularies)
 
 
 def _first(words: Vocabulary) -> str:
     return " ".join(map(words.label, islice(words.words, 6))) + (" …" if words.size > 6 else "")
 
 
-def check(where: str) -> None:
-    """Kind and size of a vocabulary, and what is odd about it."""
-    words = load_vocabulary(where)
-    special = [words.words[token] for token in sorted(words.special_ids)]
-    rows = {
-        "vocabulary": visible(words.name),
-        "kind": KINDS[words.kind],
-        "entries": f"{words.size:,}",
-        "repeated": f"{words.repeated:,}" + (" (ignored)" if words.repeated else ""),
-        "special": " ".join(special),
-        "padding": "none" if words.pad_id is None else f"{words.words[words.pad_id]} {words.pad_id}",
-        "longest": words.label(max(words.words, key=len)),
-        **_rule_rows(words),
-    }
-    emit(f"{name:<10}  {text}\n" for name, text in rows.items())
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """Say what a vocabulary file holds: its kind, words, special words, and words that come twice or never.
+
+    Example: tui-transformer vocab check words.txt
+    """
+
+    name: str = argument(None, metavar="FILE")
+
+    def run(self) -> None:
+        words = _load(self.name)
+        rows = {
+            "vocabulary": visible(words.name),
+            "kind": KINDS[words.kind],
+            "entries": f"{words.size:,}",
+            "repeated": f"{words.repeated:,}" + (" (ignored)" if words.repeated else ""),
+            "special": " ".join(words.words[token] for token in sorted(words.special_ids)),
+            "padding": "none" if words.pad_id is None else f"{words.words[words.pad_id]} {words.pad_id}",
+            "longest": words.label(max(words.words, key=len)),
+        }
+        if words.kind == "words":  # the rule for words, and the entries that it leaves out
+            from tui_transformer.text.word_tokenizers import unreachable
+
+            never = [visible(word) for word in unreachable(words)]
+            named = ", ".join(never[:NAMED]) + ", …" * (len(never) > NAMED)
+            rows |= {
+                "split": SPLIT_SAID[words.rule.split],
+                "case": CASE_SAID[words.rule.case],
+                "never": "0" if not never else f"{len(never):,} that no text can give: {named}",
+            }
+        emit(f"{name:<10}  {text}\n" for name, text in rows.items())
 
 
-def _rule_rows(words: Vocabulary) -> dict[str, str]:
-    """The rule for words, and the entries that it leaves out: `words:` is always the word and then its colon."""
-    if words.kind != "words":
-        return {}
-    never = [visible(word) for word in unreachable(words)]
-    named = ", ".join(never[:NAMED]) + ", …" * (len(never) > NAMED)
-    return {
-        "split": SPLIT_SAID[words.rule.split],
-        "case": CASE_SAID[words.rule.case],
-        "never": "0" if not never else f"{len(never):,} that no text can give: {named}",
-    }
+@dataclass(frozen=True, kw_only=True)
+class Show:
+    """Show words with their IDs, and what pieces stand for.
+
+    Example: tui-transformer vocab show english --from 100 --count 10
+    """
+
+    name: str = argument(None, metavar="NAME", autocompletion=parsing.vocabularies)
+    first: int = option(0, "The first ID.", "--from", min=0)
+    count: int = option(50, "How many words.", min=1)
+
+    def run(self) -> None:
+        words, end = _load(self.name), self.first + self.count
+        if self.first >= words.size:
+            raise InputError(f"{visible(words.name)} has no ID {self.first}: its IDs are 0 to {words.size - 1}")
+        emit(_words(words, range(self.first, min(end, words.size))))
+        if end < words.size:
+            note(f"{words.size - end:,} more: --from {end}")
 
 
-def show(where: str, first: int, count: int) -> None:
-    """Words with their IDs, from one ID on."""
-    words = load_vocabulary(where)
-    if first >= words.size:
-        raise InputError(f"{visible(words.name)} has no ID {first}: its IDs are 0 to {words.size - 1}")
-    emit(_words(words, range(first, min(first + count, words.size))))
-    if first + count < words.size:
-        note(f"{words.size - first - count:,} more: --from {first + count}")
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Find the words that contain a text.
 
+    Example: tui-transformer vocab search wav --vocab english
+    """
 
-def search(where: str, query: str, count: int) -> None:
-    """The words that contain the query: the word itself, beginnings, the rest."""
-    words = load_vocabulary(where)
-    hits = words.search(query)
-    if not hits:
-        raise InputError(f"no word of {visible(words.name)} contains {query[:80]!r}")
-    emit(_words(words, hits[:count]))
-    if len(hits) > count:
-        note(f"{len(hits) - count:,} more: --count {len(hits)}")
+    query: str = argument(None, metavar="TEXT")
+    vocab: Named = "waves"
+    count: int = option(50, "At most so many words.", min=1)
+
+    def run(self) -> None:
+        words = _load(self.vocab)
+        hits = words.search(self.query)
+        if not hits:
+            raise InputError(f"no word of {visible(words.name)} contains {self.query[:80]!r}")
+        emit(_words(words, hits[: self.count]))
+        if len(hits) > self.count:
+            note(f"{len(hits) - self.count:,} more: --count {len(hits)}")
 
 
 def _words(words: Vocabulary, ids: Iterable[int]) -> Iterator[str]:
@@ -106,57 +140,82 @@ def _words(words: Vocabulary, ids: Iterable[int]) -> Iterator[str]:
         yield f"{token:>{width}}  {fit(word, wide)}  {explained}".rstrip() + "\n"
 
 
-def tokens(where: str, text: str, form: str, *, special: bool) -> None:
-    """A line a token: ID, word, place in the text; then the text that the IDs stand for. As JSON, the tokens alone.
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """Split a text into tokens: IDs, words, places, and the text that the IDs stand for.
 
-    Args:
-        where: The vocabulary.
-        text: What is split.
-        form: "text" or "json".
-        special: Whether to show what the tokenizer adds before and after a text.
+    Example: tui-transformer vocab tokens "The waves crashed" --vocab waves
     """
-    tokenizer = tokenizer_for(load_vocabulary(where))
-    encoded = [each for each in tokenizer.encode(text).tokens if special or not _added(each)]
-    if form == "json":
-        rows = [
-            {"id": each.id, "token": tokenizer.vocabulary.word(each.id), "start": each.start, "end": each.end}
-            for each in encoded
-        ]
-        emit([json.dumps({"tokens": rows}, ensure_ascii=False) + "\n"])
-        return
-    if not encoded:
-        raise InputError("the text has no tokens: write at least one word")
-    emit(_token_table(tokenizer.vocabulary, encoded))
-    emit([f"\n{visible(tokenizer.decode([each.id for each in encoded]))}\n"])
 
+    text: str = argument(None, metavar="TEXT")
+    vocab: Named = "waves"
+    form: Literal["text", "json"] = option("text", "json: ID, token, start and end in characters.", "--format")
+    special: bool = flag("With what the tokenizer adds before and after a text.", default=True)
 
-def _added(token: Token) -> bool:
-    return token.special and token.start == token.end
+    def run(self) -> None:
+        from tui_transformer.text.dispatch import tokenizer_for
+
+        tokenizer = tokenizer_for(_load(self.vocab))
+        tokens = tokenizer.encode(self.text).tokens
+        encoded = [each for each in tokens if self.special or not (each.special and each.start == each.end)]
+        if self.form == "json":
+            names = tokenizer.vocabulary.word
+            rows = [{"id": each.id, "token": names(each.id), "start": each.start, "end": each.end} for each in encoded]
+            emit_json({"tokens": rows}, None)
+            return
+        if not encoded:
+            raise InputError("the text has no tokens: write at least one word")
+        emit(_token_table(tokenizer.vocabulary, encoded))
+        emit([f"\n{visible(tokenizer.decode([each.id for each in encoded]))}\n"])
 
 
 def _token_table(words: Vocabulary, encoded: Sequence[Token]) -> Iterator[str]:
     labels = [visible(token.text) if token.unknown else words.label(token.text) for token in encoded]
-    width = max(map(cells, labels))
-    yield f"{'id':>7}  {fit('token', max(width, 5))}  place\n"
+    width = max(5, *map(cells, labels))
+    yield f"{'id':>7}  {fit('token', width)}  place\n"
     for token, label in zip(encoded, labels, strict=True):
         mark = "unknown" if token.unknown else "special" if token.special else ""
         place = f"{token.start}–{token.end}"
-        yield f"{token.id:>7}  {fit(label, max(width, 5))}  {place:<9}  {mark}".rstrip() + "\n"
+        yield f"{token.id:>7}  {fit(label, width)}  {place:<9}  {mark}".rstrip() + "\n"
 
 
-def decode(where: str, ids: str, *, around: bool) -> None:
-    """The text of token IDs on a line; `around`: with begin, end and padding."""
-    tokenizer, tokens = tokenizer_for(load_vocabulary(where)), parse_ids(ids, "IDs")
-    emit([f"{visible(tokenizer.decode(tokens) if around else decoded(tokenizer, tokens))}\n"])
+@dataclass(frozen=True, kw_only=True)
+class Decode:
+    """Show the text that token IDs stand for: up to the end word, without the begin word and without padding.
+
+    Example: tui-transformer vocab decode 1,2,3 --vocab waves
+    """
+
+    ids: str = argument(None, metavar="4,5,6")
+    vocab: Named = "waves"
+    around: bool = flag("With begin, end and padding, and what comes after the end.")
+
+    def run(self) -> None:
+        from tui_transformer.text.dispatch import tokenizer_for
+        from tui_transformer.text.encoding import decoded
+
+        tokenizer, tokens = tokenizer_for(_load(self.vocab)), parsing.parse_ids(self.ids, "IDs")
+        emit([f"{visible(tokenizer.decode(tokens) if self.around else decoded(tokenizer, tokens))}\n"])
 
 
-def cut(where: str, text: str) -> None:
-    """A line a token: ID, piece, what it stands for, and the characters that it covers, with their place."""
-    tokenizer = tokenizer_for(load_vocabulary(where))
-    rows = [_explained(tokenizer.vocabulary, text, token) for token in tokenizer.encode(text).tokens]
-    if not rows:
-        raise InputError("the text has no tokens: write at least one word")
-    _emit_table([("id", "piece", "stands for", "covers", "place"), *rows])
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """Cut a text and explain each piece: its ID, what it stands for, and the characters that it covers.
+
+    Example: tui-transformer vocab cut "The waves crashed" --vocab english
+    """
+
+    text: str = argument(None, metavar="TEXT")
+    vocab: Named = "waves"
+
+    def run(self) -> None:
+        from tui_transformer.text.dispatch import tokenizer_for
+
+        tokenizer = tokenizer_for(_load(self.vocab))
+        rows = [_explained(tokenizer.vocabulary, self.text, token) for token in tokenizer.encode(self.text).tokens]
+        if not rows:
+            raise InputError("the text has no tokens: write at least one word")
+        _emit_table([("id", "piece", "stands for", "covers", "place"), *rows])
 
 
 def _explained(words: Vocabulary, text: str, token: Token) -> tuple[str, ...]:
@@ -167,23 +226,58 @@ def _explained(words: Vocabulary, text: str, token: Token) -> tuple[str, ...]:
     return str(token.id), words.label(words.word(token.id)), meaning, f"{part}“{covered}”" if covered else "", place
 
 
-def compare(names: Sequence[str], text: str) -> None:
-    """A column a vocabulary, a row a word of the text: the tokens that it is cut into."""
-    tokenizers = [tokenizer_for(load_vocabulary(name)) for given in names for name in _named(given)]
-    comparison = cut_by(text, tokenizers)
-    head = ("", *(each.name for each in comparison.cuts))
-    counts = (
-        "",
-        *(f"{each.tokens} tokens" + (f", {each.unknown} unknown" * bool(each.unknown)) for each in comparison.cuts),
+@dataclass(frozen=True, kw_only=True)
+class Compare:
+    """Show how several vocabularies cut a text, side by side.
+
+    Example: tui-transformer vocab compare "The waves crashed" --vocab waves,english
+    """
+
+    text: str = argument(None, metavar="TEXT")
+    vocab: list[str] = required(
+        "A vocabulary, or several as a,b; may be given again.",
+        metavar="FILE|NAME",
+        autocompletion=parsing.vocabularies,
     )
-    rows = [(word, *(joined(each.parts[i]) for each in comparison.cuts)) for i, word in enumerate(comparison.rows)]
-    _emit_table([head, counts, *(row for row in rows if any(row))])
 
+    def run(self) -> None:
+        """A column a vocabulary, a row a word of the text: the tokens that it is cut into."""
+        from tui_transformer.files import is_file
+        from tui_transformer.text.dispatch import tokenizer_for
+        from tui_transformer.text.encoding import cut_by, joined
 
-def _named(given: str) -> list[str]:
-    return [given] if is_file(Path(given)) else given.split(",")
+        names = [name for given in self.vocab for name in ([given] if is_file(Path(given)) else given.split(","))]
+        comparison = cut_by(self.text, [tokenizer_for(_load(name)) for name in names])
+        head = ("", *(each.name for each in comparison.cuts))
+        unknown = (f", {each.unknown} unknown" * bool(each.unknown) for each in comparison.cuts)
+        counts = ("", *(f"{each.tokens} tokens{more}" for each, more in zip(comparison.cuts, unknown, strict=True)))
+        rows = [(word, *(joined(each.parts[i]) for each in comparison.cuts)) for i, word in enumerate(comparison.rows)]
+        _emit_table([head, counts, *(row for row in rows if any(row))])
 
 
 def _emit_table(rows: Sequence[tuple[str, ...]]) -> None:
     widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     emit("  ".join(map(fit, row, widths)).rstrip() + "\n" for row in rows)
+
+
+def _load(name: str) -> Vocabulary:
+    from tui_transformer.text.dispatch import load_vocabulary
+
+    return load_vocabulary(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocab:
+    """Look into vocabularies, build them, and split text into tokens."""
+
+    commands: ClassVar[Mapping[str, type]] = {
+        "list": List,
+        "check": Check,
+        "show": Show,
+        "search": Search,
+        "tokens": Tokens,
+        "decode": Decode,
+        "cut": Cut,
+        "compare": Compare,
+        "build": Build,
+    }

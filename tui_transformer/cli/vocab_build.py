@@ -5,23 +5,20 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.progress import show
-from tui_transformer.cli.vocab_options import BuildRequest
-from tui_transformer.engine.number_format import in_percent
-from tui_transformer.engine.parts import readable
+from tui_transformer.cli.terminal import show
+from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
-from tui_transformer.files import is_file, write_whole
-from tui_transformer.text.build import BUILDERS, Built, words_of
 from tui_transformer.text.display import fit, visible
-from tui_transformer.text.files import read_lines
-from tui_transformer.text.vocabulary import Vocabulary
-from tui_transformer.text.vocabulary_rules import SPECIALS, Specials, WordRule
 
-ENDINGS = {"bpe": ".json"}
-WHAT = {"word": "words", "character": "characters", "bpe": "characters"}
+if TYPE_CHECKING:
+    from tui_transformer.text.build import Built
+    from tui_transformer.text.vocabulary_rules import Specials, WordRule
+
 OFTEN = 0.1
 """Seconds between two looks at the progress."""
 
@@ -29,68 +26,113 @@ FIRST = 8
 """Of the most frequent entries in the summary."""
 
 
-def run(request: BuildRequest) -> None:
-    """Build it, and write it to a file or to standard output; what it holds is said on standard error."""
-    specials, rule = _specials(request.special), _rule(request)
-    _check_ending(request)
-    lines = _announced(read_lines(request.files, _progress(request.files)), request.kind)
-    try:
-        built = _build(request, lines, specials, rule)
-    finally:
-        show(None)
-    text = built.vocabulary.file()[1]
-    if request.out is not None:
-        write_whole(request.out, text.encode())
-    if request.counts:
-        emit(_counts(built))
-    elif request.out is None:
-        emit(_harmless(text) if sys.stdout.isatty() else [text])
-    note(_summary(built, request))
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """Build a vocabulary from text: its most frequent words, its characters, or byte pairs.
 
+    What is equally frequent comes in the order of its first appearance. Counts are exact for texts of any size: beyond
+    a million distinct words they go to temporary files. How words are split is written into the file.
 
-def _build(request: BuildRequest, lines: Iterator[str], specials: Specials, rule: WordRule) -> Built:
-    if request.kind == "word":
-        return words_of(lines, request.size, request.min_frequency, specials, rule)
-    return BUILDERS[request.kind](lines, request.size, request.min_frequency, specials)
+    Example: tui-transformer vocab build text.txt --kind bpe --size 400 -o bpe.json
+    """
 
+    files: list[Path] = argument("Text files in UTF-8.", metavar="FILE…")
+    kind: Literal["word", "character", "bpe"] = option("word", "What the entries are.")
+    size: int = option(10_000, "Entries at most, four special words among them.")
+    min_frequency: int = option(1, "How often an entry must come.")
+    split: Literal["words", "runs", "spaces"] | None = option(
+        None,
+        "What a word is: a run of letters and digits, which an apostrophe may join (words, the default); "
+        "runs alone; or whatever stands between spaces.",
+    )
+    case: Literal["lower", "kept"] | None = option(
+        None, "Words in small letters (the default), or with the capitals that are written."
+    )
+    special: str | None = option(
+        None,
+        "Names of padding, unknown, begin and end, by default [PAD],[UNK],[BOS],[EOS]; may be given again.",
+        several=True,
+        metavar="NAMES",
+    )
+    counts: bool = flag("Show ID, count and entry instead of the file.")
+    out: Path | None = option(None, "The file to write; .json for bpe.", "--out", "-o", metavar="FILE")
 
-def _rule(request: BuildRequest) -> WordRule:
-    """The rule for words, where there are words."""
-    given = {name: value for name in ("split", "case") if (value := getattr(request, name)) is not None}
-    if given and request.kind != "word":
-        raise UsageError(f"--{next(iter(given))} says what a word is: leave it out with --kind {request.kind}")
-    return WordRule(**given)
+    def run(self) -> None:
+        from tui_transformer.files import write_whole
+        from tui_transformer.text.files import read_lines
 
+        specials, rule = self._specials(), self._rule()
+        if self.out is not None and (self.kind == "bpe") != (self.out.suffix == ".json"):
+            fits = "ends in .json" if self.kind == "bpe" else "does not end in .json"
+            raise UsageError(f"{self.out}: the name of a vocabulary of kind {self.kind} {fits}")
+        try:
+            built = self._built(self._announced(read_lines(self.files, _progress(self.files))), specials, rule)
+        finally:
+            show(None)
+        text = built.vocabulary.file()[1]
+        if self.out is not None:
+            write_whole(self.out, text.encode())
+        if self.counts:
+            emit(_counts(built))
+        elif self.out is None:
+            harmless = (f"{visible(line)}\n" for line in text.removesuffix("\n").split("\n"))
+            emit(harmless if sys.stdout.isatty() else [text])
+        note(self._summary(built))
 
-def _harmless(text: str) -> Iterator[str]:
-    yield from (f"{visible(line)}\n" for line in text.removesuffix("\n").split("\n"))
+    def _specials(self) -> Specials:
+        from tui_transformer.text.vocabulary_rules import SPECIALS, Specials
 
+        if self.special is None:
+            return SPECIALS
+        names = self.special.split(",")
+        if len(names) != len(SPECIALS.names):
+            raise UsageError(
+                f"--special: {self.special[:60]!r} is not four names: padding, unknown, begin and end, "
+                "as <p>,<u>,<b>,<e>"
+            )
+        return Specials(*names)
 
-def _announced(lines: Iterator[str], kind: str) -> Iterator[str]:
-    yield from lines
-    show("merging the most frequent pairs" if kind == "bpe" else "sorting")
+    def _rule(self) -> WordRule:
+        """The rule for words, where there are words."""
+        from tui_transformer.text.vocabulary_rules import WordRule
 
+        given = {name: value for name in ("split", "case") if (value := getattr(self, name)) is not None}
+        if given and self.kind != "word":
+            raise UsageError(f"--{next(iter(given))} says what a word is: leave it out with --kind {self.kind}")
+        return WordRule(**given)
 
-def _specials(given: str | None) -> Specials:
-    if given is None:
-        return SPECIALS
-    names = given.split(",")
-    if len(names) != len(SPECIALS.names):
-        raise UsageError(
-            f"--special: {given[:60]!r} is not four names: padding, unknown, begin and end, as <p>,<u>,<b>,<e>"
+    def _announced(self, lines: Iterator[str]) -> Iterator[str]:
+        yield from lines
+        show("merging the most frequent pairs" if self.kind == "bpe" else "sorting")
+
+    def _built(self, lines: Iterator[str], specials: Specials, rule: WordRule) -> Built:
+        from tui_transformer.text.build import BUILDERS, words_of
+
+        if self.kind == "word":
+            return words_of(lines, self.size, self.min_frequency, specials, rule)
+        return BUILDERS[self.kind](lines, self.size, self.min_frequency, specials)
+
+    def _summary(self, built: Built) -> str:
+        """Words of the text, the share of them that the vocabulary holds, and the most frequent entries."""
+        from tui_transformer.engine.number_format import in_percent
+
+        size, words = built.vocabulary.size, built.vocabulary
+        entries = f"{size:,} entries from {built.tokens:,} {'words' if self.kind == 'word' else 'characters'}"
+        if built.counts is None:
+            return f"{entries}: every text can be written with them"
+        special = len(words.special_words)
+        counts = enumerate(built.counts[special : special + FIRST], special)
+        first = ", ".join(f"{words.reading(token)} {count:,}" for token, count in counts)
+        return (
+            f"{entries}, {built.distinct:,} of them distinct: "
+            f"they cover {in_percent(built.coverage)} of the text; most frequent: {first}"
         )
-    return Specials(*names)
-
-
-def _check_ending(request: BuildRequest) -> None:
-    """The name of a file says how it is read again."""
-    ending = ENDINGS.get(request.kind)
-    if request.out is not None and (ending == ".json") != (request.out.suffix == ".json"):
-        fits = "ends in .json" if ending else "does not end in .json"
-        raise UsageError(f"{request.out}: the name of a vocabulary of kind {request.kind} {fits}")
 
 
 def _progress(files: Sequence[Path]) -> Callable[[int], None]:
+    from tui_transformer.engine.parts import readable
+    from tui_transformer.files import is_file
+
     total = sum(path.stat().st_size for path in files if is_file(path))
     done, shown = 0, time.monotonic()
 
@@ -106,25 +148,8 @@ def _progress(files: Sequence[Path]) -> Callable[[int], None]:
 
 def _counts(built: Built) -> Iterator[str]:
     """A line an entry: ID, how often it came, and the entry; byte pairs have no counts of their own."""
-    words: Vocabulary = built.vocabulary
-    counts = built.counts or ("",) * words.size
-    wide = max(len(f"{count:,}" if count != "" else "") for count in counts)
+    words = built.vocabulary
+    counts = [""] * words.size if built.counts is None else [f"{count:,}" for count in built.counts]
+    wide = max(map(len, counts))
     for token_id, (word, count) in enumerate(zip(words.words, counts, strict=True)):
-        number = fit(f"{count:,}" if count != "" else "", wide, "right")
-        yield f"{token_id:>{len(str(words.size))}}  {number}  {words.label(word)}\n"
-
-
-def _summary(built: Built, request: BuildRequest) -> str:
-    """Words of the text, the share of them that the vocabulary holds, and the most frequent entries."""
-    what, size = WHAT[request.kind], built.vocabulary.size
-    if built.counts is None:
-        return f"{size:,} entries from {built.tokens:,} {what}: every text can be written with them"
-    special = len(built.vocabulary.special_words)
-    pairs = zip(built.vocabulary.words[special:], built.counts[special:], strict=True)
-    first = ", ".join(
-        f"{built.vocabulary.reading(special + i)} {n:,}" for i, (_, n) in zip(range(FIRST), pairs, strict=False)
-    )
-    return (
-        f"{size:,} entries from {built.tokens:,} {what}, {built.distinct:,} of them distinct: "
-        f"they cover {in_percent(built.coverage)} of the text; most frequent: {first}"
-    )
+        yield f"{token_id:>{len(str(words.size))}}  {fit(count, wide, 'right')}  {words.label(word)}\n"

@@ -17,8 +17,9 @@ from textual.strip import Strip
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.frame import Frame, update_of
-from tui_transformer.explorer.recording import FONT, Shot
+from tui_transformer.explorer.recording import Shot
 from tui_transformer.files import write_whole
+from tui_transformer.report.export import png_drawing
 from tui_transformer.text.display import visible
 
 EXTRA = "pip install 'tui-transformer[record]'"
@@ -42,16 +43,6 @@ class Recorded(Protocol):
 def file_name(number: int, name: str) -> str:
     """`03-softmax`: in order, of letters, digits and dashes."""
     return f"{number:02}-{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60] or 'stop'}"
-
-
-def png_drawing(width: int | None = None) -> Callable[[str], bytes] | None:
-    """Function that makes a PNG of an SVG, of so many pixels; None where the library is not installed."""
-    try:
-        import resvg_py
-    except ImportError:
-        return None
-    more: Mapping[str, Any] = {} if width is None else {"width": width}
-    return lambda svg: bytes(resvg_py.svg_to_bytes(svg_string=svg, monospace_family=FONT, **more))
 
 
 class Pictures:

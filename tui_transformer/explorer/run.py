@@ -28,7 +28,9 @@ from tui_transformer.text.display import visible
 if TYPE_CHECKING:
     from tui_transformer.survey.results import Results
 
-__all__ = ["open_session", "run"]
+os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
+
+__all__ = ["check_theme", "open_session", "run"]
 
 _NAMES = re.compile(r"[^\s'\"()*=:]+")
 """What may be the name of a file in an edit."""
@@ -76,7 +78,6 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
-    os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
     session = _edited(open_session(options, **vars(reading or Reading())), edits)
     first, says = stop(session.trace.program), visible("; ".join(session.model.remarks))
     at = None if first is None else Position(first)
@@ -85,6 +86,17 @@ def run(
         session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
     start = Start(session, at, says, None if tour is None else _with_keys_that_are(suitable(session, tour)))
     return _without_screen(start) if plain else _on_screen(start, theme, survey)
+
+
+def check_theme(theme: str) -> None:
+    """Raise UsageError where no theme is called so."""
+    from textual.theme import BUILTIN_THEMES
+
+    from tui_transformer.explorer.shell.themes import SHORT, theme_names
+
+    names = theme_names(BUILTIN_THEMES)
+    if theme not in (*names, *SHORT.values()):
+        raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(names)}")
 
 
 def _with_keys_that_are(told: Lecture) -> Lecture:

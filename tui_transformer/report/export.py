@@ -11,11 +11,11 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from tui_transformer.views.view import Axis, View
 
 Pieces = Iterable[str]
 NULL_NOTE = "null is a cell without a finite number: -infinity where a query may not look"
+MONOSPACE = "DejaVu Sans Mono"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The date of every entry of an archive, so that the same trace gives the same bytes."""
 
@@ -176,3 +177,13 @@ def write_npz(file: BinaryIO, arrays: Iterable[tuple[str, Host | Blocks]]) -> No
     except BaseException:
         archive.fp = None  # an archive that is given up is not to be finished, which would hide the reason
         raise
+
+
+def png_drawing(width: int | None = None) -> Callable[[str], bytes] | None:
+    """Function that makes a PNG of an SVG, of so many pixels; None where the library is not installed."""
+    try:
+        import resvg_py
+    except ImportError:
+        return None
+    more: Mapping[str, Any] = {} if width is None else {"width": width}
+    return lambda svg: bytes(resvg_py.svg_to_bytes(svg_string=svg, monospace_family=MONOSPACE, **more))

@@ -43,41 +43,37 @@ def checked(root: Cell) -> str:
     return f"{what}; at most {spoken(max(apart), 2)} from the forward pass"
 
 
-def poster_text(root: Cell, title: Title, width: int) -> Iterator[str]:
-    """A line for each cell, indented below the one that it is a part of."""
-    yield from (f"{line}\n" for line in _lines(root, title, width))
+def poster_text(root: Cell, title: Title, width: int | None) -> Iterator[str]:
+    """A line for each cell, indented below the one that it is a part of, and cut to a width."""
+    yield from (f"{line if width is None else fit(line, width).rstrip()}\n" for line in _lines(root, title))
     yield f"\n{checked(root)}\n"
 
 
-def _lines(cell: Cell, title: Title, width: int, lead: str = "", below: str = "", adds: str = "") -> Iterator[str]:
-    yield fit(f"{lead}{adds}{_called(cell, title)}  {_value(cell)}{_mark(cell)}", width).rstrip()
+def _lines(cell: Cell, title: Title, lead: str = "", below: str = "") -> Iterator[str]:
+    left = cell.equation.rpartition(" = ")[0]
+    made = f" = {left}" if left and left != spoken(cell.value) else ""
+    elsewhere = "  (taken apart elsewhere)" if cell.is_repeated else ""
+    yield visible(f"{lead}{spoken(cell.value)}{made}   {_called(cell, title)}{elsewhere}")
     children = [(term, each) for term in cell.terms for each in term.cells]
     for number, (term, each) in enumerate(children, 1):
         is_last = number == len(children) and not cell.rest
         corner, bar = ("└ ", "  ") if is_last else ("├ ", "│ ")
-        yield from _lines(each, title, width, below + corner, below + bar, _adds(term, each))
+        yield from _lines(each, title, f"{below}{corner}{_adds(term, each)}", below + bar)
     if cell.rest:
-        yield fit(f"{below}└ {_others(cell)}", width).rstrip()
+        yield f"{below}└ {_others(cell)}"
 
 
 def _called(cell: Cell, title: Title) -> str:
     return f"{title(cell.name)} · {cell.place}" if cell.place else title(cell.name)
 
 
-def _value(cell: Cell) -> str:
-    return f"{cell.equation}" if cell.equation else spoken(cell.value)
-
-
-def _mark(cell: Cell) -> str:
-    return "  (taken apart elsewhere)" if cell.is_repeated else ""
-
-
 def _adds(term: Term, cell: Cell) -> str:
-    """What the term of a cell adds, before the first of its cells."""
+    """What a term of several cells adds, before the first of them: a term of one cell is its value."""
+    if len(term.cells) == 1:
+        return ""
     if cell is not term.cells[0]:
         return "· "
-    share = f" ({in_percent(term.share, '.0%')})" if term.share else ""
-    return f"{spoken(term.contribution, 4)}{share}: " if len(term.cells) > 1 or term.share else ""
+    return f"{spoken(term.contribution, 4)} ({in_percent(term.share, '.0%')}) = "
 
 
 def _others(cell: Cell) -> str:

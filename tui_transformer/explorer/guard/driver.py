@@ -18,6 +18,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
+from tui_transformer.gate import QUIT, REDRAW, SAY
 from tui_transformer.text.guarded import end_awaited, end_guarded, is_awaited
 
 LARGEST = 10_000
@@ -136,10 +137,6 @@ def _can_be(resize: events.Resize) -> bool:
 def driver_for(driver: type[Any]) -> type[Any]:
     """Our driver in place of Textual's own for a terminal; any other as it is."""
     return TerminalDriver if driver is LinuxDriver else driver
-
-
-REDRAW, SAY, QUIT = "redraw", "say", "quit"
-"""Packets of whoever serves: the page shows nothing yet, a message for the visitor, and the end."""
 
 
 @runtime_checkable
