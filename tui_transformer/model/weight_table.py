@@ -239,6 +239,16 @@ def cut(place: int, sizes: Callable[[Any], Sequence[int]], axis: int = 0) -> Tak
     return take
 
 
+QUERY_KEY_VALUE = ("query", "key", "value")
+
+
+def side_by_side(
+    tensor: str, sizes: Callable[[Any], Sequence[int]], names: tuple[str, ...] = QUERY_KEY_VALUE, axis: int = 0
+) -> dict[str, Part]:
+    """The weights of these names, which a tensor holds one after the other."""
+    return {name: Part(tensor, cut(place, sizes, axis)) for place, name in enumerate(names)}
+
+
 def of_every_head(place: int) -> Take:
     """Query (0), key (1) or value (2), whose rows are q, k, v of head 0, then of head 1, and on."""
 

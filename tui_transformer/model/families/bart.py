@@ -188,22 +188,29 @@ class BartConfig(BaseConfig):
     def places(self, rows: Host) -> Host:
         return counted(rows) + (FIRST_PLACE if self.positions == "learned" else 0)
 
+    @property
+    def two_tables(self) -> bool:
+        """Source and target have words, and an embedding, of their own."""
+        return False
+
     def fitted(self, names: frozenset[str]) -> Self:
         """With a bias of the logits, a matrix of their own, the decoder's own table and tables of positions, if any."""
         *tables, matrix = tables_in(names)
-        bias, own_table = self.weights.has(LOGITS_BIAS, names), False
-        positions = self.positions == "halves" and self.weights.has(POSITIONS, names)
-        own_head = HEAD in names or matrix in names
-        if not self.tie_word_embeddings:
-            own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
-        else:
+        own_head, own_table = HEAD in names or matrix in names, self.two_tables
+        if not self.two_tables and self.tie_word_embeddings:
             check_one_table(names, tables)
             own_head = HEAD in names or matrix in repeated(names, (*tables, matrix))
+        elif not self.two_tables:
+            own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
+        bias, positions = (self.weights.has(name, names) for name in (LOGITS_BIAS, POSITIONS))
+        positions = positions and self.positions == "halves"
         return replace(self, logits_bias=bias, own_head=own_head, own_table=own_table, own_positions=positions)
 
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
         """One table serves both stacks and, unless the file has another there, the logits; untied, equal tables."""
         shared, encoder, decoder, matrix = tables_in(names)
+        if self.two_tables:
+            return repeated(names, (decoder, matrix)) if self.tie_word_embeddings else {}
         if self.tie_word_embeddings:
             return repeated(names, (shared, encoder, decoder, matrix))
         return repeated(names, (encoder if encoder in names else shared, decoder))
@@ -231,9 +238,10 @@ class BartConfig(BaseConfig):
         own = replace(embedding, table=OWN_TABLE) if self.own_table else embedding
         encoder = Stack(embedding, (first,) * self.encoder_layers, last)
         decoder = Stack(own, (second,) * self.decoder_layers, last)
-        head = Head(None if self.own_head else TABLE, bias=self.logits_bias)
+        table, words = (OWN_TABLE, self.target_vocab_size) if self.two_tables else (TABLE, 0)
+        head = Head(None if self.own_head else table, bias=self.logits_bias)
         known = self.own_head or self.tie_word_embeddings
-        return Transformer(self.vocab_size, self.d_model, encoder, decoder, head if known else None)
+        return Transformer(self.vocab_size, self.d_model, encoder, decoder, head if known else None, words)
 
 
 LARGE = {
@@ -335,6 +343,10 @@ class MarianConfig(BartConfig):
             raise UsageError(f"{sizes}: only with share_encoder_decoder_embeddings false may they differ")
 
     @property
+    def two_tables(self) -> bool:
+        return not self.share_encoder_decoder_embeddings
+
+    @property
     def target_vocab_size(self) -> int:
         return self.decoder_vocab_size or self.vocab_size
 
@@ -342,27 +354,3 @@ class MarianConfig(BartConfig):
     def start_id(self) -> int | None:
         """The ID that the decoder's sequence begins with: padding, where nothing else is said."""
         return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
-
-    def fitted(self, names: frozenset[str]) -> Self:
-        """As in BART; two tables are two, and the logits may have a matrix of their own."""
-        if self.share_encoder_decoder_embeddings:
-            return super().fitted(names)
-        own_head = HEAD in names or tables_in(names)[-1] in names
-        bias, positions = (self.weights.has(name, names) for name in (LOGITS_BIAS, POSITIONS))
-        return replace(self, logits_bias=bias, own_head=own_head, own_table=True, own_positions=positions)
-
-    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        """As in BART; of two tables the decoder's serves the logits."""
-        if self.share_encoder_decoder_embeddings:
-            return super().copies(names)
-        *_, decoder, matrix = tables_in(names)
-        return repeated(names, (decoder, matrix)) if self.tie_word_embeddings else {}
-
-    def describe(self) -> Transformer:
-        """Where the tables are two, the logits use the decoder's again."""
-        whole = super().describe()
-        if self.share_encoder_decoder_embeddings:
-            return whole
-        head = Head(None if self.own_head else OWN_TABLE, bias=self.logits_bias)
-        known = self.own_head or self.tie_word_embeddings
-        return replace(whole, head=head if known else None, target_vocab_size=self.target_vocab_size)
