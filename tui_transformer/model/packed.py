@@ -18,6 +18,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.checks import shown
 from tui_transformer.model.packed_formats import (
     ALL,
+    INT8,
     MXFP4,
     MXFP4_OF_GPT_OSS,
     NVFP4,
@@ -27,7 +28,6 @@ from tui_transformer.model.packed_formats import (
     awq,
     fp8,
     gptq,
-    integers,
     packed_integers,
     small_floats,
 )
@@ -64,8 +64,8 @@ def _fp8(said: Settings) -> tuple[Format, ...]:
     sizes = isinstance(block, list) and len(block) == 2 and all(type(size) is int and size > 0 for size in block)
     if block is not None and not sizes:
         raise UsageError(f"quantization_config: weight_block_size {shown(block)} is not two sizes")
-    size_of_block = None if block is None else (block[0], block[1])
-    return fp8(".weight_scale_inv", size_of_block), fp8(".weight_scale", size_of_block)
+    given = None if block is None else (block[0], block[1])
+    return fp8(".weight_scale_inv", given), fp8(".weight_scale", given)
 
 
 def _gptq(said: Settings) -> tuple[Format, ...]:
@@ -106,25 +106,20 @@ def _compressed(said: Settings) -> tuple[Format, ...]:
     for kind in sorted(named):
         _one_of({"format": kind}, "format", None, tuple(_COMPRESSED))
     weights = [each for group in tables if isinstance(each := group.get("weights"), Mapping)]
-    bits = {each.get("num_bits") for each in weights}
+    bits: set[Any] = {each.get("num_bits") for each in weights}
     sizes = {_group(each, "group_size", None) for each in weights if each.get("strategy") == "group"}
     size = next(iter(sizes)) if len(sizes) == 1 == len(weights) else None
-    made = [each for kind in sorted(named) for each in _COMPRESSED[kind](_bits(kind, bits), size)]
-    return tuple(dict.fromkeys(made))
-
-
-def _bits(kind: str, bits: set[Any]) -> int:
-    if kind != "pack-quantized":
-        return 8
-    if len(bits) != 1 or not bits <= {4, 8}:
+    if "pack-quantized" in named and (len(bits) != 1 or not bits <= {4, 8}):
         raise UsageError(f"quantization_config: num_bits {shown(sorted(map(str, bits)))} is not read: 4 or 8 is")
-    return int(next(iter(bits)))
+    width = int(next(iter(bits))) if "pack-quantized" in named else 8
+    made = [each for kind in sorted(named) for each in _COMPRESSED[kind](width, size)]
+    return tuple(dict.fromkeys(made))
 
 
 _COMPRESSED: Mapping[str, Callable[[int, int | None], tuple[Format, ...]]] = {
     "float-quantized": lambda *_: (fp8(".weight_scale"),),
-    "naive-quantized": lambda *_: (fp8(".weight_scale"), integers()),
-    "int-quantized": lambda *_: (integers(),),
+    "naive-quantized": lambda *_: (fp8(".weight_scale"), INT8),
+    "int-quantized": lambda *_: (INT8,),
     "pack-quantized": lambda bits, group: (packed_integers(bits, group),),
     "nvfp4-pack-quantized": lambda *_: (NVFP4,),
     "mxfp4-pack-quantized": lambda *_: (MXFP4,),
@@ -213,7 +208,7 @@ def _stored(part: Tensor, what: str, which: slice) -> Host:
     layout = part.file.layout(part.start, part.stop, dtype, part.shape)
     numbers = part.file.numbers(layout[which] if part.shape else layout, np.asarray, f"tensor {what}")
     if part.kind in EIGHT_BITS:
-        return small_floats(EIGHT_BITS[part.kind], numbers)
+        return small_floats(EIGHT_BITS[part.kind])[numbers]
     return numbers if kind is None else kind.floats(numbers)
 
 
