@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plain_numpy import Array, softmax
+from reference import REFERENCES
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
-REFERENCES = Path(__file__).parents[1] / "references"
-TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
-INPUTS = ("text", "input_ids", "decoder_input_ids")
 LAYERS = 2
-Array = np.ndarray[Any, Any]
-Tensors = Mapping[str, Array]
 
 EMBEDDING = ("tokens", "embedding.tokens", "embedding.output")
 ATTENTION = (
@@ -37,27 +33,6 @@ def reference_trace(family: str, dtype: str = "float64", **options: Any) -> Trac
     model = Model.load(REFERENCES / family, device="cpu", dtype=dtype)
     ids, decoder_ids = (arrays[key].tolist() for key in ("input_ids", "decoder_input_ids"))
     return model.trace(ids=ids, decoder_ids=decoder_ids, **options)
-
-
-def differences(family: str, trace: Trace, *, final_norm: bool) -> dict[str, float]:
-    """The largest difference of every array of the reference."""
-    arrays = {key: array for key, array in expected(family).items() if key not in INPUTS}
-    return {key: float(np.abs(trace[step_of(key, final_norm)] - array).max()) for key, array in arrays.items()}
-
-
-def step_of(key: str, final_norm: bool) -> str:
-    """The step that a reference calls `hidden_1`, `decoder_attention_0`, `cross_attention_0`, `logits` …"""
-    if key == "logits":
-        return "output.logits"
-    kind, _, layer = key.rpartition("_")
-    if kind == "cross_attention":
-        return f"decoder.{layer}.cross_attention.weights"
-    stack = "decoder" if kind.startswith("decoder_") else "encoder"
-    if kind.endswith("attention"):
-        return f"{stack}.{layer}.self_attention.weights"
-    if layer == "0":
-        return "decoder.embedding.output" if stack == "decoder" else "embedding.output"
-    return f"{stack}.norm" if final_norm and int(layer) == LAYERS else f"{stack}.{int(layer) - 1}.output"
 
 
 def names_of_layers(more: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
@@ -81,16 +56,6 @@ def worst_explanations(trace: Trace, cells: int = 3) -> dict[str, float]:
         )
         for name, shape in ((name, trace.program.shape(name)) for name in trace.program.by_name)
     }
-
-
-def random_tensors(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
-    rng = np.random.default_rng(11)
-    return {name: rng.standard_normal(shape) * 0.4 for name, shape in shapes.items()}
-
-
-def softmax(scores: Array) -> Array:
-    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return shares / shares.sum(axis=-1, keepdims=True)
 
 
 def attention(query: Array, key: Array, value: Array, heads: int, bias: Array | float, *, causal: bool) -> Array:

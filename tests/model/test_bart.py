@@ -11,9 +11,9 @@ import pytest
 from bart_in_numpy import logits, shapes
 from both_stacks import BART, Made
 from encoder_decoders import (
-    random_tensors,
     reference_trace,
 )
+from plain_numpy import random_tensors
 from saved import checkpoint
 
 from tui_transformer.errors import InputError

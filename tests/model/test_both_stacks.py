@@ -1,4 +1,4 @@
-"""BART, Marian and T5 alike: references, explanations, padding, settings, saving, and tables that are shared."""
+"""BART, Marian and T5 alike: names, padding, settings, saving, and tables that are shared."""
 
 from __future__ import annotations
 
@@ -8,29 +8,12 @@ import bart_in_numpy
 import numpy as np
 import pytest
 from both_stacks import CONFIGS, DECODER_IDS, IDS, load, made, traced
-from encoder_decoders import (
-    EMBEDDING,
-    REFERENCES,
-    TOLERANCES,
-    differences,
-    names_of_layers,
-    reference_trace,
-    worst_explanations,
-)
+from encoder_decoders import EMBEDDING, names_of_layers, reference_trace
+from reference import REFERENCES
 from saved import checkpoint
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-
-
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("family", CONFIGS)
-def test_every_array_equals_the_reference(family, dtype):
-    far = differences(family, reference_trace(family, dtype), final_norm=family == "t5")
-    least = 1e-6 if family == "marian" else 0.0  # its stored sines are float32
-    assert len(far) == 13
-    assert max(far.values()) <= max(TOLERANCES[dtype], least), far
-
 
 OWN_STEPS = {
     "bart": [f"{prefix}embedding.{step}" for prefix in ("", "decoder.") for step in ("positions", "norm")],
@@ -45,12 +28,6 @@ def test_steps_have_their_public_names(family):
     layers = names_of_layers({"self_attention": ("biased",)} if family == "t5" else {})
     wanted = {*common, *OWN_STEPS[family], *layers, "output.logits", "output.probabilities"}
     assert set(reference_trace(family).names) == wanted
-
-
-@pytest.mark.parametrize("family", CONFIGS)
-def test_explanations_give_the_values_that_are_held(family):
-    worst = worst_explanations(reference_trace(family))
-    assert max(worst.values()) <= 1e-9, worst
 
 
 SUMMARIES = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from decoders import GPT2, IDS, gelu, gpt2_logits, gpt2_tensors, load, logits
+from decoders import GPT2, IDS, check, gpt2_logits, gpt2_tensors, load, logits
+from plain_numpy import gelu
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -22,18 +23,18 @@ def model_of(folder, tensors=None, **changes) -> Model:
 def test_names_have_a_prefix_or_none(tmp_path, prefix):
     tensors = gpt2_tensors(GPT2)
     model = model_of(tmp_path, {prefix + name: tensor for name, tensor in tensors.items()})
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
 
 
 def test_mask_buffers_of_old_files_are_left_alone(tmp_path):
     tensors = gpt2_tensors(GPT2) | {"h.0.attn.bias": np.ones((1, 1, 9, 9)), "h.0.attn.masked_bias": np.ones(1)}
-    np.testing.assert_allclose(logits(model_of(tmp_path, tensors)), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model_of(tmp_path, tensors), gpt2_logits(GPT2, tensors))
 
 
 def test_the_head_may_have_a_matrix_of_its_own(tmp_path):
     tensors = gpt2_tensors(GPT2) | {"lm_head.weight": np.random.default_rng(1).normal(size=(11, 12))}
     model = model_of(tmp_path, tensors, tie_word_embeddings=False)
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
     assert "output.logits.weight" in model.program(1).weights
 
 
@@ -41,7 +42,7 @@ def test_a_head_that_repeats_the_table_is_tied(tmp_path):
     tensors = gpt2_tensors(GPT2)
     model = model_of(tmp_path, tensors | {"lm_head.weight": tensors["wte.weight"]})
     assert "output.logits.weight" not in model.program(1).weights
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
 
 
 def test_a_head_that_differs_from_the_table_counts_whatever_the_file_says(tmp_path):
@@ -49,7 +50,7 @@ def test_a_head_that_differs_from_the_table_counts_whatever_the_file_says(tmp_pa
     tensors["lm_head.weight"] = tensors["wte.weight"].copy()
     tensors["lm_head.weight"][7, 3] += 1.0
     model = model_of(tmp_path / "first", tensors)
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
     model.save(tmp_path / "second")
     again = Model.load(tmp_path / "second", device="cpu", dtype="float64")
     assert again.config == model.config
@@ -61,7 +62,7 @@ def test_the_table_may_be_in_the_file_as_the_tied_head_alone(tmp_path):
     tensors["lm_head.weight"] = tensors.pop("transformer.wte.weight")
     model = model_of(tmp_path, tensors)
     assert "output.logits.weight" not in model.program(1).weights
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2)), atol=1e-11)
+    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2)))
 
 
 def test_without_a_head_the_last_norm_is_the_end(tmp_path):
@@ -94,20 +95,20 @@ def test_sizes_may_have_their_general_names(tmp_path):
 )
 def test_scores_are_divided_as_the_file_says(tmp_path, changes, scale, expression):
     model = model_of(tmp_path, **changes)
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2), scale), atol=1e-11)
+    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2), scale))
     assert model.program(1).step("decoder.1.self_attention.scaled").op.formula == f"score {expression}"
 
 
 def test_the_activation_is_that_of_the_file(tmp_path):
     model = model_of(tmp_path, activation_function="gelu")
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2), activation=gelu), atol=1e-11)
+    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2), activation=gelu))
 
 
 def test_the_inner_width_is_four_times_the_model_by_default(tmp_path):
     config = GPT2 | {"n_inner": None}
     model = model_of(tmp_path, n_inner=None)
     assert model.program(1).shape("decoder.0.feed_forward.hidden") == (1, 48)
-    np.testing.assert_allclose(logits(model), gpt2_logits(config, gpt2_tensors(config)), atol=1e-11)
+    check(model, gpt2_logits(config, gpt2_tensors(config)))
 
 
 def test_a_sentence_longer_than_the_table_of_positions_is_refused(tmp_path):

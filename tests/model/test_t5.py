@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 from both_stacks import T5, Made
 from encoder_decoders import (
-    REFERENCES,
     expected,
-    random_tensors,
     reference_trace,
     worst_explanations,
 )
-from reference import check_same
+from plain_numpy import random_tensors
+from reference import REFERENCES, check_same
 from safetensors.numpy import load_file, save_file
 from saved import checkpoint
 from t5_in_numpy import bucket, logits, shapes
