@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from encoder_decoders import attention
-from plain_numpy import Array, Tensors, gelu, layer_norm, linear, relu, silu
+from plain_numpy import Array, Tensors, attention, gelu, layer_norm, linear, relu, silu
 
 ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {"relu": relu, "swish": silu, "gelu": gelu}
 

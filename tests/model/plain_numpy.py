@@ -51,3 +51,16 @@ def rms_norm(x: Array, weight: Array, epsilon: float) -> Array:
 def random_tensors(shapes: Mapping[str, tuple[int, ...]], deviation: float = 0.4) -> dict[str, Array]:
     rng = np.random.default_rng(11)
     return {name: rng.normal(0.0, deviation, shape) for name, shape in shapes.items()}
+
+
+def attention(query: Array, key: Array, value: Array, heads: int, bias: Array | float, *, causal: bool) -> Array:
+    """Heads of softmax(Q Kᵀ + bias) V, side by side; Q is already divided where the family divides."""
+    parts = []
+    for head in range(heads):
+        width = query.shape[1] // heads
+        columns = slice(head * width, (head + 1) * width)
+        scores = query[:, columns] @ key[:, columns].T + (bias[head] if isinstance(bias, np.ndarray) else bias)
+        if causal:
+            scores = np.where(np.tri(*scores.shape, dtype=bool), scores, -math.inf)
+        parts.append(softmax(scores) @ value[:, columns])
+    return np.concatenate(parts, axis=1)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from encoder_decoders import attention
-from plain_numpy import Array, Tensors, gelu_tanh, relu, rms_norm, silu
+from plain_numpy import Array, Tensors, attention, gelu_tanh, relu, rms_norm, silu
 
 SUBLAYERS = {"encoder": ("SelfAttention", "DenseReluDense"), "decoder": ("SelfAttention", "EncDecAttention", "Dense")}
 

@@ -1,19 +1,40 @@
-"""BART, Marian and T5 alike: names, padding, settings, saving, and tables that are shared."""
+"""BART, Marian, mBART, M2M-100, Pegasus and T5: what they have alike, and each by what it does otherwise."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 
 import bart_in_numpy
 import numpy as np
 import pytest
 from both_stacks import CONFIGS, DECODER_IDS, IDS, load, made, traced
-from encoder_decoders import EMBEDDING, names_of_layers, reference_trace
-from reference import REFERENCES
+from reference import REFERENCES, reference_of
 from saved import checkpoint
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+
+LAYERS = 2
+SHORT, SHORT_TARGET = [4, 5, 7, 3, 11], [2, 8, 9]
+EMBEDDING = ("tokens", "embedding.tokens", "embedding.output")
+ATTENTION = (
+    *("query", "key", "value", "scores", "scaled", "masked", "weights", "context", "concat", "output"),
+    *("residual", "norm"),
+)
+FEED_FORWARD = ("hidden", "activation", "output", "residual", "norm")
+
+
+def names_of_layers(more: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """The steps of every layer as the family has them; `more` adds to a sublayer."""
+    sublayers = {"self_attention": ATTENTION, "cross_attention": ATTENTION, "feed_forward": FEED_FORWARD}
+    for stack in ("encoder", "decoder"):
+        for layer in range(LAYERS):
+            yield f"{stack}.{layer}.output"
+            for sublayer, steps in sublayers.items():
+                if (stack, sublayer) != ("encoder", "cross_attention"):
+                    yield from (f"{stack}.{layer}.{sublayer}.{step}" for step in (*steps, *more.get(sublayer, ())))
+
 
 OWN_STEPS = {
     "bart": [f"{prefix}embedding.{step}" for prefix in ("", "decoder.") for step in ("positions", "norm")],
@@ -27,7 +48,7 @@ def test_steps_have_their_public_names(family):
     common = [f"{prefix}{step}" for prefix in ("", "decoder.") for step in EMBEDDING]
     layers = names_of_layers({"self_attention": ("biased",)} if family == "t5" else {})
     wanted = {*common, *OWN_STEPS[family], *layers, "output.logits", "output.probabilities"}
-    assert set(reference_trace(family).names) == wanted
+    assert set(reference_of(family).trace().names) == wanted
 
 
 SUMMARIES = {

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from reference import REFERENCES, Reference
+from reference import REFERENCES, Reference, reference_of
 from safetensors.numpy import load_file
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
@@ -30,11 +30,6 @@ def family(request):
 @pytest.fixture
 def checkpoint(family) -> Reference:
     return reference_of(family)
-
-
-def reference_of(family: str) -> Reference:
-    with np.load(REFERENCES / family / "expected.npz") as file:
-        return Reference(REFERENCES / family, dict(file))
 
 
 def step_of(key: str, program, arrays) -> str:
