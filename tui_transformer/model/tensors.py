@@ -159,19 +159,18 @@ class Tensors:
 
     def find(self, name: str) -> Tensor:
         """A tensor; InputError where it is missing or of a type that cannot be read."""
+        if name not in self.by_name and name in self.promised:
+            place, index = self.path.with_name(self.promised[name]), self.path.name
+            raise InputError(
+                f"{place}: tensor {name} is missing, and {index} says that it is there: copy the file again"
+            )
         if name not in self.by_name:
-            raise InputError(self._missing(name))
+            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its config.json")
         tensor = self.by_name[name]
         if tensor.kind not in STORED:
             kinds = ", ".join(STORED)
             raise InputError(f"{tensor.path}: tensor {name} is stored as {tensor.kind}: only {kinds} can be read")
         return tensor
-
-    def _missing(self, name: str) -> str:
-        if name not in self.promised:
-            return f"{self.path}: tensor {name} is missing: the file does not fit its config.json"
-        place = self.path.with_name(self.promised[name])
-        return f"{place}: tensor {name} is missing, and {self.path.name} says that it is there: copy the file again"
 
     def read(self, name: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
         """The part that is taken of a tensor, as floats; nothing else is read.
@@ -217,11 +216,11 @@ def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callabl
 
 def check_finite(tensor: Tensor, name: str, numbers: Host) -> None:
     """Raise InputError where a tensor holds NaN or infinity."""
-    if not _finite(numbers):
+    if not is_finite(numbers):
         raise InputError(f"{tensor.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly")
 
 
-def _finite(numbers: Host) -> bool:
+def is_finite(numbers: Host) -> bool:
     """Whether all are; many are looked at a block at a time, in the order in which they lie in memory."""
     if numbers.size <= BLOCK:
         return bool(np.isfinite(numbers).all())
@@ -247,7 +246,16 @@ def open_index(path: Path) -> Tensors:
     Raises:
         InputError: The index is broken, names a file outside its folder, or a file is missing or damaged.
     """
-    weight_map = _weight_map(path)
+    weight_map = read_json(path, LARGEST_INDEX).get("weight_map")
+    if (
+        not isinstance(weight_map, dict)
+        or not weight_map
+        or not all(isinstance(each, str) for each in weight_map.values())
+    ):
+        raise InputError(f"{path}: no weight_map, which names the file of every tensor: copy it again")
+    for name, place in weight_map.items():
+        if set("/\\:\0") & set(place) or place in ("", ".", "..") or len(place) > LONGEST_NAME:
+            raise InputError(f"{path}: tensor {name} is in {place[:80]!r}, which is not a file beside it: not opened")
     shards = {name: open_file(path.with_name(name)) for name in sorted(set(weight_map.values()))}
     by_name = {
         name: tensor
@@ -268,13 +276,3 @@ def without_wrapper(tensors: Tensors) -> Tensors:
         return tensors
     by_name = {names[name]: tensor for name, tensor in tensors.by_name.items()}
     return Tensors(tensors.path, by_name, {names[name]: file for name, file in tensors.promised.items()})
-
-
-def _weight_map(path: Path) -> dict[str, str]:
-    files = read_json(path, LARGEST_INDEX).get("weight_map")
-    if not isinstance(files, dict) or not files or not all(isinstance(file, str) for file in files.values()):
-        raise InputError(f"{path}: no weight_map, which names the file of every tensor: copy it again")
-    for name, file in files.items():
-        if set("/\\:\0") & set(file) or file in ("", ".", "..") or len(file) > LONGEST_NAME:
-            raise InputError(f"{path}: tensor {name} is in {file[:80]!r}, which is not a file beside it: not opened")
-    return files
