@@ -239,7 +239,7 @@ class Embedding:
 
 @dataclass(frozen=True)
 class Transform:
-    """Layers of a head before the vocabulary: a matrix, and where they are there an activation and a norm.
+    """Layers of a head: a matrix, and where they are there an activation and a norm.
 
     Attributes:
         width: What comes out; 0 for the model's.
@@ -295,21 +295,6 @@ class LabelHead:
 
 
 @dataclass(frozen=True)
-class Dense:
-    """A matrix between the pooled vector and the sentence's, with a bias where it has one.
-
-    Attributes:
-        width: Of what comes out.
-        activation: A key of `layers.ACTIVATIONS`, "" for none.
-        bias: There is one.
-    """
-
-    width: int
-    activation: str = ""
-    bias: bool = True
-
-
-@dataclass(frozen=True)
 class SentenceHead:
     """The head that makes one vector of a sentence (Reimers & Gurevych 2019, §3).
 
@@ -321,7 +306,7 @@ class SentenceHead:
     """
 
     pools: tuple[str, ...]
-    then: tuple[Dense | None, ...] = ()
+    then: tuple[Transform | None, ...] = ()
     most_tokens: int | None = None
 
 

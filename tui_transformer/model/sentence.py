@@ -11,7 +11,7 @@ from typing import Any
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, read_json_list
 from tui_transformer.model.checks import a_size, shown, truth
-from tui_transformer.model.description import Dense, SentenceHead
+from tui_transformer.model.description import SentenceHead, Transform
 from tui_transformer.model.other_files import WEIGHTS, refuse_folder
 from tui_transformer.model.tensors import Tensors, open_file
 from tui_transformer.model.weight_table import Part, WeightTable
@@ -88,7 +88,7 @@ def _pools(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return chosen
 
 
-def _dense(settings: Mapping[str, Any]) -> Dense:
+def _dense(settings: Mapping[str, Any]) -> Transform:
     a_size("out_features of the module Dense", settings.get("out_features"))
     bias = settings.get("bias", True)
     truth("bias of the module Dense", bias)
@@ -98,10 +98,10 @@ def _dense(settings: Mapping[str, Any]) -> Dense:
         raise UsageError(
             f"activation_function {shown(name)} of the module Dense is not supported: {', '.join(TORCH)} are"
         )
-    return Dense(settings["out_features"], TORCH[last], bias)
+    return Transform(settings["out_features"], TORCH[last], bias=bias)
 
 
-def _behind(module: object) -> Dense | None:
+def _behind(module: object) -> Transform | None:
     """A module behind the pooling: a matrix, or None where the vector is brought to length 1."""
     kind = module.get("type") if isinstance(module, Mapping) else None
     if isinstance(module, Mapping) and kind == "Dense":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -135,6 +135,11 @@ class Tensor:
             return file.numbers(taken, kind.floats, what)
         return file.rows(taken, rows, kind.floats, what)
 
+    def rounded(self, what: str, take: Callable[[Host], Host]) -> Rounded | None:
+        """Rounding of the one cell that is taken; None where it is stored as a float."""
+        del what, take
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Tensors:
@@ -145,12 +150,14 @@ class Tensors:
         by_name: Every tensor.
         promised: The file of each tensor, as the index has it.
         all_matter: Whether a tensor that no step reads would change what is computed.
+        settings: What the tensors fit: the name of the file's settings.
     """
 
     path: Path
     by_name: Mapping[str, Tensor]
     promised: Mapping[str, str] = field(default_factory=dict)
-    all_matter: ClassVar[bool] = False
+    all_matter: bool = False
+    settings: str = "config.json"
 
     @property
     def names(self) -> frozenset[str]:
@@ -165,9 +172,9 @@ class Tensors:
                 f"{place}: tensor {name} is missing, and {index} says that it is there: copy the file again"
             )
         if name not in self.by_name:
-            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its config.json")
+            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its {self.settings}")
         tensor = self.by_name[name]
-        if tensor.kind not in STORED:
+        if tensor.kind not in STORED and type(tensor) is Tensor:  # others make numbers of their own
             kinds = ", ".join(STORED)
             raise InputError(f"{tensor.path}: tensor {name} is stored as {tensor.kind}: only {kinds} can be read")
         return tensor
@@ -186,13 +193,14 @@ class Tensors:
         """
         tensor = self.find(name)
         numbers = tensor.read(f"tensor {name}", take, rows)
-        check_finite(tensor, name, numbers)
+        if not is_finite(numbers):
+            wrong = f"tensor {name} holds NaN or infinity"
+            raise InputError(f"{tensor.path}: {wrong}: the file is damaged or was saved badly")
         return numbers
 
     def rounded(self, name: str, take: Callable[[Host], Host]) -> Rounded | None:
         """Rounding of the one cell that is taken of a tensor; None where it is stored as a float."""
-        del name, take
-        return None
+        return self.find(name).rounded(f"tensor {name}", take)
 
 
 def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callable[[int, int], Host]) -> Host:
@@ -212,12 +220,6 @@ def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callabl
     first, stop = (low - begin) // width, -(-(high - begin) // width)
     start = view.__array_interface__["data"][0] - begin - first * width
     return np.ndarray(view.shape, np.float32, read(first, stop), start, view.strides)
-
-
-def check_finite(tensor: Tensor, name: str, numbers: Host) -> None:
-    """Raise InputError where a tensor holds NaN or infinity."""
-    if not is_finite(numbers):
-        raise InputError(f"{tensor.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly")
 
 
 def is_finite(numbers: Host) -> bool:
@@ -275,4 +277,4 @@ def without_wrapper(tensors: Tensors) -> Tensors:
     if len(set(names.values())) < len(names):
         return tensors
     by_name = {names[name]: tensor for name, tensor in tensors.by_name.items()}
-    return Tensors(tensors.path, by_name, {names[name]: file for name, file in tensors.promised.items()})
+    return replace(tensors, by_name=by_name, promised={names[name]: file for name, file in tensors.promised.items()})

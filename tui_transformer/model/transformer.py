@@ -8,7 +8,6 @@ from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.program import LABEL, Builder, Program
 from tui_transformer.model.description import (
-    Dense,
     Experts,
     FeedForward,
     Head,
@@ -232,22 +231,14 @@ def sentence_head(build: Builder, x: str, tokens: Sequence, how: SentenceHead) -
         name = "normalized" if module is None else "dense"
         inner = scope.within(str(place)) if name in made else scope
         made.add(name)
-        x = inner(name, ops.UnitLength(), x) if module is None else _dense(inner, x, module)
+        x = inner(name, ops.UnitLength(), x) if module is None else _transform(inner, x, module, name)
     return x
 
 
-def _dense(build: Builder, x: str, how: Dense) -> str:
-    out = Axis("dimension", how.width)
-    x = build("dense", ops.Linear("x W"), x, *matrix(build, "dense", x, out, frozenset({"dense"} if how.bias else ())))
-    return build("activation", ACTIVATIONS[how.activation](), x) if how.activation else x
-
-
-def _transform(build: Builder, x: str, how: Transform) -> str:
+def _transform(build: Builder, x: str, how: Transform, name: str = "hidden") -> str:
     """A matrix, an activation and a norm (Devlin et al. 2018, as published)."""
     out = Axis("dimension", how.width) if how.width else build.known[x][-1]
-    x = build(
-        "hidden", ops.Linear("x W"), x, *matrix(build, "hidden", x, out, frozenset({"hidden"} if how.bias else ()))
-    )
+    x = build(name, ops.Linear("x W"), x, *matrix(build, name, x, out, frozenset({name} if how.bias else ())))
     if how.activation:
         x = build("activation", ACTIVATIONS[how.activation](), x)
     return x if how.norm is None else norm(build, x, how.norm)

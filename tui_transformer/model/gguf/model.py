@@ -23,7 +23,8 @@ from tui_transformer.model.families import family_of
 from tui_transformer.model.gguf import names, settings
 from tui_transformer.model.gguf.names import Names, Settings, Several
 from tui_transformer.model.gguf.settings import READ_HERE
-from tui_transformer.model.gguf.tensors import GgufTensors, Make, Placed, check_places, open_gguf
+from tui_transformer.model.gguf.tensors import Make, Placed, check_places, open_gguf
+from tui_transformer.model.tensors import Tensors
 from tui_transformer.model.weight_table import TABLES
 
 SHARED_KEYS: Mapping[str, str] = {
@@ -95,7 +96,7 @@ def _special(file: GgufFile, rows: int) -> dict[str, Any]:
 _IDS = {"pad_token_id": "padding", "bos_token_id": "bos", "eos_token_id": "eos"}
 
 
-def open_model(file: GgufFile) -> GgufTensors:
+def open_model(file: GgufFile) -> Tensors:
     """The tensors under the names that the family looks for.
 
     Raises:
