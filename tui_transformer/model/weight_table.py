@@ -178,7 +178,7 @@ class WeightTable:
 
     def copies(self, config: Any, names: frozenset[str]) -> Mapping[str, str]:
         """The matrix of the logits is the embedding table again, where they are tied."""
-        return {self.tensor(HEAD, names): self.table(config, names)} if config.tied else {}
+        return {self.tensor(HEAD, names): self.table(config, names)}
 
     def own_head(self, config: Any, names: frozenset[str]) -> bool:
         """Whether a file has a matrix for the logits that is not the embedding table."""

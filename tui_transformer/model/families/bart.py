@@ -89,9 +89,6 @@ class BartConfig(BaseConfig):
         place: Of the norms, as in `Layer`; pre-norm stacks end with a norm.
         positions: "learned", or "halves" for sines unless the file has tables of positions.
         defaults: Sizes that the family has where a file says nothing.
-
-    Raises:
-        UsageError: A size or choice that cannot be; the message names it.
     """
 
     model_type = "bart"
@@ -168,23 +165,6 @@ class BartConfig(BaseConfig):
     def has_decoder(self) -> bool:
         return True
 
-    @property
-    def max_length(self) -> int:
-        return self.max_position_embeddings
-
-    @property
-    def pad_id(self) -> int | None:
-        return self.pad_token_id
-
-    @property
-    def start_id(self) -> int | None:
-        return self.decoder_start_token_id
-
-    @property
-    def embedding_scale(self) -> float:
-        """The factor of the rows of the embedding table."""
-        return math.sqrt(self.d_model) if self.scale_embedding else 1.0
-
     def places(self, rows: Host) -> Host:
         return counted(rows) + (FIRST_PLACE if self.positions == "learned" else 0)
 
@@ -218,10 +198,10 @@ class BartConfig(BaseConfig):
     def embedding(self) -> Embedding:
         """Words and positions: learned and normalised, or sines, of which some files hold a table."""
         rows = self.max_position_embeddings
+        scale = math.sqrt(self.d_model) if self.scale_embedding else 1.0
         if self.positions == "learned":
-            return Embedding(scale=self.embedding_scale, positions="learned", max_length=rows + FIRST_PLACE, norm=NORM)
-        positions = "learned" if self.own_positions else self.positions
-        return Embedding(scale=self.embedding_scale, positions=positions, max_length=rows)
+            return Embedding(scale=scale, positions="learned", max_length=rows + FIRST_PLACE, norm=NORM)
+        return Embedding(scale=scale, positions="learned" if self.own_positions else self.positions, max_length=rows)
 
     def layer(self, heads: int, d_ff: int) -> Layer:
         """A layer of the encoder, with every bias."""
@@ -311,7 +291,7 @@ class M2M100Config(BartConfig):
 
     def embedding(self) -> Embedding:
         """Words and sines; the row of padding is 0."""
-        return Embedding(scale=self.embedding_scale, positions="fairseq", silent=self.pad_token_id)
+        return replace(super().embedding(), silent=self.pad_token_id, max_length=0)
 
 
 @dataclass(frozen=True)

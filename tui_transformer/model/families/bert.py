@@ -44,9 +44,6 @@ class EncoderConfig(BaseConfig):
         activation: A key of `ACTIVATION_NAMES`.
         tie_output: The head uses the embedding table again.
         head: The file has the head that gives a logit for every word; only its tensors tell.
-
-    Raises:
-        UsageError: A size or choice that cannot be; the message names it as the file does.
     """
 
     first_row: ClassVar[int | None] = 0
@@ -122,9 +119,6 @@ class EncoderConfig(BaseConfig):
         """With the head, where the file has it, tied or not."""
         own = self.weights.own_head(self, names)
         return replace(self, head=self.weights.has(TRANSFORM, names), tie_output=self.tie_output and not own)
-
-    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        return self.weights.copies(self, names)
 
     def describe(self) -> Transformer:
         """Tokens → embedding → N layers, and where the file has the head → logits (Devlin et al. 2018, §3)."""

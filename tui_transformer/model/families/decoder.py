@@ -123,9 +123,6 @@ class DecoderConfig(BaseConfig):
     Attributes:
         head: The file has logits: a matrix for them, or the embedding table used again; only its tensors tell.
         intermediate_size: Width of the feed-forward layers; None for 4 · hidden_size.
-
-    Raises:
-        UsageError: A value that cannot be; the message names its key.
     """
 
     places_by_mask: ClassVar[bool] = True
@@ -201,10 +198,6 @@ class DecoderConfig(BaseConfig):
         return True if name == ALWAYS else getattr(self, name, without)
 
     @property
-    def pad_id(self) -> int | None:
-        return self.pad_token_id
-
-    @property
     def tied(self) -> bool:
         return self.tie_word_embeddings
 
@@ -215,10 +208,6 @@ class DecoderConfig(BaseConfig):
     @property
     def head_width(self) -> int:
         return self.head_dim or self.hidden_size // self.num_attention_heads
-
-    @property
-    def max_length(self) -> int:
-        return self.max_position_embeddings
 
     @property
     def longest(self) -> int:
@@ -257,9 +246,6 @@ class DecoderConfig(BaseConfig):
         own = self.weights.own_head(self, names)
         tied = self.tie_word_embeddings and not own
         return replace(self, tie_word_embeddings=tied, head=tied or own)
-
-    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        return self.weights.copies(self, names)
 
     # Windows and rotary positions
 

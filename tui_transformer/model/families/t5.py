@@ -68,9 +68,6 @@ class T5Config(BaseConfig):
     Class attributes:
         usual_feed_forward: `feed_forward_proj` of a file that does not say it.
         own_distances: Every layer has a table of distances; otherwise all of a stack read that of the first.
-
-    Raises:
-        UsageError: A size or choice that cannot be; the message names it.
     """
 
     model_type = "t5"
@@ -139,10 +136,6 @@ class T5Config(BaseConfig):
     @property
     def max_length(self) -> int:
         return MAX_LENGTH
-
-    @property
-    def pad_id(self) -> int | None:
-        return self.pad_token_id
 
     @property
     def start_id(self) -> int | None:
