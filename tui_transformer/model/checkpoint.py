@@ -85,7 +85,6 @@ class StoredWeights:
     """The weights of a program in a file.
 
     Attributes:
-        tensors: The file.
         places: For each weight, the tensor that has it, and how it is taken of that.
     """
 

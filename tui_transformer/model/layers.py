@@ -196,7 +196,6 @@ class RelativePositions:
 
     Attributes:
         table: The weight, by its whole name: the layers of a stack may share one.
-        buckets: Its rows.
         limit: Keys from so many tokens away share the last bucket.
         bidirectional: Half of the buckets is for keys after the query.
         in_order: Distances count tokens, whatever places they have in a table of positions.
@@ -219,11 +218,7 @@ class RelativePositions:
 
 @dataclass(frozen=True)
 class Distances:
-    """The distance of query and key times a slope of the head, taken off (Press et al. 2022, §3).
-
-    Attributes:
-        slopes: One for every head.
-    """
+    """The distance of query and key times a slope of the head, taken off (Press et al. 2022, §3)."""
 
     slopes: tuple[float, ...]
 

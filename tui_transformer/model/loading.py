@@ -142,12 +142,9 @@ def built_in_name(where: str | Path) -> str | None:
 
 @functools.lru_cache(maxsize=32)
 def program_of(config: BaseConfig, lengths: Lengths, silent: tuple[tuple[str, int | None], ...] = ()) -> Program:
-    """The program of a configuration; those that were asked for last are kept.
+    """The program of a configuration, where `silent` says which ID of which embeddings is the vector 0.
 
-    Args:
-        config: Of the model.
-        lengths: Of the sentences.
-        silent: Embeddings, and the ID of each whose vector is 0.
+    Those that were asked for last are kept.
     """
     program = config.program(lengths)
     return with_silent(program, dict(silent)) if silent else program
@@ -238,16 +235,15 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     known = None if chosen is None else _vocabulary(chosen)
     tokenizer = None if known is None else tokenizer_for(known)
     if tokenizer is not None:
-        _check_vocabulary(tokenizer.vocabulary, config.vocab_size)
-        _check_vocabulary(tokenizer.vocabulary.written, config.target_vocab_size)
+        read = tokenizer.vocabulary
+        for words_of, rows in ((read, config.vocab_size), (read.written, config.target_vocab_size)):
+            if words_of.rows > rows:
+                raise InputError(
+                    f"vocabulary {words_of.name} has {words_of.rows} words, the model {rows} embedding rows"
+                )
     backend = choose_backend(*at, small=program.weight_count() < SMALL)
     weights, left = Weights(backend, stored.whole, file=stored), stored.unread(config)
     return Parts(local.name, config, weights, tokenizer, folder=local.folder, unread=left)
-
-
-def _check_vocabulary(words: Vocabulary, rows: int) -> None:
-    if words.rows > rows:
-        raise InputError(f"vocabulary {words.name} has {words.rows} words, the model {rows} embedding rows")
 
 
 def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:

@@ -41,7 +41,6 @@ class Format:
         name: What it is called in messages.
         endings: Of the names of its tensors; of the first, what the weight's name is made from.
         optional: Endings of tensors that may be there, too.
-        weight: The ending of the weight.
         shape: Of the weight, from those of the tensors.
         numbers: Those of the weight, from the stored ones.
         kinds: Stored types of the first tensor.

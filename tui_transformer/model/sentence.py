@@ -163,7 +163,6 @@ class Modules:
     Attributes:
         folder: Where the layers are: configuration, weights and tokenizer.
         settings: Of the modules behind them, each with its type.
-        places: The folders of these.
         most_tokens: What the folder says of how many tokens a text may have; None for nothing.
     """
 

@@ -147,7 +147,6 @@ class Tensors:
 
     Attributes:
         path: The file, or the index of several.
-        by_name: Every tensor.
         promised: The file of each tensor, as the index has it.
         all_matter: Whether a tensor that no step reads would change what is computed.
         settings: What the tensors fit: the name of the file's settings.

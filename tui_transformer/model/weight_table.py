@@ -49,7 +49,6 @@ class Stored:
     """Where a weight of a program is in a checkpoint, and how it is made from the tensor there.
 
     Attributes:
-        name: The tensor.
         take: What the weight is of it, by slicing and turning alone: a view, as only what is taken is read.
         make: What is made of that once it is read, where a view cannot say it.
         times: What its numbers are multiplied by.

@@ -41,7 +41,6 @@ class WordVectors:
     """Vectors for the words of a vocabulary.
 
     Attributes:
-        path: The file.
         rows: Words × columns, 0 where there is none.
         there: For every word, whether the file has it.
     """

@@ -32,7 +32,6 @@ class AlbertConfig(EncoderConfig):
     """Sizes and choices of an ALBERT.
 
     Attributes:
-        table_width: Width of the embedding.
         groups: Groups of layers with weights of their own; the layers of a group share them.
         inner: Layers that a group has one after the other, each with its own.
     """

@@ -183,14 +183,9 @@ OLD_CONTEXT = "original_max_position_embeddings"
 def rope_of(
     file: GgufFile, raw: Settings, *, in_part: bool = False, usual: str = "none", theta: float = USUAL_THETA
 ) -> dict[str, Any]:
-    """The rotary positions of a file.
+    """The rotary positions of a file, scaled as `usual` where it does not say how, and of such a θ.
 
-    Args:
-        file: What the file says.
-        raw: The settings that are known.
-        in_part: The architecture may turn a part of the columns of a head.
-        usual: How they are scaled where the file does not say.
-        theta: θ where the file does not say.
+    `in_part`: the architecture may turn a part of the columns of a head.
 
     Raises:
         InputError: They are scaled in a way that is not read.
