@@ -57,7 +57,7 @@ def one_tensor(path: Path, data: np.ndarray, kind):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return open_gguf(read_gguf(path), lambda name, _: (Placed(name),))
+    return open_gguf(read_gguf(path), lambda name, _: Placed(name))
 
 
 @pytest.mark.parametrize("name", ["Q8_1", "Q8_K", "I32", "Q1_0"])

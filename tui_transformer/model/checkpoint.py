@@ -25,7 +25,7 @@ from tui_transformer.model.other_files import WEIGHTS, check_architecture, open_
 from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.sentence import KEY, sentence_modules
 from tui_transformer.model.tensors import Tensor, Tensors, open_file, open_index, without_wrapper
-from tui_transformer.model.weight_table import Stored, as_it_is
+from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"
@@ -106,7 +106,7 @@ class StoredWeights:
 
     def unread(self, config: BaseConfig) -> tuple[str, ...]:
         """The tensors that no weight is read from, but for known buffers and copies of what is read."""
-        held, table = self.tensors.by_name, table_of(config.weights, config)
+        held, table = self.tensors.by_name, _table(self.tensors, config)
         read = {place.name for place in self.places.values()}
         left, known = self.tensors.names - read, set(read)
         for name, place in self.places.items():
@@ -130,8 +130,7 @@ def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> St
     Raises:
         InputError: The file lacks a weight, or has one in another shape or type; at once, before anything is read.
     """
-    names = tensors.names
-    table = table_of(config.weights, config)
+    names, table = tensors.names, _table(tensors, config)
     places = {}
     for name, axes in program.weights.items():  # as this program saves it, or where the family has it
         places[name] = Stored(name) if name in names else table.stored(config, name, names)
@@ -141,6 +140,11 @@ def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> St
         more = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
         raise InputError(f"{tensors.path}: tensor {left[0][:80]}{more} not read here: what it changes is not computed")
     return StoredWeights(tensors, places)
+
+
+def _table(tensors: Tensors, config: BaseConfig) -> WeightTable:
+    table = table_of(config.weights, config)
+    return replace(table, parts={**table.parts, **tensors.parts})
 
 
 def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:

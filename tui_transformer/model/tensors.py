@@ -17,6 +17,7 @@ from tui_transformer.engine.explanation import Item, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
+from tui_transformer.model.weight_table import Part
 from tui_transformer.model.weights_file import WeightsFile, read_header
 
 
@@ -150,6 +151,7 @@ class Tensors:
         promised: The file of each tensor, as the index has it.
         all_matter: Whether a tensor that no step reads would change what is computed.
         settings: What the tensors fit: the name of the file's settings.
+        parts: Weights that are elsewhere than the table of the family says.
     """
 
     path: Path
@@ -157,6 +159,7 @@ class Tensors:
     promised: Mapping[str, str] = field(default_factory=dict)
     all_matter: bool = False
     settings: str = "config.json"
+    parts: Mapping[str, str | Part] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:

@@ -13,9 +13,9 @@ from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families.rope import FULL, SLIDING, read_rope
-from tui_transformer.model.gguf.names import Settings
 from tui_transformer.model.gguf.tensors import Placed, open_gguf
 
+Settings = Mapping[str, Any]
 More = Callable[[GgufFile, dict[str, Any]], Settings]
 """Further settings, from what the file says and those that are known."""
 
@@ -252,7 +252,7 @@ SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
 
 def _numbers(file: GgufFile, name: str) -> Host:
     only = GgufFile(file.path, {}, {name: file.tensors[name]}, file.size)
-    return open_gguf(only, lambda own, _: (Placed(own),)).read(name, np.asarray)
+    return open_gguf(only, lambda own, _: Placed(own)).read(name, np.asarray)
 
 
 def _longrope(file: GgufFile, raw: Settings) -> dict[str, Any]:

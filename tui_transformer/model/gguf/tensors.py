@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,23 +73,19 @@ Make = Callable[[Host], Host]
 
 
 class Placed(NamedTuple):
-    """A tensor of the file, or a part of it, as a weight here.
+    """A tensor of the file as a tensor here.
 
     Attributes:
         name: In the published checkpoint, or of a weight of the program.
         make: Makes it from what is stored; None where they are the same.
-        run: Where on the first axis it begins, and how many cells it takes; None for all.
-        whole: It keeps that axis.
     """
 
     name: str
     make: Make | None = None
-    run: tuple[int, int] | None = None
-    whole: bool = True
 
 
-Place = Callable[[str, Shape], Iterable[Placed]]
-"""The weights that a tensor of this name and shape holds."""
+Place = Callable[[str, Shape], Placed]
+"""What a tensor of this name and shape is here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +188,8 @@ def open_gguf(file: GgufFile, place: Place) -> Tensors:
     tensors: dict[str, Tensor] = {}
     for name, entry in file.tensors.items():
         with _fitting(file, name, entry):
-            tensors |= {placed.name: _tensor(weights, name, entry, placed) for placed in place(name, entry.shape)}
+            placed = place(name, entry.shape)
+            tensors[placed.name] = _tensor(weights, name, entry, placed.make)
     return Tensors(file.path, tensors, all_matter=True, settings="metadata")
 
 
@@ -227,7 +224,7 @@ def _fitting(file: GgufFile, name: str, entry: Entry) -> Iterator[None]:
         raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
 
 
-def _tensor(file: WeightsFile, name: str, entry: Entry, placed: Placed) -> GgufTensor:
+def _tensor(file: WeightsFile, name: str, entry: Entry, make: Make | None) -> GgufTensor:
     blocks, columns = KINDS.get(entry.kind), entry.shape[-1] if entry.shape else 1
     what = f"{file.path}: tensor {name}"
     if blocks is None:
@@ -237,20 +234,8 @@ def _tensor(file: WeightsFile, name: str, entry: Entry, placed: Placed) -> GgufT
         )
     if columns % blocks.numbers:
         raise InputError(f"{what} has rows of {columns:,}, which are no blocks of {blocks.numbers}: copy it again")
-    stop = entry.start + _bytes_of(entry.shape, blocks)
+    stop = entry.start + math.prod(entry.shape) // blocks.numbers * blocks.bytes
     if stop > file.size:
         raise InputError(f"{what} ends at byte {stop:,}, and the file has {file.size:,}: copy it again")
-    stored, start = entry.shape, entry.start
-    if placed.run is not None:
-        first, count = placed.run
-        each = _bytes_of(entry.shape[1:], blocks) if len(entry.shape) > 1 else _bytes_of((1,), blocks)
-        stored = (count, *entry.shape[1:]) if placed.whole else entry.shape[1:]
-        start, stop = start + first * each, start + (first + count) * each
-    shape = stored if placed.make is None else placed.make(np.empty(stored, np.float32)).shape
-    return GgufTensor(file, blocks.name, shape, start, stop, stored, blocks, placed.make)
-
-
-def _bytes_of(shape: Shape, blocks: Blocks) -> int:
-    if math.prod(shape) % blocks.numbers:
-        raise ValueError("no whole blocks")
-    return math.prod(shape) // blocks.numbers * blocks.bytes
+    shape = entry.shape if make is None else make(np.empty(entry.shape, np.float32)).shape
+    return GgufTensor(file, blocks.name, shape, entry.start, stop, entry.shape, blocks, make)
