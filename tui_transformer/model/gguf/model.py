@@ -36,9 +36,10 @@ SHARED_KEYS: Mapping[str, str] = {
     "attention.key_length": "head_dim",
     "context_length": "max_position_embeddings",
     "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-    "attention.layer_norm_epsilon": "layer_norm_eps",
 }
-"""Entries of the metadata, behind the name of the architecture → keys of `config.json`."""
+"""Entries of the metadata, behind the name of the architecture → settings, as most families call them."""
+
+LAYER_NORM = "attention.layer_norm_epsilon"
 
 NEEDED = ("embedding_length", "block_count", "attention.head_count", "context_length")
 SIZES = ("attention.key_length", "attention.head_count_kv")
@@ -60,7 +61,10 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     """
     architecture, name = architecture_of(file), file.architecture
     raw: dict[str, Any] = {"model_type": architecture.model_type, **architecture.fixed}
-    for entry, key in {**SHARED_KEYS, **architecture.keys}.items():
+    own = family_of(architecture.model_type).keys
+    entries = {entry: own.get(setting, setting) for entry, setting in SHARED_KEYS.items()}
+    entries[LAYER_NORM] = own.get("rms_norm_eps") or own.get("norm_epsilon") or "layer_norm_eps"
+    for entry, key in {**entries, **architecture.keys}.items():
         value = file.metadata.get(f"{name}.{entry}")
         if value is not None:
             raw[key] = value.tolist() if isinstance(value, np.ndarray) else value
@@ -199,17 +203,8 @@ _WINDOW = {"attention.sliding_window": "sliding_window"}
 _CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"}
 _EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"}
 _OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
-_EPSILON = "attention.layer_norm_epsilon"
 _IN_PART = settings.by_tensors(in_part=True)
 _LLAMA = Architecture("llama", names.ROUTER, names.EXPERTS, _EXPERTS, made=_ROTARY, more=settings.llama)
-_OF_GPT2 = {
-    "embedding_length": "n_embd",
-    "feed_forward_length": "n_inner",
-    "block_count": "n_layer",
-    "attention.head_count": "n_head",
-    "context_length": "n_positions",
-    _EPSILON: "layer_norm_epsilon",
-}
 _T5 = Architecture(
     "t5",
     names.T5,
@@ -274,7 +269,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "gemma": Architecture("gemma", made=_GEMMA),
     "gemma2": Architecture("gemma2", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma2),
     "gemma3": Architecture("gemma3_text", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma3),
-    "starcoder2": Architecture("starcoder2", keys={_EPSILON: "norm_epsilon"}, fixed={"sliding_window": None}),
+    "starcoder2": Architecture("starcoder2", fixed={"sliding_window": None}),
     "stablelm": Architecture("stablelm", parts=names.STABLELM, more=settings.stablelm),
     "command-r": Architecture(
         "cohere",
@@ -293,41 +288,23 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "ernie4_5": Architecture("ernie4_5", more=settings.by_tensors(use_bias="attn_q.bias")),
     "nomic-bert": Architecture("nomic_bert", fixed={"hidden_act": "silu"}),
     "arcee": Architecture("arcee", fixed={"hidden_act": "relu2"}, made=_ROTARY),
-    "nemotron": Architecture(
-        "nemotron", keys={_EPSILON: "norm_eps"}, fixed={"hidden_act": "relu2"}, made=_GEMMA, more=_IN_PART
-    ),
+    "nemotron": Architecture("nemotron", fixed={"hidden_act": "relu2"}, made=_GEMMA, more=_IN_PART),
     "glm4": Architecture("glm4", more=settings.by_tensors(in_part=True, attention_bias="attn_q.bias")),
-    "starcoder": Architecture("gpt_bigcode", keys=_OF_GPT2, more=settings.no_rope),
+    "starcoder": Architecture("gpt_bigcode", more=settings.no_rope),
     "t5": _T5,
     "t5encoder": _T5,
     "falcon": Architecture(
         "falcon",
         parts=names.SPLIT,
-        keys={
-            _EPSILON: "layer_norm_epsilon",
-            "attention.head_count_kv": "num_kv_heads",
-            "feed_forward_length": "ffn_hidden_size",
-        },
         fixed={"alibi": False, "bias": False, "parallel_attn": True},
         more=settings.falcon,
     ),
-    "bloom": Architecture(
-        "bloom",
-        parts=names.SPLIT,
-        keys={
-            _EPSILON: "layer_norm_epsilon",
-            "block_count": "n_layer",
-            "attention.head_count": "n_head",
-            "context_length": "seq_length",
-        },
-        more=settings.no_rope,
-    ),
+    "bloom": Architecture("bloom", parts=names.SPLIT, more=settings.no_rope),
     "gptneox": Architecture(
         "gpt_neox", parts=names.SPLIT, keys={"use_parallel_residual": "use_parallel_residual"}, more=_IN_PART
     ),
     "gpt2": Architecture(
         "gpt2",
-        keys=_OF_GPT2,
         made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), _transposed),
         more=settings.no_rope,
     ),
@@ -335,7 +312,6 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "modern-bert": Architecture(
         "modernbert",
         keys={
-            _EPSILON: "norm_eps",
             "attention.sliding_window": "local_attention",
             "hidden_activation": "hidden_activation",
         },
