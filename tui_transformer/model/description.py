@@ -197,6 +197,13 @@ class Layer:
     source: str | None = None
 
 
+def biased_layer(d_model: int, heads: int, d_ff: int, activation: str, norm: Norm, place: str) -> Layer:
+    """The encoder layer of the 2017 paper, with every bias; the activation under its published name."""
+    attention = Attention(heads, d_model // heads, bias=ATTENTION_MATRICES)
+    feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[activation], bias=FEED_FORWARD_MATRICES)
+    return Layer(attention, feed_forward, norm, place)
+
+
 @dataclass(frozen=True)
 class Embedding:
     """The embedding: the vectors that are added up before layer 0.

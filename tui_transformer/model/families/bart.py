@@ -13,16 +13,12 @@ from tui_transformer.model.base_config import BaseConfig, check_divides, check_i
 from tui_transformer.model.checks import Check, layers_count, one_of, shown, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
-    Attention,
     Embedding,
-    FeedForward,
     Head,
-    Layer,
     Norm,
     Stack,
     Transformer,
+    biased_layer,
 )
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 
@@ -203,16 +199,15 @@ class BartConfig(BaseConfig):
             return Embedding(scale=scale, positions="learned", max_length=rows + FIRST_PLACE, norm=NORM)
         return Embedding(scale=scale, positions="learned" if self.own_positions else self.positions, max_length=rows)
 
-    def layer(self, heads: int, d_ff: int) -> Layer:
-        """A layer of the encoder, with every bias."""
-        attention = Attention(heads, self.d_model // heads, bias=ATTENTION_MATRICES)
-        feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[self.activation_function], bias=FEED_FORWARD_MATRICES)
-        return Layer(attention, feed_forward, NORM, self.place)
-
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder → logits (Lewis et al. 2019, §2.1)."""
-        first = self.layer(self.encoder_attention_heads, self.encoder_ffn_dim)
-        layer = self.layer(self.decoder_attention_heads, self.decoder_ffn_dim)
+        first, layer = (
+            biased_layer(self.d_model, heads, d_ff, self.activation_function, NORM, self.place)
+            for heads, d_ff in (
+                (self.encoder_attention_heads, self.encoder_ffn_dim),
+                (self.decoder_attention_heads, self.decoder_ffn_dim),
+            )
+        )
         second = replace(layer, attention=replace(layer.attention, causal=True), cross=layer.attention)
         embedding, last = self.embedding(), NORM if self.place == "pre" else None
         own = replace(embedding, table=OWN_TABLE) if self.own_table else embedding

@@ -12,17 +12,14 @@ from tui_transformer.model.base_config import BaseConfig, check_divides, check_i
 from tui_transformer.model.checks import Check, layers_count, one_of, shown, small, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
-    Attention,
     Embedding,
-    FeedForward,
     Head,
     Layer,
     Norm,
     Stack,
     Transform,
     Transformer,
+    biased_layer,
 )
 from tui_transformer.model.layers import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
@@ -144,13 +141,7 @@ class EncoderConfig(BaseConfig):
         return (self.layer(),) * self.layers
 
     def layer(self) -> Layer:
-        """The 2017 paper's encoder layer, with every bias."""
-        return Layer(
-            Attention(self.heads, self.d_model // self.heads, bias=ATTENTION_MATRICES),
-            FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], bias=FEED_FORWARD_MATRICES),
-            Norm(self.norm_epsilon),
-            "post",
-        )
+        return biased_layer(self.d_model, self.heads, self.d_ff, self.activation, Norm(self.norm_epsilon), "post")
 
     def word_head(self) -> Head:
         """A matrix to the width of the embedding, activation and norm of its own, then a logit for every word."""
