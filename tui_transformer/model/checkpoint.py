@@ -106,11 +106,11 @@ class StoredWeights:
 
     def unread(self, config: BaseConfig) -> tuple[str, ...]:
         """The tensors that no weight is read from, but for known buffers and copies of what is read."""
-        held, table = self.tensors.by_name, _table(self.tensors, config)
+        held, names, table = self.tensors.by_name, self.tensors.names, _table(self.tensors, config)
         read = {place.name for place in self.places.values()}
-        left, known = self.tensors.names - read, set(read)
+        left, known = names - read, set(read)
         for name, place in self.places.items():
-            copies = left.intersection(table.spellings(name, self.tensors.names))
+            copies = left.intersection(table.spellings(name, names))
             known |= {other for other in copies if equal(held[other], held[place.name])}
         return unread(held, known, harmless=() if config.sentence is None else POOLER)
 
