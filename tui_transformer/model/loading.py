@@ -191,7 +191,7 @@ def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, 
     _check_settings(sizes, Config)
     if "decoder_layers" in sizes and name != "encoder-decoder":
         raise UsageError(f"decoder_layers is a setting of the encoder-decoder: set layers of the {name}")
-    known = _vocabulary(words or "waves")
+    known = words if isinstance(words, Vocabulary) else load_vocabulary(words or "waves")
     start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
     given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
     vectors = new.vectors if isinstance(new.vectors, WordVectors | None) else read_vectors(expanded(new.vectors), known)
@@ -231,8 +231,9 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     config, tensors = fit(config, checkpoint.open_tensors(local.folder))
     program = program_of(config, Lengths(1, 1))
     stored = checkpoint.stored_weights(tensors, config, program)
-    chosen = words or checkpoint.own_vocabulary(local.folder)
-    known = None if chosen is None else _vocabulary(chosen)
+    known = words or checkpoint.own_vocabulary(local.folder)
+    if known is not None and not isinstance(known, Vocabulary):
+        known = load_vocabulary(known)
     tokenizer = None if known is None else tokenizer_for(known)
     if tokenizer is not None:
         read = tokenizer.vocabulary
@@ -244,10 +245,6 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     backend = choose_backend(*at, small=program.weight_count() < SMALL)
     weights, left = Weights(backend, stored.whole, file=stored), stored.unread(config)
     return Parts(local.name, config, weights, tokenizer, folder=local.folder, unread=left)
-
-
-def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:
-    return where if isinstance(where, Vocabulary) else load_vocabulary(where)
 
 
 def _check_settings(sizes: Iterable[str], config: type[BaseConfig]) -> None:
