@@ -22,7 +22,7 @@ from tui_transformer.model.gguf import settings as gguf_settings
 from tui_transformer.model.local_models import find_model, local_models
 
 gguf = pytest.importorskip("gguf")
-from gguf_files import write_gguf  # noqa: E402 - needs the library
+from gguf_files import finish, write_gguf  # noqa: E402 - needs the library
 
 DECODERS = (
     "llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi", "gpt2", "olmo2", "olmo3", "smollm3",
@@ -216,10 +216,7 @@ def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, en
 def test_what_is_not_read_is_refused_by_name(tmp_path):
     path = tmp_path / "m.gguf"
     writer = gguf.GGUFWriter(path, "rwkv")
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     with pytest.raises(InputError, match="rwkv"):
         Model.load(path)
     (tmp_path / "text.gguf").write_text("no weights")
@@ -320,10 +317,7 @@ def test_gpt_oss_from_ollama_gives_the_logits_of_the_checkpoint(tmp_path):
         tensors[f"blk.{i}.attn_sinks"] = tensors.pop(f"blk.{i}.attn_sinks.weight")
     for name, tensor in tensors.items():
         writer.add_tensor(name, np.ascontiguousarray(tensor))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     trace = Model.load(tmp_path / "ollama.gguf", dtype="float64").trace(ids=IDS)
     np.testing.assert_allclose(trace["output.logits"], own["output.logits"], atol=2e-6)
 
