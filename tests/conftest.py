@@ -9,9 +9,8 @@ import signal
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run beside each other: more would wait
 
 import hypothesis
-import numpy as np
 import pytest
-from reference import REFERENCES, Reference
+from reference import Reference, reference_of
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it puts into the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,6 +37,4 @@ hypothesis.settings.load_profile("untimed")
 @pytest.fixture(scope="session", params=["vanilla-encoder", "vanilla-decoder", "vanilla-encoder-decoder"])
 def reference(request: pytest.FixtureRequest) -> Reference:
     """Each of the reference checkpoints in turn."""
-    folder = REFERENCES / request.param
-    with np.load(folder / "expected.npz") as file:
-        return Reference(folder, dict(file))
+    return reference_of(request.param)

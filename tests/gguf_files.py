@@ -92,11 +92,16 @@ def write_gguf(
         add_tensor(writer, name, tensor.astype(np.float32), kind)
     for name, numbers in (tensors or {}).items():
         writer.add_tensor(name, np.array(numbers, np.float32))
+    finish(writer)
+    return path
+
+
+def finish(writer: GGUFWriter) -> None:
+    """Write the file of what was added."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return path
 
 
 def add_entry(writer: GGUFWriter, key: str, value: Any) -> None:

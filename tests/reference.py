@@ -21,10 +21,21 @@ LEFT_OUT = object()
 def with_settings(folder: Path, family: str, **settings: object) -> Path:
     """A copy of a reference checkpoint with other settings; those that are `LEFT_OUT` it does not have."""
     shutil.copytree(REFERENCES / family, folder, dirs_exist_ok=True)
+    return reconfigured(folder, **settings)
+
+
+def reconfigured(folder: Path, **settings: object) -> Path:
+    """The folder, in whose configuration these settings are changed, or left out."""
     path = folder / "config.json"
     config = json.loads(path.read_text()) | settings
     path.write_text(json.dumps({key: value for key, value in config.items() if value is not LEFT_OUT}))
     return folder
+
+
+def reference_of(family: str) -> Reference:
+    """A checkpoint, and what is expected of it."""
+    with np.load(REFERENCES / family / "expected.npz") as file:
+        return Reference(REFERENCES / family, dict(file))
 
 
 @dataclass(frozen=True, eq=False)

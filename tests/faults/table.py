@@ -319,7 +319,7 @@ FAULTS = (
     ),
     Fault(
         "windows of gpt-oss are in the other layers",
-        "model/families/qwen.py",
+        "model/families/style.py",
         "return layer % 2 == 0\n",
         "return layer % 2 == 1\n",
         "tests/model/test_decoder_settings.py::test_windows_without_a_list_of_kinds_are_where_the_family_has_them",

@@ -7,13 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from encoder_decoders import Array, Tensors, attention
+from plain_numpy import Array, Tensors, attention, gelu, layer_norm, linear, relu, silu
 
-ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
-    "relu": lambda x: np.maximum(x, 0.0),
-    "swish": lambda x: x / (1.0 + np.exp(-x)),
-    "gelu": lambda x: x * np.vectorize(lambda value: 0.5 * (1.0 + math.erf(value / math.sqrt(2.0))))(x),
-}
+ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {"relu": relu, "swish": silu, "gelu": gelu}
 
 
 def shapes(config: Mapping[str, Any], prefix: str, *, learned: bool) -> dict[str, tuple[int, ...]]:
@@ -48,22 +44,13 @@ def pair(name: str, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
 
 
-def linear(tensors: Tensors, name: str, x: Array) -> Array:
-    return x @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"]
-
-
-def norm(tensors: Tensors, name: str, x: Array) -> Array:
-    normal = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
-    return normal * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
-
-
 def attend(tensors: Tensors, name: str, x: Array, memory: Array, heads: int, *, causal: bool) -> Array:
     query, key, value = (
         linear(tensors, f"{name}.{part}_proj", source) for part, source in (("q", x), ("k", memory), ("v", memory))
     )
     query = query / math.sqrt(x.shape[1] // heads)
     context = attention(query, key, value, heads, 0.0, causal=causal)
-    return norm(tensors, f"{name}_layer_norm", x + linear(tensors, f"{name}.out_proj", context))
+    return layer_norm(tensors, f"{name}_layer_norm", x + linear(tensors, f"{name}.out_proj", context))
 
 
 def sinusoids(length: int, width: int) -> Array:
@@ -82,7 +69,7 @@ def embedding(tensors: Tensors, config: Mapping[str, Any], prefix: str, stack: s
     table = tensors.get(f"{prefix}{stack}.embed_positions.weight")
     if table is None:
         return words + sinusoids(len(ids), config["d_model"])
-    return norm(tensors, f"{prefix}{stack}.layernorm_embedding", words + table[2 : 2 + len(ids)])
+    return layer_norm(tensors, f"{prefix}{stack}.layernorm_embedding", words + table[2 : 2 + len(ids)])
 
 
 def stack_output(
@@ -95,7 +82,7 @@ def stack_output(
         if memory is not None:
             x = attend(tensors, f"{base}.encoder_attn", x, memory, heads, causal=False)
         hidden = activate(linear(tensors, f"{base}.fc1", x))
-        x = norm(tensors, f"{base}.final_layer_norm", x + linear(tensors, f"{base}.fc2", hidden))
+        x = layer_norm(tensors, f"{base}.final_layer_norm", x + linear(tensors, f"{base}.fc2", hidden))
     return x
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import bart_in_numpy
 import t5_in_numpy
-from encoder_decoders import random_tensors
+from plain_numpy import random_tensors
 from saved import checkpoint
 
 from tui_transformer.engine.trace import Trace

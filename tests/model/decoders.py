@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plain_numpy import gelu, gelu_tanh, layer_norm, linear, random_tensors, rms_norm, silu, softmax
 from saved import checkpoint
 
 from tui_transformer.model import Model
@@ -39,11 +39,6 @@ LLAMA = {
 }
 
 
-def random_tensors(shapes: Mapping[str, tuple[int, ...]]) -> Tensors:
-    generator = np.random.default_rng(7)
-    return {name: generator.normal(0.0, 0.5, shape) for name, shape in shapes.items()}
-
-
 def gpt2_tensors(config: Mapping[str, Any]) -> Tensors:
     d, f = config["n_embd"], config.get("n_inner") or 4 * config["n_embd"]
     shapes = {"wte.weight": (config["vocab_size"], d), "wpe.weight": (config["n_positions"], d)}
@@ -58,7 +53,7 @@ def gpt2_tensors(config: Mapping[str, Any]) -> Tensors:
             shapes |= {f"h.{i}.{name}.weight": (rows, columns), f"h.{i}.{name}.bias": (columns,)}
         for name in ("ln_1", "ln_2"):
             shapes |= {f"h.{i}.{name}.weight": (d,), f"h.{i}.{name}.bias": (d,)}
-    return random_tensors(shapes)
+    return random_tensors(shapes, 0.5)
 
 
 def neox_tensors(config: Mapping[str, Any]) -> Tensors:
@@ -76,7 +71,7 @@ def neox_tensors(config: Mapping[str, Any]) -> Tensors:
                 shapes[f"{layer}.{name}.bias"] = shape[:1]
     for name in norms:
         shapes |= {f"{name}.weight": (d,), f"{name}.bias": (d,)}
-    return random_tensors(shapes)
+    return random_tensors(shapes, 0.5)
 
 
 def llama_tensors(config: Mapping[str, Any], *, biased: tuple[str, ...] = (), head_norms: bool = False) -> Tensors:
@@ -96,7 +91,7 @@ def llama_tensors(config: Mapping[str, Any], *, biased: tuple[str, ...] = (), he
             shapes[f"{layer}.{name}_proj.weight"] = shape
             if name.partition(".")[2] in biased:
                 shapes[f"{layer}.{name}_proj.bias"] = shape[:1]
-    return random_tensors(shapes)
+    return random_tensors(shapes, 0.5)
 
 
 def load(folder: Path, config: Mapping[str, Any], tensors: Tensors, dtype: str = "float64") -> Model:
@@ -107,20 +102,9 @@ def logits(model: Model) -> np.ndarray:
     return model.trace(ids=IDS)["output.logits"]
 
 
-def layer_norm(x, weight, bias, epsilon=1e-5):
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon) * weight + bias
-
-
-def rms_norm(x, weight, epsilon):
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * weight
-
-
-def gelu(x):
-    return x * 0.5 * (1.0 + np.vectorize(math.erf)(x / math.sqrt(2.0)))
-
-
-def gelu_new(x):
-    return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+def check(model: Model, wanted: np.ndarray) -> None:
+    """The logits are those that plain NumPy gives."""
+    np.testing.assert_allclose(logits(model), wanted, atol=1e-11)
 
 
 def heads(x, width):
@@ -133,8 +117,7 @@ def attend(query, key, value, scale, window=None):
     for i in range(len(scores)):
         scores[i, i + 1 :] = -np.inf
         scores[i, : max(i + 1 - (window or len(scores)), 0)] = -np.inf
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True) @ value
+    return softmax(scores) @ value
 
 
 def frequencies(width, theta=10000.0):
@@ -150,46 +133,38 @@ def turned(x, frequencies, factor=1.0):
     return np.concatenate([factor * (turn * np.cos(angles) + swapped * np.sin(angles)), rest], axis=-1)
 
 
-def linear(tensors, name, x):
-    return x @ tensors[f"{name}.weight"].T + tensors.get(f"{name}.bias", 0.0)
-
-
-def gpt2_logits(config, tensors, scale=lambda layer, width: width**-0.5, activation=gelu_new):
+def gpt2_logits(config, tensors, scale=lambda layer, width: width**-0.5, activation=gelu_tanh):
     def conv(name, x):
         return x @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
-
-    def norm(name, x):
-        return layer_norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
 
     width = config["n_embd"] // config["n_head"]
     x = tensors["wte.weight"][IDS] + tensors["wpe.weight"][: len(IDS)]
     for i in range(config["n_layer"]):
-        parts = np.split(conv(f"h.{i}.attn.c_attn", norm(f"h.{i}.ln_1", x)), 3, axis=1)
+        parts = np.split(conv(f"h.{i}.attn.c_attn", layer_norm(tensors, f"h.{i}.ln_1", x)), 3, axis=1)
         query, key, value = (heads(part, width) for part in parts)
         mixed = [attend(*each, scale(i, width)) for each in zip(query, key, value, strict=True)]
         x = x + conv(f"h.{i}.attn.c_proj", np.concatenate(mixed, axis=1))
-        x = x + conv(f"h.{i}.mlp.c_proj", activation(conv(f"h.{i}.mlp.c_fc", norm(f"h.{i}.ln_2", x))))
-    return norm("ln_f", x) @ tensors.get("lm_head.weight", tensors["wte.weight"]).T
+        x = x + conv(f"h.{i}.mlp.c_proj", activation(conv(f"h.{i}.mlp.c_fc", layer_norm(tensors, f"h.{i}.ln_2", x))))
+    return layer_norm(tensors, "ln_f", x) @ tensors.get("lm_head.weight", tensors["wte.weight"]).T
 
 
 def neox_logits(config, tensors, turns, *, parallel=True, activation=gelu):
-    def norm(name, x):
-        return layer_norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"])
-
     width = config["hidden_size"] // config["num_attention_heads"]
     x = tensors["gpt_neox.embed_in.weight"][IDS]
     for i in range(config["num_hidden_layers"]):
         layer = f"gpt_neox.layers.{i}"
-        fused = linear(tensors, f"{layer}.attention.query_key_value", norm(f"{layer}.input_layernorm", x))
+        fused = linear(
+            tensors, f"{layer}.attention.query_key_value", layer_norm(tensors, f"{layer}.input_layernorm", x)
+        )
         query, key, value = np.split(heads(fused, 3 * width), 3, axis=-1)
         each = zip(turned(query, turns), turned(key, turns), value, strict=True)
         mixed = np.concatenate([attend(*head, width**-0.5) for head in each], axis=1)
         attended = x + linear(tensors, f"{layer}.attention.dense", mixed)
-        states = norm(f"{layer}.post_attention_layernorm", x if parallel else attended)
+        states = layer_norm(tensors, f"{layer}.post_attention_layernorm", x if parallel else attended)
         hidden = activation(linear(tensors, f"{layer}.mlp.dense_h_to_4h", states))
         x = attended + linear(tensors, f"{layer}.mlp.dense_4h_to_h", hidden)
     head = "gpt_neox.embed_in" if config.get("tie_word_embeddings") else "embed_out"
-    return norm("gpt_neox.final_layer_norm", x) @ tensors[f"{head}.weight"].T
+    return layer_norm(tensors, "gpt_neox.final_layer_norm", x) @ tensors[f"{head}.weight"].T
 
 
 def llama_logits(config, tensors, turns, windows=(None, None), factor=1.0):
@@ -213,7 +188,7 @@ def llama_logits(config, tensors, turns, windows=(None, None), factor=1.0):
         x = x + linear(tensors, f"{attention}.o_proj", np.concatenate(mixed, axis=1))
         states = norm(f"{layer}.post_attention_layernorm", x)
         gate = linear(tensors, f"{mlp}.gate_proj", states)
-        active = gate / (1.0 + np.exp(-gate)) * linear(tensors, f"{mlp}.up_proj", states)
+        active = silu(gate) * linear(tensors, f"{mlp}.up_proj", states)
         x = x + linear(tensors, f"{mlp}.down_proj", active)
     head = tensors.get("lm_head.weight", tensors["model.embed_tokens.weight"])
     return norm("model.norm", x) @ head.T

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from plain_numpy import gelu, layer_norm, linear
 
 Tensors = dict[str, np.ndarray]
 WORDS, ROWS, SEGMENTS, WIDTH, HEADS, INNER, LAYERS = 50, 20, 3, 24, 3, 40, 3
@@ -104,22 +105,6 @@ def named(tensors: Tensors, family: str, prefix: str | None = None) -> Tensors:
     return {rename(name): tensor for name, tensor in tensors.items() if left_out not in name}
 
 
-def tanh_gelu(x: np.ndarray) -> np.ndarray:
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-def gelu(x: np.ndarray) -> np.ndarray:
-    return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
-
-
-def silu(x: np.ndarray) -> np.ndarray:
-    return x / (1 + np.exp(-x))
-
-
-def relu(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, 0)
-
-
 def states(
     tensors: Tensors,
     ids: np.ndarray,
@@ -134,11 +119,13 @@ def states(
     keys = np.ones(len(ids), dtype=bool) if keys is None else keys
     x = tensors["embeddings.word_embeddings.weight"][ids] + positions
     x = x + tensors["embeddings.token_type_embeddings.weight"][0] * segments
-    x = normed(tensors, "embeddings.LayerNorm", x, epsilon)
+    x = layer_norm(tensors, "embeddings.LayerNorm", x, epsilon)
     for layer in (f"encoder.layer.{i}" for i in range(LAYERS)):
-        x = normed(tensors, f"{layer}.attention.output.LayerNorm", x + attention(tensors, layer, x, keys), epsilon)
+        x = layer_norm(tensors, f"{layer}.attention.output.LayerNorm", x + attention(tensors, layer, x, keys), epsilon)
         inner = activation(linear(tensors, f"{layer}.intermediate.dense", x))
-        x = normed(tensors, f"{layer}.output.LayerNorm", x + linear(tensors, f"{layer}.output.dense", inner), epsilon)
+        x = layer_norm(
+            tensors, f"{layer}.output.LayerNorm", x + linear(tensors, f"{layer}.output.dense", inner), epsilon
+        )
     return x
 
 
@@ -164,15 +151,5 @@ def logits(
 ) -> np.ndarray:
     """The output of the head, from the states."""
     x = activation(linear(tensors, "cls.predictions.transform.dense", x))
-    x = normed(tensors, "cls.predictions.transform.LayerNorm", x, epsilon)
+    x = layer_norm(tensors, "cls.predictions.transform.LayerNorm", x, epsilon)
     return x @ tensors[table].T + tensors["cls.predictions.bias"]
-
-
-def linear(tensors: Tensors, name: str, x: np.ndarray) -> np.ndarray:
-    return x @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"]
-
-
-def normed(tensors: Tensors, name: str, x: np.ndarray, epsilon: float) -> np.ndarray:
-    centred = x - x.mean(axis=1, keepdims=True)
-    normal = centred / np.sqrt(x.var(axis=1, keepdims=True) + epsilon)
-    return normal * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from encoder_decoders import Array, Tensors, attention
+from plain_numpy import Array, Tensors, attention, gelu_tanh, relu, rms_norm, silu
 
 SUBLAYERS = {"encoder": ("SelfAttention", "DenseReluDense"), "decoder": ("SelfAttention", "EncDecAttention", "Dense")}
 
@@ -67,22 +66,6 @@ def bias(table: Array, queries: int, farthest: int, *, bidirectional: bool) -> A
     return np.moveaxis(np.array(rows), 2, 0)
 
 
-def norm(x: Array, weight: Array, epsilon: float) -> Array:
-    return x / np.sqrt((x**2).mean(axis=1, keepdims=True) + epsilon) * weight
-
-
-def gelu_tanh(x: Array) -> Array:
-    return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
-
-
-def silu(x: Array) -> Array:
-    return x / (1.0 + np.exp(-x))
-
-
-def relu(x: Array) -> Array:
-    return np.maximum(x, 0.0)
-
-
 ACTIVATIONS = {"relu": relu, "gated-gelu": gelu_tanh, "gated-silu": silu}
 
 
@@ -110,15 +93,15 @@ def stack_output(
     added = bias(table, len(ids), config["relative_attention_max_distance"], bidirectional=encoder)
     for i in range(layers):
         base = f"{stack}.block.{i}.layer"
-        normal = norm(x, tensors[f"{base}.0.layer_norm.weight"], epsilon)
+        normal = rms_norm(x, tensors[f"{base}.0.layer_norm.weight"], epsilon)
         x = x + attend(tensors, f"{base}.0.SelfAttention", normal, normal, heads, added, causal=not encoder)
         if memory is not None:
-            normal = norm(x, tensors[f"{base}.1.layer_norm.weight"], epsilon)
+            normal = rms_norm(x, tensors[f"{base}.1.layer_norm.weight"], epsilon)
             x = x + attend(tensors, f"{base}.1.EncDecAttention", normal, memory, heads, 0.0, causal=False)
         last = f"{base}.{1 if encoder else 2}"
-        normal = norm(x, tensors[f"{last}.layer_norm.weight"], epsilon)
+        normal = rms_norm(x, tensors[f"{last}.layer_norm.weight"], epsilon)
         x = x + feed_forward(tensors, f"{last}.DenseReluDense", normal, config["feed_forward_proj"])
-    return norm(x, tensors[f"{stack}.final_layer_norm.weight"], epsilon)
+    return rms_norm(x, tensors[f"{stack}.final_layer_norm.weight"], epsilon)
 
 
 def logits(

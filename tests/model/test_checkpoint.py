@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, reconfigured
 from safetensors.numpy import load_file, save_file
 from saved import TENSOR, TEXT, refusal
 
@@ -134,8 +134,7 @@ def test_a_broken_configuration_is_refused(folder, content, says):
 
 
 def test_sizes_that_do_not_fit_the_weights_name_the_tensor(folder):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"d_ff": 64}))
+    reconfigured(folder, d_ff=64)
     text = refusal(folder)
     assert "model.safetensors: tensor encoder.0.feed_forward.hidden.weight is 8 × 128" in text
     assert "config.json says 8 × 64" in text

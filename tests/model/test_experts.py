@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, with_settings
 
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
@@ -106,8 +106,5 @@ def test_the_memory_that_is_planned_counts_the_rows_that_are_computed(model):
     ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(family, setting, named, tmp_path: Path):
-    config = json.loads((REFERENCES / family / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | setting))
-    (tmp_path / "model.safetensors").write_bytes((REFERENCES / family / "model.safetensors").read_bytes())
     with pytest.raises(InputError, match=named):
-        Model.load(tmp_path)
+        Model.load(with_settings(tmp_path, family, **setting))

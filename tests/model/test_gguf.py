@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, reconfigured, with_settings
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
@@ -22,7 +22,7 @@ from tui_transformer.model.gguf import settings as gguf_settings
 from tui_transformer.model.local_models import find_model, local_models
 
 gguf = pytest.importorskip("gguf")
-from gguf_files import write_gguf  # noqa: E402 - needs the library
+from gguf_files import finish, write_gguf  # noqa: E402 - needs the library
 
 DECODERS = (
     "llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi", "gpt2", "olmo2", "olmo3", "smollm3",
@@ -35,21 +35,22 @@ IDS = [5, 9, 2, 7, 11, 3]
 
 def as_llama_cpp_has_it(family: str, folder: Path) -> Path:
     """The checkpoint with what a GGUF file cannot say: Gemma's scale of scores, which layers SmolLM3 turns."""
-    shutil.copytree(REFERENCES / family, folder)
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((REFERENCES / family / "config.json").read_text())
     changes = {"query_pre_attn_scalar": config.get("head_dim"), "no_rope_layers": None}
     changes |= {"relative_attention_max_distance": 128}
-    kept = {key: value for key, value in changes.items() if key in config}
-    (folder / "config.json").write_text(json.dumps(config | kept))
-    return folder
+    return with_settings(folder, family, **{key: value for key, value in changes.items() if key in config})
 
 
 @pytest.mark.parametrize("family", DECODERS)
 def test_a_gguf_file_gives_the_logits_of_the_checkpoint(family, tmp_path):
-    read = Model.load(write_gguf(tmp_path / "m.gguf", family), dtype="float64")
-    own = Model.load(as_llama_cpp_has_it(family, tmp_path / "own"), dtype="float64")
+    check_same(write_gguf(tmp_path / "m.gguf", family), as_llama_cpp_has_it(family, tmp_path / "own"), IDS)
+
+
+def check_same(file: Path, folder: Path, ids: list[int]) -> None:
+    """The file has the weights, and gives the logits, of the checkpoint."""
+    read, own = (Model.load(where, dtype="float64") for where in (file, folder))
     assert read.program(3).weights == own.program(3).weights
-    trace, wanted = (model.trace(ids=IDS) for model in (read, own))
+    trace, wanted = (model.trace(ids=ids) for model in (read, own))
     np.testing.assert_allclose(trace[trace.program.logits], wanted[wanted.program.logits], atol=2e-6)
 
 
@@ -68,8 +69,7 @@ def test_the_encoder_of_a_t5_alone_gives_its_states(tmp_path):
     kept = {name: each for name, each in tensors.items() if not name.startswith(("decoder", "lm_head"))}
     save_file(kept, folder / "model.safetensors")
     own = Model.load(folder, dtype="float64").trace(ids=IDS)
-    raw = json.loads((folder / "config.json").read_text()) | {"model_type": "t5encoder"}
-    (folder / "config.json").write_text(json.dumps(raw))
+    reconfigured(folder, model_type="t5encoder")
     read = Model.load(write_gguf(tmp_path / "m.gguf", folder), dtype="float64").trace(ids=IDS)
     assert not read.program.logits
     np.testing.assert_allclose(read["encoder.norm"], own["encoder.norm"], atol=2e-6)
@@ -172,20 +172,13 @@ OTHERWISE = {
 def test_a_gguf_file_with_other_options_gives_the_logits_of_the_checkpoint(case, tmp_path):
     family, changes, tensors = OTHERWISE[case]
     folder = as_llama_cpp_has_it(family, tmp_path / family)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | changes))
+    reconfigured(folder, **changes)
     stored = load_file(folder / "model.safetensors")
     if any("ln_attn" in name for name in tensors):
         stored = {name: tensor for name, tensor in stored.items() if "input_layernorm" not in name}
     stored |= {name: RNG.normal(size=shape).astype("f4") for name, shape in tensors.items()}
     save_file(stored, folder / "model.safetensors")
-    read, own = (
-        Model.load(write_gguf(tmp_path / "m.gguf", folder), dtype="float64"),
-        Model.load(folder, dtype="float64"),
-    )
-    assert read.program(3).weights == own.program(3).weights
-    trace, wanted = (model.trace(ids=IDS * 4) for model in (read, own))
-    np.testing.assert_allclose(trace[trace.program.logits], wanted[wanted.program.logits], atol=2e-6)
+    check_same(write_gguf(tmp_path / "m.gguf", folder), folder, IDS * 4)
 
 
 def test_a_list_of_divisors_for_short_and_for_long_sentences_is_read(tmp_path):
@@ -223,10 +216,7 @@ def test_what_would_be_computed_otherwise_is_refused_by_name(family, tensors, en
 def test_what_is_not_read_is_refused_by_name(tmp_path):
     path = tmp_path / "m.gguf"
     writer = gguf.GGUFWriter(path, "rwkv")
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     with pytest.raises(InputError, match="rwkv"):
         Model.load(path)
     (tmp_path / "text.gguf").write_text("no weights")
@@ -327,10 +317,7 @@ def test_gpt_oss_from_ollama_gives_the_logits_of_the_checkpoint(tmp_path):
         tensors[f"blk.{i}.attn_sinks"] = tensors.pop(f"blk.{i}.attn_sinks.weight")
     for name, tensor in tensors.items():
         writer.add_tensor(name, np.ascontiguousarray(tensor))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     trace = Model.load(tmp_path / "ollama.gguf", dtype="float64").trace(ids=IDS)
     np.testing.assert_allclose(trace["output.logits"], own["output.logits"], atol=2e-6)
 

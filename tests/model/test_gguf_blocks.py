@@ -14,7 +14,7 @@ from tui_transformer.model.gguf.blocks import FORMATS
 from tui_transformer.model.gguf.tensors import KINDS, Placed, open_gguf
 
 gguf = pytest.importorskip("gguf")
-from gguf_files import write_gguf  # noqa: E402 - needs the library
+from gguf_files import finish, write_gguf  # noqa: E402 - needs the library
 
 IDS = [5, 9, 2, 7, 11, 3]
 
@@ -53,11 +53,8 @@ def one_tensor(path: Path, data: np.ndarray, kind):
     """The tensors of a file with one, of these bytes."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_tensor("x", data, raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return open_gguf(read_gguf(path), lambda name, _: (Placed(name),))
+    finish(writer)
+    return open_gguf(read_gguf(path), lambda name, _: Placed(name))
 
 
 @pytest.mark.parametrize("name", ["Q8_1", "Q8_K", "I32", "Q1_0"])

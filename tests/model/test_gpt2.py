@@ -1,11 +1,25 @@
-"""GPT-2 in the forms that its checkpoints have."""
+"""GPT-2 and GPT-NeoX in the forms that their checkpoints have."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from decoders import GPT2, IDS, gelu, gpt2_logits, gpt2_tensors, load, logits
+from decoders import (
+    GPT2,
+    IDS,
+    NEOX,
+    check,
+    frequencies,
+    gpt2_logits,
+    gpt2_tensors,
+    load,
+    logits,
+    neox_logits,
+    neox_tensors,
+)
+from plain_numpy import gelu, gelu_tanh
 
+from tui_transformer.engine.ops import Add
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.families.gpt2 import Gpt2Config
@@ -18,22 +32,27 @@ def model_of(folder, tensors=None, **changes) -> Model:
     return load(folder, config, gpt2_tensors(config) if tensors is None else tensors)
 
 
+def neox(folder, tensors=None, **changes) -> Model:
+    config = {"model_type": "gpt_neox", **NEOX, **changes}
+    return load(folder, config, neox_tensors(config) if tensors is None else tensors)
+
+
 @pytest.mark.parametrize("prefix", ["", "transformer."])
 def test_names_have_a_prefix_or_none(tmp_path, prefix):
     tensors = gpt2_tensors(GPT2)
     model = model_of(tmp_path, {prefix + name: tensor for name, tensor in tensors.items()})
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
 
 
 def test_mask_buffers_of_old_files_are_left_alone(tmp_path):
     tensors = gpt2_tensors(GPT2) | {"h.0.attn.bias": np.ones((1, 1, 9, 9)), "h.0.attn.masked_bias": np.ones(1)}
-    np.testing.assert_allclose(logits(model_of(tmp_path, tensors)), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model_of(tmp_path, tensors), gpt2_logits(GPT2, tensors))
 
 
 def test_the_head_may_have_a_matrix_of_its_own(tmp_path):
     tensors = gpt2_tensors(GPT2) | {"lm_head.weight": np.random.default_rng(1).normal(size=(11, 12))}
     model = model_of(tmp_path, tensors, tie_word_embeddings=False)
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
     assert "output.logits.weight" in model.program(1).weights
 
 
@@ -41,7 +60,7 @@ def test_a_head_that_repeats_the_table_is_tied(tmp_path):
     tensors = gpt2_tensors(GPT2)
     model = model_of(tmp_path, tensors | {"lm_head.weight": tensors["wte.weight"]})
     assert "output.logits.weight" not in model.program(1).weights
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
 
 
 def test_a_head_that_differs_from_the_table_counts_whatever_the_file_says(tmp_path):
@@ -49,7 +68,7 @@ def test_a_head_that_differs_from_the_table_counts_whatever_the_file_says(tmp_pa
     tensors["lm_head.weight"] = tensors["wte.weight"].copy()
     tensors["lm_head.weight"][7, 3] += 1.0
     model = model_of(tmp_path / "first", tensors)
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, tensors), atol=1e-11)
+    check(model, gpt2_logits(GPT2, tensors))
     model.save(tmp_path / "second")
     again = Model.load(tmp_path / "second", device="cpu", dtype="float64")
     assert again.config == model.config
@@ -61,7 +80,7 @@ def test_the_table_may_be_in_the_file_as_the_tied_head_alone(tmp_path):
     tensors["lm_head.weight"] = tensors.pop("transformer.wte.weight")
     model = model_of(tmp_path, tensors)
     assert "output.logits.weight" not in model.program(1).weights
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2)), atol=1e-11)
+    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2)))
 
 
 def test_without_a_head_the_last_norm_is_the_end(tmp_path):
@@ -94,20 +113,20 @@ def test_sizes_may_have_their_general_names(tmp_path):
 )
 def test_scores_are_divided_as_the_file_says(tmp_path, changes, scale, expression):
     model = model_of(tmp_path, **changes)
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2), scale), atol=1e-11)
+    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2), scale))
     assert model.program(1).step("decoder.1.self_attention.scaled").op.formula == f"score {expression}"
 
 
 def test_the_activation_is_that_of_the_file(tmp_path):
     model = model_of(tmp_path, activation_function="gelu")
-    np.testing.assert_allclose(logits(model), gpt2_logits(GPT2, gpt2_tensors(GPT2), activation=gelu), atol=1e-11)
+    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2), activation=gelu))
 
 
 def test_the_inner_width_is_four_times_the_model_by_default(tmp_path):
     config = GPT2 | {"n_inner": None}
     model = model_of(tmp_path, n_inner=None)
     assert model.program(1).shape("decoder.0.feed_forward.hidden") == (1, 48)
-    np.testing.assert_allclose(logits(model), gpt2_logits(config, gpt2_tensors(config)), atol=1e-11)
+    check(model, gpt2_logits(config, gpt2_tensors(config)))
 
 
 def test_a_sentence_longer_than_the_table_of_positions_is_refused(tmp_path):
@@ -116,26 +135,40 @@ def test_a_sentence_longer_than_the_table_of_positions_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("make", "changes", "message"),
     [
-        ({"n_head": 5}, "n_embd 12 is not divisible by n_head 5"),
-        ({"activation_function": "relu6"}, "activation_function 'relu6' is not known"),
-        ({"add_cross_attention": True}, "add_cross_attention"),
-        ({"is_causal": False}, "is_causal False is not supported: only True is"),
-        ({"per_layer_config": {"1": {"n_inner": 8}}}, "per_layer_config: only layers that are all alike"),
-        ({"n_layer": 0}, "n_layer 0"),
-        ({"n_inner": "wide"}, "n_inner 'wide'"),
-        ({"layer_norm_epsilon": 0}, "layer_norm_epsilon 0"),
-        ({"scale_attn_weights": "yes"}, "scale_attn_weights 'yes'"),
-        ({"tie_word_embeddings": None}, "tie_word_embeddings None"),
-        ({"pad_token_id": "x"}, "pad_token_id 'x'"),
-        ({"quantization_config": {"bits": 4}}, "quantization_config"),
-        ({"n_positions": 8}, "wpe.weight"),
+        (model_of, {"n_head": 5}, "n_embd 12 is not divisible by n_head 5"),
+        (model_of, {"activation_function": "relu6"}, "activation_function 'relu6' is not known"),
+        (model_of, {"add_cross_attention": True}, "add_cross_attention"),
+        (model_of, {"is_causal": False}, "is_causal False is not supported: only True is"),
+        (model_of, {"per_layer_config": {"1": {"n_inner": 8}}}, "per_layer_config: only layers that are all alike"),
+        (model_of, {"n_layer": 0}, "n_layer 0"),
+        (model_of, {"n_inner": "wide"}, "n_inner 'wide'"),
+        (model_of, {"layer_norm_epsilon": 0}, "layer_norm_epsilon 0"),
+        (model_of, {"scale_attn_weights": "yes"}, "scale_attn_weights 'yes'"),
+        (model_of, {"tie_word_embeddings": None}, "tie_word_embeddings None"),
+        (model_of, {"pad_token_id": "x"}, "pad_token_id 'x'"),
+        (model_of, {"quantization_config": {"bits": 4}}, "quantization_config"),
+        (model_of, {"n_positions": 8}, "wpe.weight"),
+        (neox, {"num_attention_heads": 5}, "hidden_size 24 is not divisible by num_attention_heads 5"),
+        (neox, {"rotary_pct": 0.4}, "partial_rotary_factor 0.4 of 8 columns of a head is 3"),
+        (neox, {"rotary_pct": 1.5}, "partial_rotary_factor 1.5"),
+        (neox, {"rotary_emb_base": 0}, "rope_theta 0"),
+        (
+            neox,
+            {"rope_scaling": {"type": "longrope", "factor": 2.0}},
+            "rope_parameters of type longrope has no short_factor",
+        ),
+        (neox, {"hidden_act": "mish"}, "hidden_act 'mish'"),
+        (neox, {"use_parallel_residual": 2}, "use_parallel_residual 2"),
+        (neox, {"hidden_size": 48}, "embed_in.weight is 11 × 24"),
+        (neox, {"num_attention_heads": 4, "hidden_size": 32}, "embed_in.weight"),
     ],
 )
-def test_what_cannot_be_computed_is_refused_by_name(tmp_path, changes, message):
+def test_what_cannot_be_computed_is_refused_by_name(tmp_path, make, changes, message):
+    tensors = gpt2_tensors(GPT2) if make is model_of else neox_tensors(NEOX)
     with pytest.raises(InputError, match=message):
-        model_of(tmp_path, gpt2_tensors(GPT2), **changes)
+        make(tmp_path, tensors, **changes)
 
 
 @pytest.mark.parametrize(
@@ -154,3 +187,67 @@ def test_the_token_that_ends_a_text_is_no_padding(tmp_path, given, pad_id):
 
 def test_the_sizes_are_told_in_one_line(tmp_path):
     assert model_of(tmp_path).config.summary == "GPT-2 · d_model 12 · 3 heads · d_ff 20 · 2 layers"
+
+
+# GPT-NeoX
+
+TURNS = frequencies(2)
+
+
+def test_attention_and_feed_forward_read_what_enters_the_layer(tmp_path):
+    model = neox(tmp_path)
+    check(model, neox_logits(NEOX, neox_tensors(NEOX), TURNS))
+    step = model.program(1).step("decoder.1.output")
+    assert isinstance(step.op, Add)
+    assert step.inputs == (
+        "decoder.0.feed_forward.residual",
+        "decoder.1.self_attention.output",
+        "decoder.1.feed_forward.output",
+    )
+
+
+def test_the_ordinary_order_is_one_after_the_other(tmp_path):
+    model = neox(tmp_path, use_parallel_residual=False)
+    wanted = neox_logits(NEOX, neox_tensors(NEOX), TURNS, parallel=False)
+    check(model, wanted)
+    assert "decoder.0.self_attention.residual" in model.program(1).by_name
+
+
+def test_attention_may_have_no_biases(tmp_path):
+    config = NEOX | {"attention_bias": False}
+    model = neox(tmp_path, attention_bias=False)
+    check(model, neox_logits(config, neox_tensors(config), TURNS))
+
+
+def test_of_neox_the_head_may_be_tied(tmp_path):
+    tensors = neox_tensors(NEOX)
+    tensors["embed_out.weight"] = tensors["gpt_neox.embed_in.weight"]
+    model = neox(tmp_path, tensors, tie_word_embeddings=True)
+    assert "output.logits.weight" not in model.program(1).weights
+    check(model, neox_logits(NEOX, tensors, TURNS))
+
+
+def test_of_neox_the_activation_is_that_of_the_file(tmp_path):
+    model = neox(tmp_path, hidden_act="gelu_fast")
+    wanted = neox_logits(NEOX, neox_tensors(NEOX), TURNS, activation=gelu_tanh)
+    check(model, wanted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "turns"),
+    [
+        ({"rotary_pct": 1.0, "rotary_emb_base": 50}, frequencies(8, 50.0)),
+        ({"rotary_pct": 0.5, "rope_scaling": {"type": "linear", "factor": 4}}, frequencies(4) / 4.0),
+        ({"rope_parameters": {"rope_theta": 50, "partial_rotary_factor": 0.5}}, frequencies(4, 50.0)),
+    ],
+)
+def test_of_neox_old_and_new_spellings_of_rotary_positions_are_read(tmp_path, changes, turns):
+    model = neox(tmp_path, **changes)
+    check(model, neox_logits(NEOX, neox_tensors(NEOX), turns))
+
+
+def test_columns_that_are_not_turned_stay(tmp_path):
+    trace = neox(tmp_path).trace(ids=[1, 2, 3])
+    query, turned = (trace[f"decoder.0.self_attention.query{end}"] for end in ("", "_rotated"))
+    assert np.array_equal(query[..., 2:], turned[..., 2:])
+    assert not np.allclose(query[:, 1:, :2], turned[:, 1:, :2])

@@ -1,7 +1,8 @@
-"""Broken files of other programs: GGUF, word vectors, adapters, each read or refused in a line that names the file."""
+"""Broken files of other programs (GGUF, word vectors, adapters, manifests) are read, or refused by name."""
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import NUMBERS, read_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.gguf.tensors import check_places
+from tui_transformer.model.local_models import MODEL_LAYER, stored_models
 from tui_transformer.model.word_vectors import read_vectors
 from tui_transformer.text.vocabulary import parse_vocabulary
 
@@ -180,3 +182,37 @@ def test_broken_adapters_are_refused(tmp_path, count):
         assert read_or_refused(lambda: Model.load(path.parent, device="cpu"), path, path.parent) is None
 
     hold(count, check, data=st.one_of(changed(ADAPTER).map(as_json), damaged(as_json(ADAPTER))))
+
+
+# What manifests do not name is not found, and nothing outside the store is
+
+BLOB = "ab" * 32
+MANIFEST = {
+    "schemaVersion": 2,
+    "config": {"mediaType": "application/vnd.docker.container.image.v1+json", "digest": "sha256:" + "0" * 64},
+    "layers": [
+        {"mediaType": "application/vnd.ollama.image.license", "digest": "sha256:" + "1" * 64, "size": 7},
+        {"mediaType": MODEL_LAYER, "digest": f"sha256:{BLOB}", "size": 9},
+    ],
+}
+
+
+@COUNTS
+def test_broken_manifests(tmp_path, monkeypatch, count):
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path / "none"))
+    tags = tmp_path / "manifests" / "a.registry" / "library" / "tiny"
+    blob = tmp_path / "blobs" / f"sha256-{BLOB}"
+    for folder in (tags, blob.parent):
+        folder.mkdir(parents=True)
+    blob.touch()
+    (tags / "whole").write_text(json.dumps(MANIFEST))
+
+    def check(data: bytes) -> None:
+        (tags / "broken").write_bytes(data)
+        folders = {each.name: each.folder for each in stored_models()}
+        assert folders["tiny:whole"] == blob
+        assert set(folders) <= {"tiny:whole", "tiny:broken"}
+        assert set(folders.values()) == {blob}
+
+    hold(count, check, data=st.one_of(changed(MANIFEST).map(as_json), damaged(as_json(MANIFEST))))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, with_settings
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.errors import InputError
@@ -23,10 +22,8 @@ def classifier(tmp_path):
     """A reference checkpoint with a head of labels instead of its own."""
 
     def make(family: str, head: str, tensors: dict[str, tuple[int, ...]], **settings: object) -> Model:
-        shutil.copytree(REFERENCES / family, tmp_path, dirs_exist_ok=True)
-        rng, path = np.random.default_rng(1), tmp_path / "config.json"
-        config = json.loads(path.read_text()) | {"architectures": [f"Any{head}"], "id2label": NAMES} | settings
-        path.write_text(json.dumps(config))
+        with_settings(tmp_path, family, **{"architectures": [f"Any{head}"], "id2label": NAMES, **settings})
+        rng = np.random.default_rng(1)
         new = {name: rng.normal(size=shape).astype(np.float32) for name, shape in tensors.items()}
         save_file(load_file(tmp_path / "model.safetensors") | new, tmp_path / "model.safetensors")
         return Model.load(tmp_path, device="cpu", dtype="float64")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from plain_numpy import gelu, layer_norm, linear, softmax
 from safetensors.numpy import load_file
 
 from tui_transformer.model import Model
@@ -51,22 +52,16 @@ def expected() -> dict[str, np.ndarray]:
 def bert_in_numpy(weights: Mapping[str, np.ndarray], ids: tuple[int, ...]) -> dict[str, np.ndarray]:
     """BERT as Devlin et al. 2019 have it, with loops over heads and rows rather than with the program's operations."""
 
-    def linear(x: np.ndarray, name: str) -> np.ndarray:
-        return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
-
     def norm(x: np.ndarray, name: str) -> np.ndarray:
-        centred = x - x.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
-        return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+        return layer_norm(weights, name, x, 1e-12)
 
     def attention(x: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-        q, k, v = (linear(x, f"{name}.self.{part}") for part in ("query", "key", "value"))
+        q, k, v = (linear(weights, f"{name}.self.{part}", x) for part in ("query", "key", "value"))
         heads, shares = [], []
         for columns in np.split(np.arange(WIDTH), HEADS):
-            raised = np.exp(q[:, columns] @ k[:, columns].T / math.sqrt(len(columns)))
-            shares.append(raised / raised.sum(-1, keepdims=True))
+            shares.append(softmax(q[:, columns] @ k[:, columns].T / math.sqrt(len(columns))))
             heads.append(shares[-1] @ v[:, columns])
-        mixed = linear(np.concatenate(heads, axis=1), f"{name}.output.dense")
+        mixed = linear(weights, f"{name}.output.dense", np.concatenate(heads, axis=1))
         return norm(x + mixed, f"{name}.output.LayerNorm"), np.array(shares)
 
     tables = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type"))
@@ -76,9 +71,9 @@ def bert_in_numpy(weights: Mapping[str, np.ndarray], ids: tuple[int, ...]) -> di
     for i in range(LAYERS):
         layer = f"encoder.layer.{i}"
         x, states[f"encoder.{i}.self_attention.weights"] = attention(x, f"{layer}.attention")
-        inner = linear(x, f"{layer}.intermediate.dense")
-        gelu = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
-        x = states[f"encoder.{i}.output"] = norm(x + linear(gelu, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+        inner = gelu(linear(weights, f"{layer}.intermediate.dense", x))
+        fed = x + linear(weights, f"{layer}.output.dense", inner)
+        x = states[f"encoder.{i}.output"] = norm(fed, f"{layer}.output.LayerNorm")
     return states
 
 

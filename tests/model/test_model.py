@@ -160,7 +160,7 @@ def test_without_a_pad_word_nothing_is_padding():
 def test_a_causal_model_sees_no_later_key(name, sizes):
     model = Model.load(name, device="cpu", layers=2, **sizes)
     trace, other = model.trace(ids=[2, 3, 4, 5, 6]), model.trace(ids=[2, 3, 4, 7, 7])
-    weights = trace[f"{model.config.stack}.0.self_attention.weights"]
+    weights = trace[f"{name}.0.self_attention.weights"]
     assert not weights[:, *np.triu_indices(5, 1)].any()
     assert weights[:, *np.tril_indices(5)].all()
     np.testing.assert_allclose(trace["output.logits"][:3], other["output.logits"][:3], rtol=1e-5)

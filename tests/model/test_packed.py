@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hostile import COUNTS, changed, hold, read_or_refused
-from reference import REFERENCES
+from reference import REFERENCES, reconfigured, with_settings
 from safetensors.numpy import load_file
+from saved import refusal, write_raw
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -176,17 +176,6 @@ WAYS: dict[str, tuple[dict[str, Any], Callable[[int, int], Made]]] = {
 }
 
 
-def write(path: Path, tensors: dict[str, tuple[str, np.ndarray]]) -> None:
-    """A safetensors file, of any stored types."""
-    header, data = {}, b""
-    for name, (kind, array) in tensors.items():
-        start = len(data)
-        data += np.ascontiguousarray(array).tobytes()
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, len(data)]}
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-
-
 def folders(way: str, at: Path) -> tuple[Path, Path]:
     """A quantized checkpoint, and one with the numbers that it stands for."""
     said, make = WAYS[way]
@@ -198,10 +187,8 @@ def folders(way: str, at: Path) -> tuple[Path, Path]:
         stored |= {base + end: part for end, part in parts.items()}
         plain[name] = ("F32", numbers)
     for folder, tensors, more in ((at / "packed", stored, {"quantization_config": said}), (at / "plain", plain, {})):
-        shutil.copytree(REFERENCES / "llama", folder)
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps(config | more))
-        write(folder / "model.safetensors", tensors)
+        with_settings(folder, "llama", **more)
+        write_raw(folder / "model.safetensors", tensors)
     return at / "packed", at / "plain"
 
 
@@ -239,11 +226,9 @@ def test_experts_of_gpt_oss_in_blocks_are_those_of_the_plain_file(tmp_path):
         wanted[name] = ("F32", numbers.transpose(0, 2, 1).astype("f4"))
     weights = []
     for kind, tensors in (("packed", stored), ("plain", wanted)):
-        shutil.copytree(REFERENCES / "gpt_oss", tmp_path / kind)
-        config = json.loads((tmp_path / kind / "config.json").read_text())
         more = {"quantization_config": {"quant_method": "mxfp4"}} if kind == "packed" else {}
-        (tmp_path / kind / "config.json").write_text(json.dumps(config | more))
-        write(tmp_path / kind / "model.safetensors", tensors)
+        with_settings(tmp_path / kind, "gpt_oss", **more)
+        write_raw(tmp_path / kind / "model.safetensors", tensors)
         model = Model.load(tmp_path / kind)
         weights.append({name: model.weights.file.part(name, ...) for name in model.program(2).weights})
     assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[1])
@@ -267,20 +252,14 @@ def test_experts_of_gpt_oss_in_blocks_are_those_of_the_plain_file(tmp_path):
     ],
 )
 def test_what_is_not_read_is_refused_by_name(said, named, tmp_path):
-    shutil.copytree(REFERENCES / "llama", tmp_path / "model")
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config | {"quantization_config": said}))
-    with pytest.raises(InputError, match=named) as caught:
-        Model.load(tmp_path / "model")
-    assert "config.json" in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
+    message = refusal(with_settings(tmp_path / "model", "llama", quantization_config=said))
+    assert "config.json" in message
+    assert named in message
 
 
 def test_a_quantized_weight_that_lacks_a_part_is_named(tmp_path):
     folder, _ = folders("gptq", tmp_path)
-    said = {"quantization_config": {"quant_method": "awq", "bits": 4}}
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | said))
+    reconfigured(folder, quantization_config={"quant_method": "awq", "bits": 4})
     with pytest.raises(InputError, match=r"down_proj|gate_proj|q_proj|o_proj|k_proj"):
         Model.load(folder).trace(ids=IDS).compute()
 
@@ -288,24 +267,19 @@ def test_a_quantized_weight_that_lacks_a_part_is_named(tmp_path):
 @pytest.mark.parametrize("group", [0, -2, -128, "128", 8.0, True, None, [8]])
 @pytest.mark.parametrize(("method", "key"), [("gptq", "group_size"), ("awq", "group_size"), ("awq", "q_group_size")])
 def test_a_size_of_groups_that_is_none_is_refused_by_name(group, method, key, tmp_path):
-    shutil.copytree(REFERENCES / "llama", tmp_path / "model")
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
     said = {"quant_method": method, "bits": 4, key: group}
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config | {"quantization_config": said}))
     with pytest.raises(InputError, match=rf"config\.json: quantization_config: {key} .* is no size"):
-        Model.load(tmp_path / "model")
+        Model.load(with_settings(tmp_path / "model", "llama", quantization_config=said))
 
 
 @pytest.mark.parametrize("group", [1, 4, 7, 9, 12, 15, 17, 24, 32, 128, 1 << 40, -1, "unsaid"])
 @pytest.mark.parametrize("way", ["gptq", "gptq, in any order", "awq"])
 def test_a_size_of_groups_other_than_that_of_the_scales_is_refused(group, way, tmp_path):
     folder, _ = folders(way, tmp_path)
-    config = json.loads((folder / "config.json").read_text())
+    said = WAYS[way][0] | {"group_size": group}
     if group == "unsaid":
-        del config["quantization_config"]["group_size"]
-    else:
-        config["quantization_config"]["group_size"] = group
-    (folder / "config.json").write_text(json.dumps(config))
+        del said["group_size"]
+    reconfigured(folder, quantization_config=said)
     if way == "awq" and group == "unsaid":
         assert Model.load(folder)
         return
@@ -357,10 +331,9 @@ def test_groups_of_awq_divide_the_inputs():
 @pytest.mark.parametrize(("group", "fits"), [(16, True), (15, False), (8, False), (-1, False)])
 def test_groups_of_packed_integers_have_the_size_that_is_said(group, fits, tmp_path):
     folder, _ = folders("integers", tmp_path)
-    config = json.loads((folder / "config.json").read_text())
     weights = {"num_bits": 4, "strategy": "group", "group_size": group}
-    config["quantization_config"]["config_groups"]["group_0"]["weights"] = weights
-    (folder / "config.json").write_text(json.dumps(config))
+    said = compressed("pack-quantized") | {"config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}
+    reconfigured(folder, quantization_config=said)
     if fits:
         assert Model.load(folder)
         return
@@ -375,13 +348,13 @@ def test_broken_quantized_checkpoints(tmp_path, way, count):
     path = folder / "model.safetensors"
     raw = path.read_bytes()
     length = int.from_bytes(raw[:8], "little")
-    header, config = json.loads(raw[8 : 8 + length]), json.loads((folder / "config.json").read_text())
+    header = json.loads(raw[8 : 8 + length])
     few = {name: entry for name, entry in header.items() if "layers.0.self_attn.q_proj" in name}
 
     def check(entries: Any, said: Any) -> None:
         text = json.dumps(header | (entries if isinstance(entries, dict) else {})).encode()
         path.write_bytes(len(text).to_bytes(8, "little") + text + raw[8 + length :])
-        (folder / "config.json").write_text(json.dumps(config | {"quantization_config": said}))
+        reconfigured(folder, quantization_config=said)
         read_or_refused(lambda: Model.load(folder).trace(ids=[1, 2]).compute(), path, folder / "config.json")
 
-    hold(count, check, entries=changed(few), said=changed(config["quantization_config"]))
+    hold(count, check, entries=changed(few), said=changed(WAYS[way][0]))

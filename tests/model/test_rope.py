@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import with_settings
 
 from tui_transformer.errors import UsageError
 from tui_transformer.generation.sampling import Settings
@@ -182,10 +181,7 @@ def test_other_scalings_are_refused_in_phi3(kind):
 
 def model_of(folder: Path, **scaling: object) -> Model:
     """The reference's Llama with other rotary positions, made for 8 tokens."""
-    source = REFERENCES / "llama"
-    raw = json.loads((source / "config.json").read_text()) | {"max_position_embeddings": 8, "rope_parameters": scaling}
-    (folder / "config.json").write_text(json.dumps(raw))
-    (folder / "model.safetensors").symlink_to(source / "model.safetensors")
+    with_settings(folder, "llama", max_position_embeddings=8, rope_parameters=scaling)
     return Model.load(folder, device="cpu", dtype="float64")
 
 

@@ -11,14 +11,8 @@ import both_stacks
 import numpy as np
 import pytest
 from both_stacks import T5, Made
-from encoder_decoders import (
-    REFERENCES,
-    expected,
-    random_tensors,
-    reference_trace,
-    worst_explanations,
-)
-from reference import check_same
+from plain_numpy import random_tensors
+from reference import REFERENCES, check_same, reference_of
 from safetensors.numpy import load_file, save_file
 from saved import checkpoint
 from t5_in_numpy import bucket, logits, shapes
@@ -26,11 +20,24 @@ from t5_in_numpy import bucket, logits, shapes
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.ops.relative_positions import bucket_of_distance
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 IDS, DECODER_IDS = both_stacks.IDS["t5"], both_stacks.DECODER_IDS["t5"]
 TABLES = [f"{stack}.0.self_attention.biased.weight" for stack in ("encoder", "decoder")]
+
+
+def worst_explanations(trace: Trace, cells: int = 3) -> dict[str, float]:
+    """The largest difference between what an explanation gives and what is held, in a few cells of every step."""
+    rng = np.random.default_rng(5)
+    return {
+        name: max(
+            abs(trace.explain_cell(name, tuple(int(rng.integers(size)) for size in shape)).difference)
+            for _ in range(cells)
+        )
+        for name, shape in ((name, trace.program.shape(name)) for name in trace.program.by_name)
+    }
 
 
 def made(folder: Path, **changes: Any) -> Made:
@@ -42,7 +49,8 @@ def traced(model: Model):
 
 
 def test_the_reference_is_computed_as_in_numpy():
-    trace, arrays = reference_trace("t5"), expected("t5")
+    reference = reference_of("t5")
+    trace, arrays = reference.trace(), reference.expected
     tensors = {
         name: tensor.astype(np.float64) for name, tensor in load_file(REFERENCES / "t5" / "model.safetensors").items()
     }
@@ -68,7 +76,7 @@ def test_explanations_give_the_values_that_are_held(tmp_path, kind):
 
 
 def test_all_layers_of_a_stack_read_one_table_of_biases():
-    program = reference_trace("t5").program
+    program = reference_of("t5").trace().program
     assert [name for name in program.weights if "biased" in name] == TABLES
     for table, stack in zip(TABLES, ("encoder", "decoder"), strict=True):
         readers = [step.name for step in program.readers(table)]
@@ -76,7 +84,7 @@ def test_all_layers_of_a_stack_read_one_table_of_biases():
 
 
 def test_scores_are_not_divided():
-    trace = reference_trace("t5")
+    trace = reference_of("t5").trace()
     scaled = [name for name in trace.program.by_name if name.endswith(".scaled")]
     assert len(scaled) == 6
     assert all(np.array_equal(trace[name], trace[name.replace("scaled", "scores")]) for name in scaled)
@@ -160,8 +168,8 @@ def test_the_encoder_may_be_alone(tmp_path):
     encoder = {name: tensor for name, tensor in tensors.items() if not name.startswith(("decoder.", "lm_head."))}
     save_file(encoder, tmp_path / "model.safetensors")
     model = Model.load(tmp_path, device="cpu", dtype="float64")
-    with np.load(REFERENCES / "t5" / "expected.npz") as file:
-        ids, wanted = file["input_ids"].tolist(), file["hidden_2"]
+    arrays = reference_of("t5").expected
+    ids, wanted = arrays["input_ids"].tolist(), arrays["hidden_2"]
     assert not model.has_decoder
     np.testing.assert_allclose(model.trace(ids=ids)["encoder.norm"], wanted, rtol=0, atol=1e-9)
     model.save(tmp_path / "saved")

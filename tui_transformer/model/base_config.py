@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,7 +13,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import Check, a_size, check_settings, optional, renamed, shown, truth
-from tui_transformer.model.description import Layer, SentenceHead, Transformer
+from tui_transformer.model.description import SentenceHead, Transformer
 from tui_transformer.model.labels import Labels, Layout, label_head, layouts_of, read_labels
 from tui_transformer.model.sentence import read_sentence, written_modules
 from tui_transformer.model.sequence import Lengths
@@ -34,7 +33,7 @@ BY_TYPE: Mapping[str, Check] = {
 
 
 @dataclass(frozen=True)
-class BaseConfig(ABC):
+class BaseConfig:
     """Settings of a model, each a field, and the transformer that they describe. A family is one such class.
 
     `checks` and `of_the_file` of a class are added to those of its bases.
@@ -87,14 +86,15 @@ class BaseConfig(ABC):
                 check(self.key(field.name), getattr(self, field.name))
 
     @property
-    @abstractmethod
     def max_length(self) -> int:
         """How many tokens a sentence may have."""
+        return int(vars(self)["max_position_embeddings"])
 
     @property
-    @abstractmethod
     def pad_id(self) -> int | None:
         """The ID of padding, if there is one."""
+        pad_id: int | None = vars(self)["pad_token_id"]
+        return pad_id
 
     def describe(self) -> Transformer:
         """The transformer, every layer by its own values; what is none has a `program` and a `summary` of its own."""
@@ -134,7 +134,7 @@ class BaseConfig(ABC):
     @property
     def start_id(self) -> int | None:
         """The ID that a decoder beside an encoder begins with."""
-        return None
+        return vars(self).get("decoder_start_token_id")
 
     @property
     def target_vocab_size(self) -> int:
@@ -157,8 +157,12 @@ class BaseConfig(ABC):
 
         Where both are in a file and equal, the copy counts as not there; where they differ, it is a weight of its own.
         """
-        del names
-        return {}
+        return self.weights.copies(self, names) if self.tied else {}
+
+    @property
+    def tied(self) -> bool:
+        """The logits use the embedding table again, where one matrix serves both."""
+        return False
 
     @classmethod
     def key(cls, field: str) -> str:
@@ -185,7 +189,8 @@ class BaseConfig(ABC):
         raw = renamed(raw, cls.other_names)
         sentence = read_sentence(raw)
         labels = read_labels(raw, layouts_of(cls)) if sentence is None else None
-        needed = {field.name: None for field in cls.settings() if _is_needed(field)}
+        missing = dataclasses.MISSING
+        needed = {each.name: None for each in cls.settings() if each.default is each.default_factory is missing}
         config = cls(**needed | fields_of(cls, raw), labels=labels, sentence=sentence)
         if sentence is not None and config.has_decoder:
             raise UsageError(f"sentence vectors of {cls.model_type} models with a decoder are not supported")
@@ -219,10 +224,6 @@ def fields_of(config: type[BaseConfig], raw: Mapping[str, Any]) -> dict[str, Any
     return {field.name: _read(str(field.type), value) for field, value in given}
 
 
-def _is_needed(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
 def _read(kind: str, value: Any) -> Any:
     if not isinstance(value, list) or not kind.startswith("tuple"):
         return value
@@ -244,23 +245,18 @@ def sizes_line(name: str, what: Transformer) -> str:
     """Widths, heads and layers in one line; of both stacks where they differ."""
     stacks = [stack for stack in (what.encoder, what.decoder) if stack is not None]
     layers = [layer for stack in stacks for layer in stack.layers]
-    widths = _differing(str(layer.feed_forward.width) for layer in layers)
-    counts = " + ".join(str(len(stack.layers)) for stack in stacks)
-    plural = "" if counts == "1" else "s"
-    return f"{name} · d_model {what.d_model} · {_heads(layers)} · d_ff {widths} · {counts} layer{plural}"
-
-
-def _heads(layers: Iterable[Layer]) -> str:
-    """Query heads, and the key heads where they are fewer."""
     attentions = [layer.attention for layer in layers]
-    heads = _differing(str(each.heads) for each in attentions)
-    grouped = _differing(str(each.kv_heads) for each in attentions if each.kv_heads not in (0, each.heads))
-    text = f"{heads} head" + "s" * (heads != "1")
-    return f"{text} on {grouped} key head" + "s" * (grouped != "1") if grouped else text
+    heads = _differing(each.heads for each in attentions)
+    keys = _differing(each.kv_heads for each in attentions if each.kv_heads not in (0, each.heads))
+    of_heads = f"{heads} head" + "s" * (heads != "1")
+    of_heads += f" on {keys} key head" + "s" * (keys != "1") if keys else ""
+    inner, counts = _differing(layer.feed_forward.width for layer in layers), [len(stack.layers) for stack in stacks]
+    of_layers = f"{' + '.join(map(str, counts))} layer" + "s" * (counts != [1])
+    return f"{name} · d_model {what.d_model} · {of_heads} · d_ff {inner} · {of_layers}"
 
 
-def _differing(values: Iterable[str]) -> str:
-    return " + ".join(dict.fromkeys(values))
+def _differing(values: Iterable[int]) -> str:
+    return " + ".join(map(str, dict.fromkeys(values)))
 
 
 def check_divides(many: str, count: int, few: str, parts: int) -> None:

@@ -20,12 +20,12 @@ from tui_transformer.files import is_file, read_json, write_whole
 from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, family_of
-from tui_transformer.model.labels import fitted_labels, has_labels, table_of
+from tui_transformer.model.labels import fitted_labels, table_of
 from tui_transformer.model.other_files import WEIGHTS, check_architecture, open_plain, refuse_folder
 from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.sentence import KEY, sentence_modules
 from tui_transformer.model.tensors import Tensor, Tensors, open_file, open_index, without_wrapper
-from tui_transformer.model.weight_table import Stored, as_it_is
+from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"
@@ -35,15 +35,8 @@ TOKENIZERS = ("tokenizer.json", VOCABULARY_FILE, "vocab.txt")
 
 SENTENCE_PIECES = ("source.spm", "spiece.model", "tokenizer.model")
 OF_A_TOKENIZER = (
-    *TOKENIZERS,
-    "vocab.json",
-    "merges.txt",
-    *SENTENCE_PIECES,
-    "target.spm",
-    "target_vocab.json",
-    "added_tokens.json",
-    "special_tokens_map.json",
-    "tokenizer_config.json",
+    *(*TOKENIZERS, "vocab.json", "merges.txt", *SENTENCE_PIECES, "target.spm", "target_vocab.json"),
+    *("added_tokens.json", "special_tokens_map.json", "tokenizer_config.json"),
 )
 """Every file that has a say in how text is split."""
 
@@ -92,7 +85,6 @@ class StoredWeights:
     """The weights of a program in a file.
 
     Attributes:
-        tensors: The file.
         places: For each weight, the tensor that has it, and how it is taken of that.
     """
 
@@ -114,16 +106,13 @@ class StoredWeights:
 
     def unread(self, config: BaseConfig) -> tuple[str, ...]:
         """The tensors that no weight is read from, but for known buffers and copies of what is read."""
-        names, table = self.tensors.names, table_of(config.weights, config)
+        held, names, table = self.tensors.by_name, self.tensors.names, _table(self.tensors, config)
         read = {place.name for place in self.places.values()}
-        left = {
-            other: place.name
-            for name, place in self.places.items()
-            for other in (names - read).intersection(table.spellings(name, names))
-        }
-        held = self.tensors.by_name
-        known = read | {other for other, name in left.items() if equal(held[other], held[name])}
-        return unread(names, known, harmless=() if config.sentence is None else POOLER)
+        left, known = names - read, set(read)
+        for name, place in self.places.items():
+            copies = left.intersection(table.spellings(name, names))
+            known |= {other for other in copies if equal(held[other], held[place.name])}
+        return unread(held, known, harmless=() if config.sentence is None else POOLER)
 
     def explain(self, name: str, index: tuple[int, ...]) -> tuple[str, Working] | None:
         """How a cell of a weight was rounded: its block in the file; None where it is stored as a float."""
@@ -141,13 +130,9 @@ def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> St
     Raises:
         InputError: The file lacks a weight, or has one in another shape or type; at once, before anything is read.
     """
-    names = tensors.names
-    table = table_of(config.weights, config)
+    names, table = tensors.names, _table(tensors, config)
     places = {}
-    for (
-        name,
-        axes,
-    ) in program.weights.items():  # under its own name, as this program saves it, or where the family has it
+    for name, axes in program.weights.items():  # as this program saves it, or where the family has it
         places[name] = Stored(name) if name in names else table.stored(config, name, names)
         _check_shape(tensors, places[name], shape_of(axes))
     left = sorted(tensors.names - {place.name for place in places.values()})
@@ -155,6 +140,11 @@ def stored_weights(tensors: Tensors, config: BaseConfig, program: Program) -> St
         more = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
         raise InputError(f"{tensors.path}: tensor {left[0][:80]}{more} not read here: what it changes is not computed")
     return StoredWeights(tensors, places)
+
+
+def _table(tensors: Tensors, config: BaseConfig) -> WeightTable:
+    table = table_of(config.weights, config)
+    return replace(table, parts={**table.parts, **tensors.parts})
 
 
 def _check_shape(tensors: Tensors, place: Stored, shape: Shape) -> None:
@@ -284,42 +274,38 @@ def fit(config: BaseConfig, tensors: Tensors) -> tuple[BaseConfig, Tensors]:
     if config.wrapped and config.labels is not None:
         unwrapped = {name.removeprefix(config.wrapped): tensor for name, tensor in tensors.by_name.items()}
         tensors = replace(tensors, by_name=unwrapped) if len(unwrapped) == len(tensors.by_name) else tensors
-    tensors = _without_copies(tensors, config.copies(tensors.names))
+    held = tensors.by_name
+    copies = {
+        copy
+        for copy, name in config.copies(tensors.names).items()
+        if copy != name and copy in held and name in held and equal(held[copy], held[name])
+    }
+    tensors = replace(
+        tensors,
+        by_name={name: tensor for name, tensor in held.items() if name not in copies},
+        promised={name: file for name, file in tensors.promised.items() if name not in copies},
+    )
     names = frozenset((*tensors.names, *tensors.promised))
     try:
         config = config.fitted(names)
         if config.labels is None:
             return config, tensors
-        table = table_of(config.weights, config)
-        fitted = fitted_labels(config.labels, table, names) if has_labels(config.labels, table, names) else None
-        return replace(config, labels=fitted), tensors
+        labels = fitted_labels(config.labels, table_of(config.weights, config), names)
+        return replace(config, labels=labels), tensors
     except UsageError as error:
         raise InputError(f"{tensors.path}: {error}") from error
-
-
-def _without_copies(tensors: Tensors, copies: Mapping[str, str]) -> Tensors:
-    """The tensors but for those that equal what they are said to be copies of."""
-    held = tensors.by_name
-    gone = {
-        copy
-        for copy, name in copies.items()
-        if copy != name and copy in held and name in held and equal(held[copy], held[name])
-    }
-    kept = {name: tensor for name, tensor in held.items() if name not in gone}
-    promised = {name: file for name, file in tensors.promised.items() if name not in gone}
-    return replace(tensors, by_name=kept, promised=promised)
 
 
 def equal(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors hold the same bytes, as numbers of the same type and in the same shape."""
     if (first.kind, first.shape, first.turned) != (second.kind, second.shape, second.turned):
         return False
-    sizes = range(0, first.stop - first.start, BLOCK)
-    return all(_block(first, start) == _block(second, start) for start in sizes)
+    places = range(0, first.stop - first.start, BLOCK)
+    return all(_block(first, place) == _block(second, place) for place in places)
 
 
-def _block(tensor: Tensor, start: int) -> bytes:
-    start += tensor.start
+def _block(tensor: Tensor, place: int) -> bytes:
+    start = tensor.start + place
     return tensor.file.bytes(start, min(BLOCK, tensor.stop - start))
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from tui_transformer.errors import UsageError
 
 Check = Callable[[str, object], None]
-
 
 LARGEST_SIZE = 1 << 24
 """No size of a model that fits any computer is larger; a config that says more is a mistake."""
@@ -24,38 +23,60 @@ def shown(value: object) -> str:
     return reprlib.repr(value)
 
 
-def size_up_to(largest: int) -> Check:
-    """A whole number from 1."""
+def checked(is_right: Callable[[Any], bool], otherwise: str) -> Check:
+    """The check that a value is right; the message is its key, the value, and what it is otherwise."""
 
     def check(key: str, value: object) -> None:
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
-            raise UsageError(f"{key} {shown(value)} is not a whole number from 1 to {largest:,}")
+        if not is_right(value):
+            raise UsageError(f"{key} {shown(value)} {otherwise}")
 
     return check
+
+
+def is_whole(value: object, smallest: int = 0, largest: float = math.inf) -> TypeGuard[int]:
+    """True for a whole number in a range; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and smallest <= value <= largest
+
+
+def is_number(value: object, above: float = 0.0, below: float = math.inf) -> TypeGuard[float]:
+    """True for a number between two others; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and above < value < below
+
+
+def size_up_to(largest: int, smallest: int = 1) -> Check:
+    """A whole number in a range."""
+    said = f"is not a whole number from {smallest} to {largest:,}"
+    return checked(lambda value: is_whole(value, smallest, largest), said)
 
 
 a_size = size_up_to(LARGEST_SIZE)
 layers_count = size_up_to(MOST_LAYERS)
+whole_number = checked(is_whole, "is not a whole number from 0")
+token_id = checked(lambda value: value is None or is_whole(value), "is not a token ID (a whole number from 0, or null)")
+whole_numbers = checked(
+    lambda value: isinstance(value, tuple) and all(map(is_whole, value)), "is not a list of numbers of layers"
+)
+truth = checked(lambda value: isinstance(value, bool), "is neither true nor false")
+small = checked(lambda value: is_number(value, below=1.0), "is not a number between 0 and 1")
+positive = checked(is_number, "is not a finite number above 0")
 
 
-def size_from(smallest: int) -> Check:
-    """A whole number from `smallest`."""
-
-    def check(key: str, value: object) -> None:
-        if not isinstance(value, int) or isinstance(value, bool) or not smallest <= value <= LARGEST_SIZE:
-            raise UsageError(f"{key} {shown(value)} is not a whole number from {smallest} to {LARGEST_SIZE:,}")
-
-    return check
+def positive_float(key: str, value: object) -> None:
+    """A finite number above 0 that is written with a point, as transformers demands it of some settings."""
+    positive(key, value)
+    if not isinstance(value, float):
+        raise UsageError(f"{key} {shown(value)} is a whole number: write it with a point")
 
 
 def one_of(choices: tuple[str, ...]) -> Check:
     """One of these words."""
+    return checked(lambda value: value in choices, f"is not known: use {', '.join(choices)}")
 
-    def check(key: str, value: object) -> None:
-        if value not in choices:
-            raise UsageError(f"{key} {shown(value)} is not known: use {', '.join(choices)}")
 
-    return check
+def list_of(*choices: str | int) -> Check:
+    """A list of these alone, one for every layer."""
+    said = f"is not a list of {' and '.join(map(str, choices))}"
+    return checked(lambda value: isinstance(value, tuple) and all(each in choices for each in value), said)
 
 
 def optional(check: Check) -> Check:
@@ -66,49 +87,6 @@ def optional(check: Check) -> Check:
             check(key, value)
 
     return check_unless_none
-
-
-def token_id(key: str, value: object) -> None:
-    """A token ID, or None."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-        raise UsageError(f"{key} {shown(value)} is not a token ID (a whole number from 0, or null)")
-
-
-def whole_number(key: str, value: object) -> None:
-    """A whole number from 0."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise UsageError(f"{key} {shown(value)} is not a whole number from 0")
-
-
-def whole_numbers(key: str, value: object) -> None:
-    """Numbers of layers."""
-    if not isinstance(value, tuple) or not all(type(each) is int and each >= 0 for each in value):
-        raise UsageError(f"{key} {shown(value)} is not a list of numbers of layers")
-
-
-def truth(key: str, value: object) -> None:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise UsageError(f"{key} {shown(value)} is neither true nor false")
-
-
-def small(key: str, value: object) -> None:
-    """A number between 0 and 1."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1:
-        raise UsageError(f"{key} {shown(value)} is not a number between 0 and 1")
-
-
-def positive(key: str, value: object) -> None:
-    """A finite number above 0."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
-        raise UsageError(f"{key} {shown(value)} is not a finite number above 0")
-
-
-def positive_float(key: str, value: object) -> None:
-    """A finite number above 0 that is written with a point, as transformers demands it of some settings."""
-    positive(key, value)
-    if not isinstance(value, float):
-        raise UsageError(f"{key} {shown(value)} is a whole number: write it with a point")
 
 
 def renamed(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Builder, Program
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, fields_of
-from tui_transformer.model.checks import Check, layers_count, one_of, shown, size_up_to, small, token_id
+from tui_transformer.model.base_config import BaseConfig, check_ids, fields_of, sizes_line
+from tui_transformer.model.checks import Check, layers_count, one_of, size_up_to, small, token_id
 from tui_transformer.model.description import (
     ATTENTION_MATRICES,
     FEED_FORWARD_MATRICES,
@@ -34,7 +34,6 @@ from tui_transformer.model.description import (
 from tui_transformer.model.layers import ACTIVATIONS, dot_product
 from tui_transformer.model.sequence import Lengths, Sequence
 
-Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
 MAX_LENGTH = 4096
 OF_A_DECODER = ("decoder_layers", "start_id")
@@ -88,9 +87,7 @@ class Config(BaseConfig):
             divisors = [i for i in range(1, min(self.d_model, 4096) + 1) if self.d_model % i == 0]
             can_be = ", ".join(map(str, divisors[:12]))
             raise UsageError(f"d_model {self.d_model} is not divisible by {self.heads} heads: heads can be {can_be}")
-        for key in ("pad_id", "start_id"):
-            if (getattr(self, key) or 0) >= self.vocab_size:
-                raise UsageError(f"{key} {shown(getattr(self, key))} is outside the vocabulary of {self.vocab_size}")
+        check_ids(self, "pad_id", "start_id")
 
     @property
     def places_by_mask(self) -> bool:
@@ -103,11 +100,6 @@ class Config(BaseConfig):
         return self.architecture == "encoder-decoder"
 
     @property
-    def stack(self) -> str:
-        """The name that the steps of the first layers begin with."""
-        return "decoder" if self.architecture == "decoder" else "encoder"
-
-    @property
     def masks_future(self) -> bool:
         """A query may not look at later keys."""
         return self.causal or self.architecture == "decoder"
@@ -115,11 +107,7 @@ class Config(BaseConfig):
     @property
     def summary(self) -> str:
         """The sizes in one line."""
-        layers = f"{self.layers} layer" + ("s" if self.layers > 1 else "")
-        if self.has_decoder:
-            layers = f"{self.layers} + {self.decoder_layers} layers"
-        heads = f"{self.heads} head" + ("s" if self.heads > 1 else "")
-        return f"{self.architecture} · d_model {self.d_model} · {heads} · d_ff {self.d_ff} · {layers}"
+        return sizes_line(self.architecture, self.describe())
 
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
@@ -149,7 +137,7 @@ class Config(BaseConfig):
         tied = embedding.table if self.tie_output else None
         head = Head(tied, bias=self.bias and tied is None)
         if not self.has_decoder:
-            encoder, decoder = (first, None) if self.stack == "encoder" else (None, first)
+            encoder, decoder = (None, first) if self.architecture == "decoder" else (first, None)
             return Transformer(self.vocab_size, self.d_model, encoder, decoder, head)
         causal, free = (replace(attention, causal=each) for each in (True, False))
         second = Stack(embedding, (replace(layer, attention=causal, cross=free),) * self.decoder_layers, last)

@@ -40,7 +40,6 @@ class Norm:
     """Which norm: layer norm (Ba et al. 2016) or RMS norm (Zhang & Sennrich 2019).
 
     Attributes:
-        epsilon: ε.
         kind: "layer" or "rms".
         shift: A layer norm has β.
     """
@@ -88,7 +87,6 @@ class Attention:
     """One attention.
 
     Attributes:
-        heads: Query heads.
         width: d_k.
         kv_heads: Key and value heads; each serves heads ÷ kv_heads query heads. 0 for as many as query heads.
         bias: The matrices that have a bias, of `ATTENTION_MATRICES`.
@@ -125,7 +123,6 @@ class Clamp:
     """How far the numbers of a gated feed-forward layer may go.
 
     Attributes:
-        alpha: α of g σ(α g).
         limit: Of the gate from above, of the hidden values on both sides.
     """
 
@@ -157,11 +154,7 @@ class Experts:
     """Several feed-forward layers, of which every token chooses a few (Shazeer et al. 2017).
 
     Attributes:
-        count: Experts.
-        chosen: How many a token chooses.
-        each: One of them.
         among_chosen: The shares of the chosen add up to 1; otherwise they are those of a softmax over all.
-        router_bias: The router has a bias.
         shared: An expert of all tokens, with a share of its own.
     """
 
@@ -183,9 +176,6 @@ class Layer:
     """One layer of a stack.
 
     Attributes:
-        attention: To the same sequence.
-        feed_forward: What follows it.
-        norm: Which norm its sublayers have.
         place: "post": norm(x + f(x)); "pre": x + f(norm(x)); "both": x + norm(f(norm(x))); "output": x + norm(f(x));
             "none": x + f(x).
         attention_place: The same for the attention, where it differs.
@@ -207,6 +197,13 @@ class Layer:
     source: str | None = None
 
 
+def biased_layer(d_model: int, heads: int, d_ff: int, activation: str, norm: Norm, place: str) -> Layer:
+    """The encoder layer of the 2017 paper, with every bias; the activation under its published name."""
+    attention = Attention(heads, d_model // heads, bias=ATTENTION_MATRICES)
+    feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[activation], bias=FEED_FORWARD_MATRICES)
+    return Layer(attention, feed_forward, norm, place)
+
+
 @dataclass(frozen=True)
 class Embedding:
     """The embedding: the vectors that are added up before layer 0.
@@ -214,15 +211,12 @@ class Embedding:
     Attributes:
         table: The weight of the token embedding, which an encoder and a decoder may share.
         width: Of the table, which is projected after the norm; 0 for the model's, without a projection.
-        projection_bias: That projection has a bias.
         projected_first: It comes before positions are added, which have the model's width.
         scale: What the rows of the table are multiplied by.
         positions: "sinusoidal", "halves" (sines, then cosines), "fairseq" (the same, up to a wave of 2π · 10000 places,
             and counting no padding), "learned" or "none".
         silent: The place whose row of sines is 0.
         max_length: Rows of a learned table of positions.
-        segments: Segments (token types), 0 for none.
-        norm: Of the sum, where the model has it.
     """
 
     table: str = "embedding.tokens.weight"
@@ -239,13 +233,11 @@ class Embedding:
 
 @dataclass(frozen=True)
 class Transform:
-    """Layers of a head before the vocabulary: a matrix, and where they are there an activation and a norm.
+    """Layers of a head: a matrix, and where they are there an activation and a norm.
 
     Attributes:
         width: What comes out; 0 for the model's.
         activation: A key of `layers.ACTIVATIONS`, "" for none.
-        norm: None for none.
-        bias: The matrix has a bias.
     """
 
     width: int = 0
@@ -260,7 +252,6 @@ class Head:
 
     Attributes:
         tied: The embedding table that is used again; None for a matrix of its own.
-        bias: A bias for every word.
         scale: What the logits are multiplied by.
         cap: Logits are capped softly at this.
         transform: What comes before.
@@ -278,11 +269,9 @@ class LabelHead:
     """The head that gives a logit for every label of a classifier.
 
     Attributes:
-        labels: Their names.
         pool: How the tokens become one vector, a key of `engine.ops.pool.SHARES`; "" for labels of every token.
         until_end: Tokens behind the last that ends a text have no part in it.
         transform: What comes before.
-        bias: A bias for every label.
         shares: "softmax" where one label is right, "sigmoid" where any may be, "" where the logits are no scores.
     """
 
@@ -292,21 +281,6 @@ class LabelHead:
     bias: bool = True
     shares: str = "softmax"
     until_end: bool = False
-
-
-@dataclass(frozen=True)
-class Dense:
-    """A matrix between the pooled vector and the sentence's, with a bias where it has one.
-
-    Attributes:
-        width: Of what comes out.
-        activation: A key of `layers.ACTIVATIONS`, "" for none.
-        bias: There is one.
-    """
-
-    width: int
-    activation: str = ""
-    bias: bool = True
 
 
 @dataclass(frozen=True)
@@ -321,7 +295,7 @@ class SentenceHead:
     """
 
     pools: tuple[str, ...]
-    then: tuple[Dense | None, ...] = ()
+    then: tuple[Transform | None, ...] = ()
     most_tokens: int | None = None
 
 
@@ -343,8 +317,6 @@ class Stack:
     """The encoder or the decoder.
 
     Attributes:
-        embedding: What enters layer 0.
-        layers: In order.
         norm: After the last layer, where there is one.
         distances: Vectors of distances that the layers read.
         projected: Width that what leaves it is brought to, by a matrix without a bias; 0 for the model's.
@@ -362,9 +334,7 @@ class Transformer:
     """A whole model: an encoder, a decoder, or both.
 
     Attributes:
-        vocab_size: Words.
         d_model: Width of the residual stream.
-        encoder: The stack of that name.
         decoder: The stack of that name; with an encoder, its layers have a `cross`.
         head: None where the model gives states alone.
         target_vocab_size: Words that a decoder beside an encoder reads and writes, where they are others; 0 for the

@@ -57,8 +57,14 @@ class Layout:
 
 
 OF_TOKENS, OF_SPANS = Layout(), Layout(("qa_outputs",))
-ENCODER: Mapping[str, Layout] = {TOKEN: OF_TOKENS, QUESTION: OF_SPANS}
-ROBERTA = {**ENCODER, SENTENCE: Layout(("classifier.out_proj",), "classifier.dense", "tanh", pool="first")}
+
+
+def encoder(hidden: str, activation: str = "tanh", logits: str = "classifier") -> Mapping[str, Layout]:
+    """Of an encoder, whose first token stands for the sentence (Devlin et al. 2018, §4)."""
+    return {TOKEN: OF_TOKENS, QUESTION: OF_SPANS, SENTENCE: Layout((logits,), hidden, activation, pool="first")}
+
+
+ROBERTA = encoder("classifier.dense", logits="classifier.out_proj")
 MODERN = Layout(hidden="head.dense", activation="gelu", norm="head.norm")
 ONE_STACK: Mapping[str, Layout] = {
     SENTENCE: Layout(("score",), pool="last"),
@@ -76,32 +82,27 @@ BOTH_STACKS: Mapping[str, Layout] = {
 """An encoder and a decoder: the decoder reads the same sentence again, and its vector at the token that ends the text
 stands for it (Lewis et al. 2019, §3.1)."""
 
+OF_T5 = {**BOTH_STACKS, TOKEN: OF_TOKENS}
 LAYOUTS: Mapping[str, Mapping[str, Layout]] = {
-    "bart": BOTH_STACKS,
-    "mbart": BOTH_STACKS,
-    "nomic_bert": {**ENCODER, SENTENCE: Layout(hidden="nomic_bert.pooler.dense", activation="tanh", pool="first")},
-    "umt5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
-    "t5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
-    "mt5": {**BOTH_STACKS, TOKEN: OF_TOKENS},
-    "bert": {**ENCODER, SENTENCE: Layout(hidden="bert.pooler.dense", activation="tanh", pool="first")},
-    "roberta": ROBERTA,
-    "xlm-roberta": ROBERTA,
-    "mpnet": ROBERTA,
+    **dict.fromkeys(("bart", "mbart"), BOTH_STACKS),
+    **dict.fromkeys(("t5", "mt5", "umt5"), OF_T5),
+    **dict.fromkeys(("roberta", "xlm-roberta", "mpnet"), ROBERTA),
+    "bert": encoder("bert.pooler.dense"),
+    "nomic_bert": encoder("nomic_bert.pooler.dense"),
+    "albert": encoder("albert.pooler"),
+    "distilbert": encoder("pre_classifier", "relu"),
+    "deberta-v2": encoder("pooler.dense", "gelu"),
     "electra": {
-        **ENCODER,
-        SENTENCE: replace(ROBERTA[SENTENCE], activation="gelu"),
+        **encoder("classifier.dense", "gelu", "classifier.out_proj"),
         REPLACED: Layout(("discriminator_predictions.dense_prediction",), "discriminator_predictions.dense"),
     },
-    "albert": {**ENCODER, SENTENCE: Layout(hidden="albert.pooler", activation="tanh", pool="first")},
-    "distilbert": {**ENCODER, SENTENCE: Layout(hidden="pre_classifier", activation="relu", pool="first")},
-    "deberta-v2": {**ENCODER, SENTENCE: Layout(hidden="pooler.dense", activation="gelu", pool="first")},
     "modernbert": {
         SENTENCE: replace(MODERN, pool="first"),
         TOKEN: MODERN,
         QUESTION: replace(MODERN, logits=("classifier", "qa_outputs")),
     },
 }
-"""By model type; of encoders the first token stands for the sentence (Devlin et al. 2018, §4)."""
+"""By model type."""
 
 
 def layouts_of(config: Any) -> Mapping[str, Layout]:
@@ -236,12 +237,9 @@ def table_of(weights: WeightTable, config: Any) -> WeightTable:
     return weights if labels is None else with_labels(weights, layouts_of(config)[labels.task])
 
 
-def fitted_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -> Labels:
-    """With the biases that a file has."""
+def fitted_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -> Labels | None:
+    """With the biases that a file has; None where an encoder that was only trained came without its head."""
+    if labels.task == REPLACED and not weights.has(f"{LOGITS}.weight", names):
+        return None
     bias, hidden_bias = (weights.has(f"{step}.bias", names) for step in (LOGITS, HIDDEN))
     return replace(labels, bias=bias, hidden_bias=hidden_bias)
-
-
-def has_labels(labels: Labels, weights: WeightTable, names: frozenset[str]) -> bool:
-    """Whether the head is to be read: that of an encoder that was only trained may have been left out of the file."""
-    return labels.task != REPLACED or weights.has(f"{LOGITS}.weight", names)

@@ -10,58 +10,22 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis
-from tui_transformer.engine.ops import (
-    Add,
-    ClampedGate,
-    ClampedSwish,
-    Context,
-    Disentangle,
-    DistanceBias,
-    DistanceScores,
-    Embed,
-    Extend,
-    Gate,
-    Gelu,
-    GeluTanh,
-    LayerNorm,
-    LayerNormByHead,
-    Linear,
-    Mask,
-    MergeHeads,
-    NormOfSum,
-    Op,
-    Project,
-    QuickGelu,
-    RelativeBias,
-    Relu,
-    ReluSquared,
-    RmsNorm,
-    RmsNormOfHeads,
-    Rotate,
-    Scale,
-    Scores,
-    Silu,
-    Sinusoid,
-    SoftCap,
-    Softmax,
-    SoftmaxWithSink,
-    Tanh,
-)
 from tui_transformer.engine.program import Builder, Program, Role
 from tui_transformer.model.description import Attention, Embedding, FeedForward, Layer, Norm
 from tui_transformer.model.sequence import Sequence
 
-ACTIVATIONS: dict[str, Callable[[], Op]] = {
-    "relu": Relu,
-    "relu2": ReluSquared,
-    "gelu": Gelu,
-    "gelu_tanh": GeluTanh,
-    "quick_gelu": QuickGelu,
-    "silu": Silu,
-    "tanh": Tanh,
+ACTIVATIONS: dict[str, Callable[[], ops.Op]] = {
+    "relu": ops.Relu,
+    "relu2": ops.ReluSquared,
+    "gelu": ops.Gelu,
+    "gelu_tanh": ops.GeluTanh,
+    "quick_gelu": ops.QuickGelu,
+    "silu": ops.Silu,
+    "tanh": ops.Tanh,
 }
-NOT_DIVIDED = Scale(1.0, "not divided")
+NOT_DIVIDED = ops.Scale(1.0, "not divided")
 NORM_BEFORE, NORM_OF_OUTPUT = frozenset({"pre", "both"}), frozenset({"both", "output"})
 
 
@@ -79,11 +43,15 @@ def attention(build: Builder, x: str, memory: str, queries: Sequence, keys: Sequ
         query = normalise(build, query, how.head_norm, "query_norm")
         key = normalise(build, key, how.head_norm, "key_norm")
     if how.rotary is not None:
-        turn = Rotate(how.rotary.of(build.known[keys.visible][0].size), how.rotary.factor)
+        turn = ops.Rotate(how.rotary.of(build.known[keys.visible][0].size), how.rotary.factor)
         query = build("query_rotated", turn, query, queries.places)
         key = build("key_rotated", turn, key, keys.places)
     if keys.kept is not None:
-        key, value = (_extended(build, name, new, keys.kept) for name, new in (("key", key), ("value", value)))
+        kept = (_kept(build, name, keys.kept, kv_heads, how.width) for name in ("key", "value"))
+        key, value = (
+            build(f"{name}_cached", ops.Extend(), before, new)
+            for name, before, new in zip(("key", "value"), kept, (key, value), strict=True)
+        )
     return _attend(build, query, key, value, queries, keys, how, build.known[x][-1])
 
 
@@ -100,8 +68,8 @@ def _attend(
     build: Builder, query: str, key: str, value: str, queries: Sequence, keys: Sequence, how: Attention, model: Axis
 ) -> str:
     context = dot_product(build, query, key, value, queries, keys, how)
-    concat = build("concat", MergeHeads(), context)  # h × n × d_k → n × h·d_k
-    return build("output", Linear("concat W_O"), concat, *matrix(build, "output", concat, model, how.bias))
+    concat = build("concat", ops.MergeHeads(), context)  # h × n × d_k → n × h·d_k
+    return build("output", ops.Linear("concat W_O"), concat, *matrix(build, "output", concat, model, how.bias))
 
 
 def dot_product(
@@ -109,35 +77,30 @@ def dot_product(
 ) -> str:
     """softmax(Q Kᵀ ÷ √d_k) V (Vaswani et al. 2017, equation 1)."""
     share = build.known[query][0].size // build.known[key][0].size
-    scores = build("scores", Scores(share), query, key)  # h × n × m
+    scores = build("scores", ops.Scores(share), query, key)  # h × n × m
     states = build("scaled", how.scale or divided(how.width), scores)
     if how.cap is not None:
-        states = build("capped", SoftCap(how.cap), states)
+        states = build("capped", ops.SoftCap(how.cap), states)
     if how.score_bias is not None:
         states = how.score_bias.add(build, states, query, key, queries, keys)
-    mask = Mask(causal=how.causal, window=how.window)
+    mask = ops.Mask(causal=how.causal, window=how.window)
     masked = build("masked", mask, states, queries.places, keys.keys, keys.visible)
     if how.sink:
-        weights = build("weights", SoftmaxWithSink(), masked, build.weight("sinks.weight", build.known[masked][0]))
+        weights = build("weights", ops.SoftmaxWithSink(), masked, build.weight("sinks.weight", build.known[masked][0]))
     else:
-        weights = build("weights", Softmax(), masked)
-    return build("context", Context(share), weights, value)  # h × n × d_k
+        weights = build("weights", ops.Softmax(), masked)
+    return build("context", ops.Context(share), weights, value)  # h × n × d_k
 
 
-def divided(width: float, divisor: float = 1.0) -> Scale:
+def divided(width: float, divisor: float = 1.0) -> ops.Scale:
     """÷ √d_k (Vaswani et al. 2017, §3.2.1), or ÷ √ of another number, and ÷ what a layer divides by besides."""
     parts = [f"√{width:g}", *([f"{divisor:g}"] if divisor != 1.0 else [])]
-    return Scale(1.0 / math.sqrt(width) / divisor, " ".join(f"÷ {part}" for part in parts))
+    return ops.Scale(1.0 / math.sqrt(width) / divisor, " ".join(f"÷ {part}" for part in parts))
 
 
 def _heads(build: Builder, name: str, letter: str, x: str, heads: int, how: Attention) -> str:
     out = Axis("heads · width", heads * how.width)
-    return build(name, Project(how.width, letter), x, *matrix(build, name, x, out, how.bias))
-
-
-def _extended(build: Builder, name: str, new: str, past: Axis) -> str:
-    heads, _, width = build.known[new]
-    return build(f"{name}_cached", Extend(), _kept(build, name, past, heads.size, width.size), new)
+    return build(name, ops.Project(how.width, letter), x, *matrix(build, name, x, out, how.bias))
 
 
 def _kept(build: Builder, name: str, past: Axis, heads: int, width: int) -> str:
@@ -155,21 +118,20 @@ def feed_forward(build: Builder, x: str, how: FeedForward, step: Callable[..., s
     """
     step = step or build
     model, inner = build.known[x][-1], Axis("feed-forward", how.width)
-    hidden = step("hidden", Linear("x W₁"), x, *matrix(build, "hidden", x, inner, how.bias))
-    activation, gating = _activation(how)
+    hidden = step("hidden", ops.Linear("x W₁"), x, *matrix(build, "hidden", x, inner, how.bias))
+    activation: ops.Op = ACTIVATIONS[how.activation]()
+    gating: ops.Op = ops.Gate()
+    if how.clamp is not None:
+        activation = ops.ClampedSwish(how.clamp.alpha, how.clamp.limit)
+        gating = ops.ClampedGate(how.clamp.limit)
     if how.gated:
-        gate = step("gate", Linear("x W_g"), x, *matrix(build, "gate", x, inner, how.bias))
+        gate = step("gate", ops.Linear("x W_g"), x, *matrix(build, "gate", x, inner, how.bias))
         active = step("gated", gating, step("activation", activation, gate), hidden)
     else:
         active = step("activation", activation, hidden)
-    return step("output", Linear("a W₂"), active, *matrix(build, "output", active, model, how.bias))  # n × f → n × d
-
-
-def _activation(how: FeedForward) -> tuple[Op, Op]:
-    """The function of the gate (or of the hidden values), and what puts it together with the hidden values."""
-    if how.clamp is not None:
-        return ClampedSwish(how.clamp.alpha, how.clamp.limit), ClampedGate(how.clamp.limit)
-    return ACTIVATIONS[how.activation](), Gate()
+    return step(
+        "output", ops.Linear("a W₂"), active, *matrix(build, "output", active, model, how.bias)
+    )  # n × f → n × d
 
 
 def matrix(build: Builder, name: str, x: str, out: Axis, biased: frozenset[str]) -> tuple[str, ...]:
@@ -186,21 +148,21 @@ def norm(build: Builder, x: str, how: Norm, name: str = "norm", role: Role = "")
     axis = build.known[x][-1]
     weight = build.weight(f"{name}.weight", axis)
     if how.kind == "rms":
-        return build(name, RmsNorm(how.epsilon), x, weight, role=role)
+        return build(name, ops.RmsNorm(how.epsilon), x, weight, role=role)
     shift = (build.weight(f"{name}.bias", axis),) if how.shift else ()
-    return build(name, LayerNorm(how.epsilon), x, weight, *shift, role=role)
+    return build(name, ops.LayerNorm(how.epsilon), x, weight, *shift, role=role)
 
 
 def _norm_by_head(build: Builder, x: str, how: Norm, name: str) -> str:
     heads, _, width = build.known[x]
     weights = (build.weight(f"{name}.{head}.weight", width) for head in range(heads.size))
-    return build(name, LayerNormByHead(how.epsilon), x, *weights)
+    return build(name, ops.LayerNormByHead(how.epsilon), x, *weights)
 
 
 def _norm_of_heads(build: Builder, x: str, how: Norm, name: str) -> str:
     heads, _, width = build.known[x]
     weight = build.weight(f"{name}.weight", Axis("heads · width", heads.size * width.size))
-    return build(name, RmsNormOfHeads(how.epsilon), x, weight)
+    return build(name, ops.RmsNormOfHeads(how.epsilon), x, weight)
 
 
 HEAD_NORMS: Mapping[str, Callable[[Builder, str, Norm, str], str]] = {
@@ -215,7 +177,7 @@ def sublayer(build: Builder, x: str, layer: Layer, place: str, apply: Callable[[
     """Add & norm around a sublayer: norm(x + f(x)), x + f(norm(x)), or as the layer's place says."""
     states = norm(build, x, layer.norm, role="norm") if place in NORM_BEFORE else x
     said = said_by(build, apply(build, states), layer, place)
-    x = build("residual", Add(), x, said, role="residual")
+    x = build("residual", ops.Add(), x, said, role="residual")
     return norm(build, x, layer.norm, role="norm") if place == "post" else x
 
 
@@ -224,7 +186,7 @@ def said_by(build: Builder, output: str, layer: Layer, place: str) -> str:
     if place in NORM_OF_OUTPUT:
         output = norm(build, output, layer.norm, "output_norm")
     if layer.residual_scale != 1.0:
-        output = build("output_scaled", Scale(layer.residual_scale, f"· {layer.residual_scale:g}", "x"), output)
+        output = build("output_scaled", ops.Scale(layer.residual_scale, f"· {layer.residual_scale:g}", "x"), output)
     return output
 
 
@@ -234,7 +196,6 @@ class RelativePositions:
 
     Attributes:
         table: The weight, by its whole name: the layers of a stack may share one.
-        buckets: Its rows.
         limit: Keys from so many tokens away share the last bucket.
         bidirectional: Half of the buckets is for keys after the query.
         in_order: Distances count tokens, whatever places they have in a table of positions.
@@ -252,23 +213,19 @@ class RelativePositions:
         axes = Axis("bucket", self.buckets), build.known[query][0]
         table = build.shared_weight(self.table, *axes)
         places = (queries.other_input(build, "order"),) * 2 if self.in_order else (queries.places, keys.keys)
-        return build("biased", RelativeBias(self.limit, self.bidirectional), scores, table, *places)
+        return build("biased", ops.RelativeBias(self.limit, self.bidirectional), scores, table, *places)
 
 
 @dataclass(frozen=True)
 class Distances:
-    """The distance of query and key times a slope of the head, taken off (Press et al. 2022, §3).
-
-    Attributes:
-        slopes: One for every head.
-    """
+    """The distance of query and key times a slope of the head, taken off (Press et al. 2022, §3)."""
 
     slopes: tuple[float, ...]
 
     def add(self, build: Builder, scores: str, query: str, key: str, queries: Sequence, keys: Sequence) -> str:
         """The step `biased`."""
         del query, key
-        return build("biased", DistanceBias(self.slopes), scores, queries.places, keys.keys)
+        return build("biased", ops.DistanceBias(self.slopes), scores, queries.places, keys.keys)
 
 
 @dataclass(frozen=True)
@@ -297,7 +254,7 @@ class Disentangled:
         """The step `biased`, and the projections of distances and their scores before it."""
         tokens = {"query": query, "key": key}
         projections = [self._side(build, side, tokens[side]) for side in self.sides]
-        op = Disentangle(self.sides, self.factor, self.span, self.buckets, self.farthest)
+        op = ops.Disentangle(self.sides, self.factor, self.span, self.buckets, self.farthest)
         return build("biased", op, scores, *projections, queries.places, keys.keys)
 
     def _side(self, build: Builder, side: str, tokens: str) -> str:
@@ -307,8 +264,8 @@ class Disentangled:
         weights, axis = other if self.shared else f"distance_{other}", Axis("heads · width", head.size * width.size)
         matrix = build.weight(f"{weights}.weight", build.known[self.vectors][-1], axis)
         bias = build.weight(f"{weights}.bias", axis)
-        distances = build(f"distance_{other}", Project(width.size, letter), self.vectors, matrix, bias)
-        return build(f"{side}_distance_scores", DistanceScores(side=side), tokens, distances)
+        distances = build(f"distance_{other}", ops.Project(width.size, letter), self.vectors, matrix, bias)
+        return build(f"{side}_distance_scores", ops.DistanceScores(side=side), tokens, distances)
 
 
 def alibi_slopes(heads: int, divisor: float = 1.0) -> tuple[float, ...]:
@@ -329,22 +286,25 @@ def embed(build: Builder, tokens: Sequence, vocabulary: Axis, model: Axis, what:
     segments = tokens.other_input(build, "segments") if what.segments else ""
     unpadded = tokens.other_input(build, "unpadded") if what.positions == "fairseq" else ""
     build = build.within("embedding")
-    parts = [build("tokens", Embed(what.scale), tokens.tokens, table)]  # n → n × d
+    parts = [build("tokens", ops.Embed(what.scale), tokens.tokens, table)]  # n → n × d
     if what.projected_first and width is not model:
         parts, width = [_projection(build, parts[0], model, what)], model
     if what.positions == "learned":
         rows = build.weight("positions.weight", Axis("position", what.max_length), width)
-        parts.append(build("positions", Embed(ids="pos"), tokens.places, rows))
+        parts.append(build("positions", ops.Embed(ids="pos"), tokens.places, rows))
     elif what.positions != "none":
         fairseq = what.positions == "fairseq"
-        sines = Sinusoid(width.size, what.positions != "sinusoidal", fairseq, what.silent)
+        sines = ops.Sinusoid(width.size, what.positions != "sinusoidal", fairseq, what.silent)
         parts.append(build("positions", sines, unpadded if fairseq else tokens.places))
     if what.segments:
         rows = build.weight("segments.weight", Axis("segment", what.segments), width)
-        parts.append(build("segments", Embed(ids="segment"), segments, rows))
-    if width is model:
-        return _output(build, parts, what.norm)
-    x = _projection(build, _normed(build, parts, what.norm), model, what)  # narrow (Lan et al. 2020, "ALBERT", §3.1)
+        parts.append(build("segments", ops.Embed(ids="segment"), segments, rows))
+    if width is not model:  # narrow (Lan et al. 2020, "ALBERT", §3.1)
+        x = _projection(build, _normed(build, parts, what.norm), model, what)
+    elif what.norm is None and len(parts) > 1:
+        return build("output", ops.Add("token + position"), *parts)
+    else:
+        x = _normed(build, parts, what.norm)
     build.alias("output", x)
     return x
 
@@ -353,33 +313,24 @@ def with_silent(program: Program, unknown: Mapping[str, int | None]) -> Program:
     """The program in which an ID of each of these embeddings has the vector 0, whatever its row of the table holds."""
     steps = (
         replace(step, op=replace(step.op, silent=unknown[step.name]))
-        if step.name in unknown and isinstance(step.op, Embed)
+        if step.name in unknown and isinstance(step.op, ops.Embed)
         else step
         for step in program.steps
     )
     return Program(tuple(steps), program.aliases, program.weights, program.givens)
 
 
-def _output(build: Builder, parts: list[str], how: Norm | None) -> str:
-    """The parts added up and normalised, under the names that the steps have."""
-    if how is None and len(parts) > 1:
-        return build("output", Add("token + position"), *parts)
-    total = _normed(build, parts, how)
-    build.alias("output", total)
-    return total
-
-
 def _normed(build: Builder, parts: list[str], how: Norm | None) -> str:
     """The sum of the parts, normalised where the model does so."""
     if how is None:
-        return parts[0] if len(parts) == 1 else build("sum", Add("token + position"), *parts)
+        return parts[0] if len(parts) == 1 else build("sum", ops.Add("token + position"), *parts)
     if len(parts) == 1 or how.kind == "rms" or not how.shift:
         return norm(build, _normed(build, parts, None), how)
     axis = build.known[parts[0]][-1]
     weight, bias = build.weight("norm.weight", axis), build.weight("norm.bias", axis)
-    return build("norm", NormOfSum(how.epsilon, len(parts)), *parts, weight, bias)
+    return build("norm", ops.NormOfSum(how.epsilon, len(parts)), *parts, weight, bias)
 
 
 def _projection(build: Builder, x: str, model: Axis, what: Embedding) -> str:
     biased = frozenset({"projected"} if what.projection_bias else ())
-    return build("projected", Linear("x W"), x, *matrix(build, "projected", x, model, biased))
+    return build("projected", ops.Linear("x W"), x, *matrix(build, "projected", x, model, biased))

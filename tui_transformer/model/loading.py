@@ -142,12 +142,9 @@ def built_in_name(where: str | Path) -> str | None:
 
 @functools.lru_cache(maxsize=32)
 def program_of(config: BaseConfig, lengths: Lengths, silent: tuple[tuple[str, int | None], ...] = ()) -> Program:
-    """The program of a configuration; those that were asked for last are kept.
+    """The program of a configuration, where `silent` says which ID of which embeddings is the vector 0.
 
-    Args:
-        config: Of the model.
-        lengths: Of the sentences.
-        silent: Embeddings, and the ID of each whose vector is 0.
+    Those that were asked for last are kept.
     """
     program = config.program(lengths)
     return with_silent(program, dict(silent)) if silent else program
@@ -194,7 +191,7 @@ def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, 
     _check_settings(sizes, Config)
     if "decoder_layers" in sizes and name != "encoder-decoder":
         raise UsageError(f"decoder_layers is a setting of the encoder-decoder: set layers of the {name}")
-    known = _vocabulary(words or "waves")
+    known = words if isinstance(words, Vocabulary) else load_vocabulary(words or "waves")
     start = {"start_id": known.ids.get("[BOS]", 0)} if name == "encoder-decoder" else {}
     given: dict[str, Any] = {"architecture": name, "vocab_size": known.size, "pad_id": known.pad_id, **start}
     vectors = new.vectors if isinstance(new.vectors, WordVectors | None) else read_vectors(expanded(new.vectors), known)
@@ -234,24 +231,20 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
     config, tensors = fit(config, checkpoint.open_tensors(local.folder))
     program = program_of(config, Lengths(1, 1))
     stored = checkpoint.stored_weights(tensors, config, program)
-    chosen = words or checkpoint.own_vocabulary(local.folder)
-    known = None if chosen is None else _vocabulary(chosen)
+    known = words or checkpoint.own_vocabulary(local.folder)
+    if known is not None and not isinstance(known, Vocabulary):
+        known = load_vocabulary(known)
     tokenizer = None if known is None else tokenizer_for(known)
     if tokenizer is not None:
-        _check_vocabulary(tokenizer.vocabulary, config.vocab_size)
-        _check_vocabulary(tokenizer.vocabulary.written, config.target_vocab_size)
+        read = tokenizer.vocabulary
+        for words_of, rows in ((read, config.vocab_size), (read.written, config.target_vocab_size)):
+            if words_of.rows > rows:
+                raise InputError(
+                    f"vocabulary {words_of.name} has {words_of.rows} words, the model {rows} embedding rows"
+                )
     backend = choose_backend(*at, small=program.weight_count() < SMALL)
     weights, left = Weights(backend, stored.whole, file=stored), stored.unread(config)
     return Parts(local.name, config, weights, tokenizer, folder=local.folder, unread=left)
-
-
-def _check_vocabulary(words: Vocabulary, rows: int) -> None:
-    if words.rows > rows:
-        raise InputError(f"vocabulary {words.name} has {words.rows} words, the model {rows} embedding rows")
-
-
-def _vocabulary(where: str | Path | Vocabulary) -> Vocabulary:
-    return where if isinstance(where, Vocabulary) else load_vocabulary(where)
 
 
 def _check_settings(sizes: Iterable[str], config: type[BaseConfig]) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, home_of, is_file, is_there, may_open, meant, read_json
@@ -41,58 +41,6 @@ class LocalModel:
     folder: Path
 
 
-def stored_models() -> Iterator[LocalModel]:
-    """Every model of both, by name."""
-    yield from _ollama()
-    yield from (LocalModel(path.stem, "llama.cpp", path) for path in _files(llama_cpp_folder(), "*.gguf"))
-
-
-def ollama_folder() -> Path:
-    """Where Ollama keeps models."""
-    return _folder("OLLAMA_MODELS", "~/.ollama/models")
-
-
-def llama_cpp_folder() -> Path:
-    """Where llama.cpp keeps what it downloads."""
-    return _folder("LLAMA_CACHE", f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/llama.cpp")
-
-
-def _folder(variable: str, usual: str) -> Path:
-    return home_of(os.environ.get(variable) or usual)
-
-
-def _ollama() -> Iterator[LocalModel]:
-    """The models of the store: a manifest of each tag names the file that has its weights."""
-    root = ollama_folder()
-    for manifest in _files(root / "manifests", "*/*/*/*"):
-        owner, name, tag = manifest.parts[-3:]
-        blob = _blob(root, manifest)
-        if blob is not None:
-            yield LocalModel(f"{name}:{tag}" if owner == LIBRARY else f"{owner}/{name}:{tag}", "ollama", blob)
-
-
-def _blob(root: Path, manifest: Path) -> Path | None:
-    try:
-        layers = read_json(manifest, LARGEST_MANIFEST).get("layers")
-    except InputError:
-        return None
-    models = [layer for layer in layers if _is_model(layer)] if isinstance(layers, list) else []
-    blob = root / "blobs" / str(models[0]["digest"]).replace(":", "-") if models else None
-    return blob if blob is not None and blob.is_file() else None
-
-
-def _is_model(layer: Any) -> bool:
-    is_map = isinstance(layer, Mapping) and layer.get("mediaType") == MODEL_LAYER
-    return is_map and isinstance(layer.get("digest"), str) and _DIGEST.fullmatch(layer["digest"]) is not None
-
-
-def _files(root: Path, pattern: str) -> list[Path]:
-    try:
-        return sorted(path for path in root.glob(pattern) if path.is_file())
-    except OSError:
-        return []
-
-
 PROGRAM = Path(__file__).resolve().parent.parent
 """The package of the program: as a package it carries no model, those that come with it have names of their own."""
 
@@ -101,6 +49,9 @@ TRAINED = PROGRAM / "trained"
 
 ABOUT = "about.toml"
 """The file of what was measured of such a model, in its folder."""
+
+IN_CACHE = "models--"
+"""In front of the names of folders of the cache."""
 
 SAYS_NOTHING = "model"
 """A name of a folder after which no model is called: the folder that it lies in says more."""
@@ -144,7 +95,7 @@ def named_alike(name: str, names: Iterable[str]) -> str | None:
 
 
 def nowhere(where: str | Path) -> InputError:
-    """That there is no model of this name, and what there is to do."""
+    """Error for an unknown model."""
     advice = "`tui-transformer models` lists those on this computer"
     if isinstance(where, str) and "/" in where and _CACHE_NAME.fullmatch(where):
         advice += f", `tui-transformer fetch {where}` downloads one"
@@ -189,7 +140,7 @@ def _name_of(folder: Path) -> str:
     """The folder's name; in the cache, where that is a commit, the model's."""
     whole = folder.resolve()
     above = whole.parent.parent.name
-    if whole.parent.name == "snapshots" and _is_cached(above):
+    if whole.parent.name == "snapshots" and above.startswith(IN_CACHE):
         return _cache_name(above)
     return whole.parent.name if whole.name == SAYS_NOTHING and whole.parent.name else whole.name
 
@@ -201,35 +152,33 @@ def _in_package(name: str) -> LocalModel | None:
     """The checkpoint that an installed package carries; the package is not imported."""
     if not _PACKAGE_NAME.fullmatch(name):
         return None
-    folders = [folder for root in _package_folders(name) for folder in _checkpoints(root)]
+    folders = _package_checkpoints(name)
     if len(folders) > 1:
         listed = ", ".join(map(str, folders[:5]))
         raise InputError(f"the package {name} carries {len(folders)} checkpoints: name the folder of one: {listed}")
     return LocalModel(name.replace("-", "_"), "package", folders[0]) if folders else None
 
 
-def _package_folders(name: str) -> list[Path]:
+def _package_checkpoints(name: str) -> list[Path]:
     try:
         spec = importlib.util.find_spec(name.replace("-", "_"))
     except (ImportError, ValueError):
         return []
     places = [] if spec is None else [Path(place) for place in spec.submodule_search_locations or ()]
-    return [place for place in places if place.resolve() != PROGRAM]
+    places = [place for place in places if place.resolve() != PROGRAM]
+    return [folder for place in places for folder in _checkpoints(place)]
 
 
 def _checkpoints(root: Path) -> list[Path]:
     """The folders at and below a root, to a depth, that hold a configuration and weights."""
-    folders = sorted(folder for folder in _folders(root) if _is_checkpoint(folder))
-    return [folder for folder in folders if not is_file(folder.parent / MODULES)]
-
-
-def _folders(root: Path) -> Iterator[Path]:
-    walk = os.walk(root)
-    for (place, below, _), _count in zip(walk, range(MOST_FOLDERS), strict=False):
+    folders = []
+    for (place, below, _), _count in zip(os.walk(root), range(MOST_FOLDERS), strict=False):
         folder = Path(place)
         if len(folder.relative_to(root).parts) >= DEEPEST:
             below.clear()
-        yield folder
+        if _is_checkpoint(folder) and not is_file(folder.parent / MODULES):
+            folders.append(folder)
+    return sorted(folders)
 
 
 def _is_checkpoint(folder: Path) -> bool:
@@ -243,7 +192,7 @@ def _is_checkpoint(folder: Path) -> bool:
 def _packaged() -> Iterator[LocalModel]:
     """The checkpoints of installed packages, from the lists of their files."""
     for name in sorted({name for each in importlib.metadata.distributions() for name in _carriers(each)}):
-        folders = [folder for root in _package_folders(name) for folder in _checkpoints(root)]
+        folders = _package_checkpoints(name)
         for folder in folders:
             yield LocalModel(name if len(folders) == 1 else str(folder), "package", folder)
 
@@ -261,8 +210,40 @@ def _carriers(distribution: importlib.metadata.Distribution) -> set[str]:
 # Stores of GGUF files
 
 
+def stored_models() -> Iterator[LocalModel]:
+    """Every model that Ollama and llama.cpp keep, by name: in Ollama's store a manifest of each tag names its file."""
+    root = home_of(os.environ.get("OLLAMA_MODELS") or "~/.ollama/models")
+    for manifest in _files(root / "manifests", "*/*/*/*"):
+        owner, name, tag = manifest.parts[-3:]
+        blob = _blob(root, manifest)
+        if blob is not None:
+            yield LocalModel(f"{name}:{tag}" if owner == LIBRARY else f"{owner}/{name}:{tag}", "ollama", blob)
+    cache = home_of(os.environ.get("LLAMA_CACHE") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/llama.cpp")
+    yield from (LocalModel(path.stem, "llama.cpp", path) for path in _files(cache, "*.gguf"))
+
+
+def _blob(root: Path, manifest: Path) -> Path | None:
+    try:
+        layers = read_json(manifest, LARGEST_MANIFEST).get("layers")
+    except InputError:
+        return None
+    for layer in layers if isinstance(layers, list) else []:
+        digest = layer.get("digest") if isinstance(layer, Mapping) and layer.get("mediaType") == MODEL_LAYER else None
+        if isinstance(digest, str) and _DIGEST.fullmatch(digest):
+            blob = root / "blobs" / digest.replace(":", "-")
+            return blob if blob.is_file() else None
+    return None
+
+
+def _files(root: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(path for path in root.glob(pattern) if path.is_file())
+    except OSError:
+        return []
+
+
 def _in_store(name: str) -> LocalModel | None:
-    """A model of Ollama's store or of llama.cpp's cache; Ollama's tag `latest` may be left out."""
+    """A model of either store; Ollama's tag `latest` may be left out."""
     wanted = (name, f"{name}:latest")
     return next((model for model in stored_models() if model.name in wanted), None) if name else None
 
@@ -278,9 +259,7 @@ def cache_folder() -> Path:
 
 def _in_cache(name: str) -> LocalModel | None:
     """A model of the cache as its branch main was when it was last downloaded."""
-    if not _CACHE_NAME.fullmatch(name):
-        return None
-    folder = _snapshot(cache_folder() / f"models--{name.replace('/', '--')}")
+    folder = _snapshot(cache_folder() / f"{IN_CACHE}{name.replace('/', '--')}") if _CACHE_NAME.fullmatch(name) else None
     return None if folder is None else LocalModel(name, "cache", folder)
 
 
@@ -296,7 +275,7 @@ def _snapshot(model: Path) -> Path | None:
 def _cached() -> Iterator[LocalModel]:
     root = cache_folder()
     try:
-        names = sorted(path.name for path in root.iterdir() if _is_cached(path.name))
+        names = sorted(path.name for path in root.iterdir() if path.name.startswith(IN_CACHE))
     except (OSError, ValueError):
         return
     for name in names:
@@ -305,9 +284,5 @@ def _cached() -> Iterator[LocalModel]:
             yield LocalModel(_cache_name(name), "cache", folder)
 
 
-def _is_cached(name: str) -> bool:
-    return name.startswith("models--")
-
-
 def _cache_name(name: str) -> str:
-    return name.removeprefix("models--").replace("--", "/", 1)
+    return name.removeprefix(IN_CACHE).replace("--", "/", 1)

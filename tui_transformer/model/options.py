@@ -128,13 +128,10 @@ class ModelOptions:
     Attributes:
         model: A built-in name or a checkpoint folder.
         vocab: A built-in vocabulary's name or a file; None for the model's own.
-        device: "auto", "cpu" or "gpu".
-        dtype: "float32" or "float64".
         seed: Of the random weights of a built-in model; None for its default.
         sizes: Only the settings that were given, by their names in `config.json`.
         budget: Bytes of a trace that may be kept.
         cut: A sentence that is too long is cut instead of refused.
-        framing: What is put around a sentence.
         embedding: How the table of words of a built-in model begins; None for the default.
         vectors: A file of word vectors for it.
         unknown: What unknown words are: "token", "zero" or "error".
@@ -180,7 +177,6 @@ class Reading:
     """A sentence, or one of several, and what a decoder beside an encoder has written; None for what was not given.
 
     Attributes:
-        text: The sentence.
         ids: Its token IDs instead.
         pair: A second sentence beside the text, for a model that reads pairs.
         mask: 1 for every token of the sentence that is read and 0 for padding.

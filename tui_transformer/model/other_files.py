@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.axis import Shape, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError, UsageError
@@ -179,8 +179,7 @@ def _raw(path: Path, shapes: Mapping[str, Shape]) -> Tensor:
     cells, rest = divmod(file.size, SIZES[kind])
     shape = shapes.get(path.stem, (cells,))
     if rest or math.prod(shape) != cells:
-        said = " × ".join(map(str, shape))
-        raise InputError(f"{path}: {file.size:,} bytes are not {said} numbers of {SIZES[kind]} bytes")
+        raise InputError(f"{path}: {file.size:,} bytes are not {shape_text(shape)} numbers of {SIZES[kind]} bytes")
     return Tensor(file, kind, shape, 0, file.size)
 
 
@@ -244,8 +243,7 @@ def _table(path: Path, shapes: Mapping[str, Shape]) -> Table:
     given = _numbers(file).shape
     shape = shapes.get(path.stem, given if min(given) > 1 else (math.prod(given),))
     if math.prod(shape) != math.prod(given):
-        said = " × ".join(map(str, shape))
-        raise InputError(f"{path}: {given[0]} × {given[1]} numbers, where {SHAPES} says {said}")
+        raise InputError(f"{path}: {given[0]} × {given[1]} numbers, where {SHAPES} says {shape_text(shape)}")
     return Table(file, "F64", shape, 0, file.size)
 
 

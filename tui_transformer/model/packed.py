@@ -18,6 +18,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.checks import shown
 from tui_transformer.model.packed_formats import (
     ALL,
+    INT8,
     MXFP4,
     MXFP4_OF_GPT_OSS,
     NVFP4,
@@ -27,11 +28,10 @@ from tui_transformer.model.packed_formats import (
     awq,
     fp8,
     gptq,
-    integers,
     packed_integers,
     small_floats,
 )
-from tui_transformer.model.tensors import STORED, Tensor, Tensors, check_finite, part_of
+from tui_transformer.model.tensors import STORED, Tensor, Tensors, part_of
 
 Settings = Mapping[str, Any]
 WHOLE: Mapping[str, str] = {"U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
@@ -64,8 +64,8 @@ def _fp8(said: Settings) -> tuple[Format, ...]:
     sizes = isinstance(block, list) and len(block) == 2 and all(type(size) is int and size > 0 for size in block)
     if block is not None and not sizes:
         raise UsageError(f"quantization_config: weight_block_size {shown(block)} is not two sizes")
-    size_of_block = None if block is None else (block[0], block[1])
-    return fp8(".weight_scale_inv", size_of_block), fp8(".weight_scale", size_of_block)
+    given = None if block is None else (block[0], block[1])
+    return fp8(".weight_scale_inv", given), fp8(".weight_scale", given)
 
 
 def _gptq(said: Settings) -> tuple[Format, ...]:
@@ -106,25 +106,20 @@ def _compressed(said: Settings) -> tuple[Format, ...]:
     for kind in sorted(named):
         _one_of({"format": kind}, "format", None, tuple(_COMPRESSED))
     weights = [each for group in tables if isinstance(each := group.get("weights"), Mapping)]
-    bits = {each.get("num_bits") for each in weights}
+    bits: set[Any] = {each.get("num_bits") for each in weights}
     sizes = {_group(each, "group_size", None) for each in weights if each.get("strategy") == "group"}
     size = next(iter(sizes)) if len(sizes) == 1 == len(weights) else None
-    made = [each for kind in sorted(named) for each in _COMPRESSED[kind](_bits(kind, bits), size)]
-    return tuple(dict.fromkeys(made))
-
-
-def _bits(kind: str, bits: set[Any]) -> int:
-    if kind != "pack-quantized":
-        return 8
-    if len(bits) != 1 or not bits <= {4, 8}:
+    if "pack-quantized" in named and (len(bits) != 1 or not bits <= {4, 8}):
         raise UsageError(f"quantization_config: num_bits {shown(sorted(map(str, bits)))} is not read: 4 or 8 is")
-    return int(next(iter(bits)))
+    width = int(next(iter(bits))) if "pack-quantized" in named else 8
+    made = [each for kind in sorted(named) for each in _COMPRESSED[kind](width, size)]
+    return tuple(dict.fromkeys(made))
 
 
 _COMPRESSED: Mapping[str, Callable[[int, int | None], tuple[Format, ...]]] = {
     "float-quantized": lambda *_: (fp8(".weight_scale"),),
-    "naive-quantized": lambda *_: (fp8(".weight_scale"), integers()),
-    "int-quantized": lambda *_: (integers(),),
+    "naive-quantized": lambda *_: (fp8(".weight_scale"), INT8),
+    "int-quantized": lambda *_: (INT8,),
     "pack-quantized": lambda bits, group: (packed_integers(bits, group),),
     "nvfp4-pack-quantized": lambda *_: (NVFP4,),
     "mxfp4-pack-quantized": lambda *_: (MXFP4,),
@@ -176,34 +171,18 @@ class PackedTensor(Tensor):
     format: Format
     parts: Mapping[str, Tensor]
 
-
-@dataclass(frozen=True, eq=False)
-class PackedTensors(Tensors):
-    """The tensors of a checkpoint of which some make weights together."""
-
-    def find(self, name: str) -> Tensor:
-        """A tensor, or one that others make; InputError where it is missing or cannot be read."""
-        tensor = self.by_name.get(name)
-        return tensor if isinstance(tensor, PackedTensor) else super().find(name)
-
-    def read(self, name: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
-        """A part of a tensor, as floats; see `Tensors.read`."""
-        tensor = self.find(name)
-        if not isinstance(tensor, PackedTensor):
-            return super().read(name, take, rows)
-        if tensor.format.apart:
-            taken = part_of(tensor.shape, 1, take, lambda first, stop: _numbers(tensor, name, slice(first, stop)))
+    def read(self, what: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
+        """The part that is taken of it; only its rows become numbers, where the format allows it."""
+        if self.format.apart:
+            taken = part_of(self.shape, 1, take, lambda first, stop: self._numbers(what, slice(first, stop)))
         else:
-            taken = take(_numbers(tensor, name, slice(None)))
-        numbers = taken if rows is None else taken[rows]
-        check_finite(tensor, name, numbers)
-        return numbers
+            taken = take(self._numbers(what, slice(None)))
+        return taken if rows is None else taken[rows]
 
-
-def _numbers(tensor: PackedTensor, name: str, which: slice) -> Host:
-    stored = {ending: _stored(part, f"{name} ({ending})", which) for ending, part in tensor.parts.items()}
-    with _fitting(tensor, name), np.errstate(all="ignore"):
-        return np.ascontiguousarray(tensor.format.numbers(stored), np.float32)
+    def _numbers(self, what: str, which: slice) -> Host:
+        stored = {ending: _stored(part, f"{what} ({ending})", which) for ending, part in self.parts.items()}
+        with _fitting(self, what.removeprefix("tensor ")), np.errstate(all="ignore"):
+            return np.ascontiguousarray(self.format.numbers(stored), np.float32)
 
 
 def _stored(part: Tensor, what: str, which: slice) -> Host:
@@ -211,9 +190,9 @@ def _stored(part: Tensor, what: str, which: slice) -> Host:
     kind = STORED.get(part.kind)
     dtype = np.dtype(WHOLE.get(part.kind, "u1")) if kind is None else kind.dtype
     layout = part.file.layout(part.start, part.stop, dtype, part.shape)
-    numbers = part.file.numbers(layout[which] if part.shape else layout, np.asarray, f"tensor {what}")
+    numbers = part.file.numbers(layout[which] if part.shape else layout, np.asarray, what)
     if part.kind in EIGHT_BITS:
-        return small_floats(EIGHT_BITS[part.kind], numbers)
+        return small_floats(EIGHT_BITS[part.kind])[numbers]
     return numbers if kind is None else kind.floats(numbers)
 
 
@@ -249,7 +228,7 @@ def with_weights(tensors: Tensors, formats: Sequence[Format]) -> Tensors:
                     by_name.pop(base + ending)
                 by_name[base + each.weight] = weight
                 promised[base + each.weight] = weight.path.name
-    return PackedTensors(tensors.path, by_name, promised if tensors.promised else {})
+    return replace(tensors, by_name=by_name, promised=promised if tensors.promised else {})
 
 
 def _weight(by_name: Mapping[str, Tensor], form: Format, name: str) -> PackedTensor | None:

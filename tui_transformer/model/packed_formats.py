@@ -27,7 +27,7 @@ FP4_OF_MX, FP4_OF_NV = 32, 16
 """Numbers that share a scale."""
 
 ALL = -1
-"""A size of groups: all inputs share a scale."""
+"""A size of groups of inputs that share a scale: all of them. None is for as many as there are scales for."""
 
 Parts = Mapping[str, Host]
 Shapes = Mapping[str, Shape]
@@ -41,7 +41,6 @@ class Format:
         name: What it is called in messages.
         endings: Of the names of its tensors; of the first, what the weight's name is made from.
         optional: Endings of tensors that may be there, too.
-        weight: The ending of the weight.
         shape: Of the weight, from those of the tensors.
         numbers: Those of the weight, from the stored ones.
         kinds: Stored types of the first tensor.
@@ -62,15 +61,9 @@ class MisfitError(ValueError):
     """Tensors that do not fit what is said of them: how, in words."""
 
 
-def small_floats(name: str, codes: Host) -> Host:
-    """The floats of codes of one byte, by the name that the library `ml_dtypes` has for their type."""
-    floats: Host = _table(name)[codes]
-    return floats
-
-
 @functools.cache
-def _table(name: str) -> Host:
-    """The floats of all codes."""
+def small_floats(name: str) -> Host:
+    """The floats of all codes, by the name that the library `ml_dtypes` has for their type."""
     try:
         import ml_dtypes
     except ImportError as error:
@@ -82,18 +75,18 @@ def _table(name: str) -> Host:
     return floats
 
 
-# FP8
+# Numbers of eight bits with scales beside them
 
 
-def scaled(weight: str, scale: str, block: tuple[int, int] | None) -> Callable[[Parts], Host]:
+def scaled(name: str, kinds: frozenset[str], scale: str, block: tuple[int, int] | None = None) -> Format:
     """Numbers times a scale: one of all, one a row, or one a block of rows and columns."""
 
     def numbers(parts: Parts) -> Host:
-        weights = parts[weight].astype(np.float32)
+        weights = parts[".weight"].astype(np.float32)
         weights *= _spread(parts[scale].astype(np.float32), weights.shape, block)
         return weights
 
-    return numbers
+    return Format(name, (".weight", scale), lambda shapes: shapes[".weight"], numbers, kinds)
 
 
 def _spread(scale: Host, shape: Shape, block: tuple[int, int] | None) -> Host:
@@ -113,19 +106,36 @@ def _spread(scale: Host, shape: Shape, block: tuple[int, int] | None) -> Host:
 
 
 def fp8(scale: str, block: tuple[int, int] | None = None) -> Format:
-    """Floats of eight bits with scales beside them (`fp8`, `fbgemm_fp8`, `float-quantized` of compressed-tensors)."""
-    names = (".weight", scale)
-    return Format(
-        "FP8", names, lambda shapes: shapes[".weight"], scaled(*names, block), frozenset({"F8_E4M3", "F8_E5M2"})
-    )
+    """Floats of eight bits (`fp8`, `fbgemm_fp8`, `float-quantized` of compressed-tensors)."""
+    return scaled("FP8", frozenset({"F8_E4M3", "F8_E5M2"}), scale, block)
 
 
-# FP4
+INT8 = scaled("INT8", frozenset({"I8"}), ".weight_scale")
+"""Whole numbers of eight bits (`int-quantized` of compressed-tensors)."""
 
 
-def _fours(codes: Host) -> Host:
+# FP4: two numbers a byte, and a scale for every group of them
+
+
+def fp4(name: str, endings: tuple[str, ...], group: int, scales: Callable[[Parts], Host]) -> Format:
+    """A format of the tensors with these endings, the first that of the codes; `scales` makes the scales of groups."""
+    codes = endings[0]
+
+    def shape(shapes: Shapes) -> Shape:
+        return *shapes[codes][:-1], 2 * shapes[codes][-1]
+
+    def numbers(parts: Parts) -> Host:
+        return _of_groups(parts[codes], scales(parts), group)
+
+    return Format(name, endings, shape, numbers, frozenset({"U8"}))
+
+
+def _of_groups(codes: Host, scales: Host, group: int) -> Host:
     pairs = np.stack([codes & 15, codes >> 4], axis=-1)
-    return small_floats("float4_e2m1fn", pairs.reshape(*codes.shape[:-1], -1))
+    weights: Host = small_floats("float4_e2m1fn")[pairs.reshape(*codes.shape[:-1], -1)]
+    grouped = weights.reshape(*weights.shape[:-1], -1, group)
+    grouped *= scales.astype(np.float32)[..., None]
+    return weights
 
 
 def _powers(scales: Host) -> Host:
@@ -133,15 +143,24 @@ def _powers(scales: Host) -> Host:
     return powers
 
 
-def _of_groups(codes: Host, scales: Host, group: int) -> Host:
-    weights = _fours(codes)
-    grouped = weights.reshape(*weights.shape[:-1], -1, group)
-    grouped *= scales.astype(np.float32)[..., None]
-    return weights
+def _floats(parts: Parts, ending: str) -> Host:
+    return parts[ending].astype(np.float32)
 
 
-def _doubled(ending: str) -> Callable[[Shapes], Shape]:
-    return lambda shapes: (*shapes[ending][:-1], 2 * shapes[ending][-1])
+_PACKED = (".weight_packed", ".weight_scale")
+MXFP4 = fp4("MXFP4", _PACKED, FP4_OF_MX, lambda parts: _powers(parts[".weight_scale"]))
+NVFP4 = fp4(
+    "NVFP4",
+    (*_PACKED, ".weight_global_scale"),
+    FP4_OF_NV,
+    lambda parts: _floats(parts, ".weight_scale") / _floats(parts, ".weight_global_scale").reshape(()),
+)
+NVFP4_OF_MODELOPT = fp4(
+    "NVFP4",
+    (".weight", ".weight_scale", ".weight_scale_2"),
+    FP4_OF_NV,
+    lambda parts: _floats(parts, ".weight_scale") * _floats(parts, ".weight_scale_2").reshape(()),
+)
 
 
 def _gpt_oss_shape(shapes: Shapes) -> Shape:
@@ -159,30 +178,6 @@ def _gpt_oss(parts: Parts) -> Host:
 
 MXFP4_OF_GPT_OSS = Format(
     "MXFP4", ("_blocks", "_scales"), _gpt_oss_shape, _gpt_oss, frozenset({"U8"}), weight="", apart=True
-)
-_PACKED = (".weight_packed", ".weight_scale")
-MXFP4 = Format(
-    "MXFP4",
-    _PACKED,
-    _doubled(".weight_packed"),
-    lambda parts: _of_groups(parts[".weight_packed"], _powers(parts[".weight_scale"]), FP4_OF_MX),
-    frozenset({"U8"}),
-)
-
-
-def _nv(parts: Parts) -> Host:
-    scales = parts[".weight_scale"].astype(np.float32) / parts[".weight_global_scale"].astype(np.float32).reshape(())
-    return _of_groups(parts[".weight_packed"], scales, FP4_OF_NV)
-
-
-def _nv_of_modelopt(parts: Parts) -> Host:
-    scales = parts[".weight_scale"].astype(np.float32) * parts[".weight_scale_2"].astype(np.float32).reshape(())
-    return _of_groups(parts[".weight"], scales, FP4_OF_NV)
-
-
-NVFP4 = Format("NVFP4", (*_PACKED, ".weight_global_scale"), _doubled(".weight_packed"), _nv, frozenset({"U8"}))
-NVFP4_OF_MODELOPT = Format(
-    "NVFP4", (".weight", ".weight_scale", ".weight_scale_2"), _doubled(".weight"), _nv_of_modelopt, frozenset({"U8"})
 )
 
 
@@ -217,12 +212,10 @@ def _check_groups(shapes: Shapes, bits: int, inputs: int, outputs: int, group: i
 
 
 def gptq(bits: int, group: int | None, *, less_one: bool) -> Format:
-    """GPTQ (Frantar et al. 2023): codes packed along the inputs, scales and zeros of groups of them.
+    """GPTQ (Frantar et al. 2023): codes of 2, 4 or 8 bits packed along the inputs, scales and zeros of groups of them.
 
-    Args:
-        bits: Of a code: 2, 4 or 8.
-        group: Inputs of a group; −1 for all of them. Where a tensor says which is in which, their number alone counts.
-        less_one: Zeros are stored less 1, as all programs but the newest do.
+    Where a tensor says which input is in which group, the number of groups alone counts. `less_one`: zeros are stored
+    less 1, as all programs but the newest do.
     """
 
     def shape(shapes: Shapes) -> Shape:
@@ -248,11 +241,7 @@ def gptq(bits: int, group: int | None, *, less_one: bool) -> Format:
 
 
 def awq(group: int | None) -> Format:
-    """AWQ of four bits: codes packed along the outputs, in an order of their own.
-
-    Args:
-        group: Inputs of a group; −1 for all of them, None for as many as there are scales for.
-    """
+    """AWQ of four bits: codes packed along the outputs, in an order of their own."""
     bits = 4
 
     def ordered(words: Host) -> Host:
@@ -278,12 +267,7 @@ def awq(group: int | None) -> Format:
 
 
 def packed_integers(bits: int, group: int | None) -> Format:
-    """Whole numbers of compressed-tensors, packed along the inputs; without a zero, the middle code is 0.
-
-    Args:
-        bits: Of a code: 4 or 8.
-        group: Inputs of a group, where all weights have such groups.
-    """
+    """Whole numbers of compressed-tensors, of 4 or 8 bits, packed along the inputs; the middle code is 0 by default."""
 
     def shape(shapes: Shapes) -> Shape:
         (outputs, words), scales = shapes[".weight_packed"], shapes[".weight_scale"]
@@ -301,9 +285,3 @@ def packed_integers(bits: int, group: int | None) -> Format:
         return weights
 
     return Format("packed integers", _PACKED, shape, numbers, frozenset({"I32"}), optional=(".weight_zero_point",))
-
-
-def integers() -> Format:
-    """Whole numbers of eight bits with scales beside them (`int-quantized` of compressed-tensors)."""
-    names = (".weight", ".weight_scale")
-    return Format("INT8", names, lambda shapes: shapes[".weight"], scaled(*names, None), frozenset({"I8"}))

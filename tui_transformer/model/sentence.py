@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, read_json_list
-from tui_transformer.model.checks import LARGEST_SIZE, shown, size_up_to, truth
-from tui_transformer.model.description import Dense, SentenceHead
+from tui_transformer.model.checks import a_size, shown, truth
+from tui_transformer.model.description import SentenceHead, Transform
 from tui_transformer.model.other_files import WEIGHTS, refuse_folder
 from tui_transformer.model.tensors import Tensors, open_file
 from tui_transformer.model.weight_table import Part, WeightTable
@@ -34,23 +34,12 @@ POOLS: Mapping[str, str] = {
 }
 """Settings of the module Pooling → a key of `SHARES`, in the order in which vectors stand side by side."""
 
-POOL_WORDS: Mapping[str, str] = {
-    "cls": "first",
-    "max": "max",
-    "mean": "mean",
-    "mean_sqrt_len_tokens": "mean over √n",
-    "weightedmean": "weighted mean",
-    "lasttoken": "last",
-}
+POOL_WORDS: Mapping[str, str] = dict(
+    zip(("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"), POOLS.values(), strict=True)
+)
 """The same as words of `pooling_mode`."""
 
-TORCH: Mapping[str, str] = {
-    "Identity": "",
-    "Tanh": "tanh",
-    "ReLU": "relu",
-    "GELU": "gelu",
-    "SiLU": "silu",
-}
+TORCH: Mapping[str, str] = {"Identity": "", "Tanh": "tanh", "ReLU": "relu", "GELU": "gelu", "SiLU": "silu"}
 """Classes of `torch.nn.modules` that the module Dense names → a key of `ACTIVATIONS`."""
 
 
@@ -70,7 +59,7 @@ def read_sentence(raw: Mapping[str, Any]) -> SentenceHead | None:
         raise UsageError(f"the module after the layers is {_type(first)}, not Pooling: it is not supported")
     most = raw.get(MOST_TOKENS)
     if most is not None:
-        size_up_to(LARGEST_SIZE)(MOST_TOKENS, most)
+        a_size(MOST_TOKENS, most)
     return SentenceHead(_pools(first), tuple(_behind(each) for each in others), most)
 
 
@@ -99,8 +88,8 @@ def _pools(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return chosen
 
 
-def _dense(settings: Mapping[str, Any]) -> Dense:
-    size_up_to(LARGEST_SIZE)("out_features of the module Dense", settings.get("out_features"))
+def _dense(settings: Mapping[str, Any]) -> Transform:
+    a_size("out_features of the module Dense", settings.get("out_features"))
     bias = settings.get("bias", True)
     truth("bias of the module Dense", bias)
     name = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
@@ -109,31 +98,30 @@ def _dense(settings: Mapping[str, Any]) -> Dense:
         raise UsageError(
             f"activation_function {shown(name)} of the module Dense is not supported: {', '.join(TORCH)} are"
         )
-    return Dense(settings["out_features"], TORCH[last], bias)
+    return Transform(settings["out_features"], TORCH[last], bias=bias)
 
 
-BEHIND: Mapping[str, Callable[[Mapping[str, Any]], Dense | None]] = {"Dense": _dense, "Normalize": lambda _: None}
-"""The modules that may follow the pooling."""
-
-
-def _behind(module: object) -> Dense | None:
-    if not isinstance(module, Mapping) or module.get("type") not in BEHIND:
-        raise UsageError(f"the module {_type(module)} is not supported: Pooling, {', '.join(BEHIND)} are")
-    return BEHIND[module["type"]](module)
+def _behind(module: object) -> Transform | None:
+    """A module behind the pooling: a matrix, or None where the vector is brought to length 1."""
+    kind = module.get("type") if isinstance(module, Mapping) else None
+    if isinstance(module, Mapping) and kind == "Dense":
+        return _dense(module)
+    if kind != "Normalize":
+        raise UsageError(f"the module {_type(module)} is not supported: Pooling, Dense, Normalize are")
+    return None
 
 
 def written_modules(head: SentenceHead) -> dict[str, Any]:
     """The keys of `config.json` that give the head again."""
-    pooling = {"type": "Pooling", **{key: pool in head.pools for key, pool in POOLS.items()}}
-    return {KEY: [pooling, *(_written(each) for each in head.then)], MOST_TOKENS: head.most_tokens}
-
-
-def _written(module: Dense | None) -> dict[str, Any]:
-    if module is None:
-        return {"type": "Normalize"}
-    activation = next(name for name, known in TORCH.items() if known == module.activation)
-    settings = {"out_features": module.width, "bias": module.bias, "activation_function": f"torch.nn.{activation}"}
-    return {"type": "Dense", **settings}
+    modules: list[dict[str, Any]] = [{"type": "Pooling", **{key: pool in head.pools for key, pool in POOLS.items()}}]
+    for each in head.then:
+        if each is None:
+            modules.append({"type": "Normalize"})
+            continue
+        activation = f"torch.nn.{next(name for name, known in TORCH.items() if known == each.activation)}"
+        settings = {"out_features": each.width, "bias": each.bias, "activation_function": activation}
+        modules.append({"type": "Dense", **settings})
+    return {KEY: modules, MOST_TOKENS: head.most_tokens}
 
 
 # The weights
@@ -175,7 +163,6 @@ class Modules:
     Attributes:
         folder: Where the layers are: configuration, weights and tokenizer.
         settings: Of the modules behind them, each with its type.
-        places: The folders of these.
         most_tokens: What the folder says of how many tokens a text may have; None for nothing.
     """
 
@@ -223,8 +210,13 @@ def sentence_modules(folder: Path) -> Modules | None:
         raise InputError(f"{path}: the first module is {first}, not Transformer: it is not supported")
     named = [layers / name for name in OF_THE_LAYERS]
     chosen = next((each for each in named if each.is_file()), named[0])
-    texts = _optional(chosen)
-    _check_texts(folder, chosen, texts)
+    texts, whole = (read_json(path, LARGEST_FILE) if path.is_file() else {} for path in (chosen, folder / OF_THE_WHOLE))
+    if texts.get("do_lower_case", False) is not False:  # texts would be changed before they are cut into tokens
+        raise InputError(f"{chosen}: do_lower_case {shown(texts['do_lower_case'])} is not supported")
+    if whole.get("default_prompt_name") is not None:
+        prompt = f"default_prompt_name {shown(whole['default_prompt_name'])}"
+        advice = "set it to null, and write the prompt in front of the text"
+        raise InputError(f"{folder / OF_THE_WHOLE}: {prompt} is not supported: {advice}")
     settings = [
         {**(read_json(place / "config.json", LARGEST_FILE) if kind in ("Pooling", "Dense") else {}), "type": kind}
         for kind, place in others
@@ -241,18 +233,3 @@ def _named(path: Path, raw: object) -> tuple[str, Path]:
     if not isinstance(place, str) or not (place == "" or PLACE.fullmatch(place)):
         raise InputError(f"{path}: {shown(place)} is not the name of a folder beside it")
     return known[2], path.parent / place
-
-
-def _check_texts(folder: Path, path: Path, texts: Mapping[str, Any]) -> None:
-    """Raise InputError where texts are changed before they are cut into tokens."""
-    prompt = _optional(folder / OF_THE_WHOLE)
-    if texts.get("do_lower_case", False) is not False:
-        raise InputError(f"{path}: do_lower_case {shown(texts['do_lower_case'])} is not supported")
-    if prompt.get("default_prompt_name") is not None:
-        named = f"default_prompt_name {shown(prompt['default_prompt_name'])}"
-        advice = "set it to null, and write the prompt in front of the text"
-        raise InputError(f"{folder / OF_THE_WHOLE}: {named} is not supported: {advice}")
-
-
-def _optional(path: Path) -> dict[str, Any]:
-    return read_json(path, LARGEST_FILE) if path.is_file() else {}

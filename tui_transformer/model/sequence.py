@@ -39,7 +39,6 @@ class Sequence:
 
     Attributes:
         tokens: IDs; "" where only keys and values of them are left.
-        places: Places of the tokens.
         visible: Which keys are real tokens.
         kept: Axis of the tokens before, whose keys and values were kept; None where all are computed.
         key_places: Places of the keys: of the tokens before as well.

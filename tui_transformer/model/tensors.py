@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -17,6 +17,7 @@ from tui_transformer.engine.explanation import Item, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
+from tui_transformer.model.weight_table import Part
 from tui_transformer.model.weights_file import WeightsFile, read_header
 
 
@@ -135,6 +136,11 @@ class Tensor:
             return file.numbers(taken, kind.floats, what)
         return file.rows(taken, rows, kind.floats, what)
 
+    def rounded(self, what: str, take: Callable[[Host], Host]) -> Rounded | None:
+        """Rounding of the one cell that is taken; None where it is stored as a float."""
+        del what, take
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Tensors:
@@ -142,15 +148,18 @@ class Tensors:
 
     Attributes:
         path: The file, or the index of several.
-        by_name: Every tensor.
         promised: The file of each tensor, as the index has it.
         all_matter: Whether a tensor that no step reads would change what is computed.
+        settings: What the tensors fit: the name of the file's settings.
+        parts: Weights that are elsewhere than the table of the family says.
     """
 
     path: Path
     by_name: Mapping[str, Tensor]
     promised: Mapping[str, str] = field(default_factory=dict)
-    all_matter: ClassVar[bool] = False
+    all_matter: bool = False
+    settings: str = "config.json"
+    parts: Mapping[str, str | Part] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -159,19 +168,18 @@ class Tensors:
 
     def find(self, name: str) -> Tensor:
         """A tensor; InputError where it is missing or of a type that cannot be read."""
+        if name not in self.by_name and name in self.promised:
+            place, index = self.path.with_name(self.promised[name]), self.path.name
+            raise InputError(
+                f"{place}: tensor {name} is missing, and {index} says that it is there: copy the file again"
+            )
         if name not in self.by_name:
-            raise InputError(self._missing(name))
+            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its {self.settings}")
         tensor = self.by_name[name]
-        if tensor.kind not in STORED:
+        if tensor.kind not in STORED and type(tensor) is Tensor:  # others make numbers of their own
             kinds = ", ".join(STORED)
             raise InputError(f"{tensor.path}: tensor {name} is stored as {tensor.kind}: only {kinds} can be read")
         return tensor
-
-    def _missing(self, name: str) -> str:
-        if name not in self.promised:
-            return f"{self.path}: tensor {name} is missing: the file does not fit its config.json"
-        place = self.path.with_name(self.promised[name])
-        return f"{place}: tensor {name} is missing, and {self.path.name} says that it is there: copy the file again"
 
     def read(self, name: str, take: Callable[[Host], Host], rows: Host | None = None) -> Host:
         """The part that is taken of a tensor, as floats; nothing else is read.
@@ -187,13 +195,14 @@ class Tensors:
         """
         tensor = self.find(name)
         numbers = tensor.read(f"tensor {name}", take, rows)
-        check_finite(tensor, name, numbers)
+        if not is_finite(numbers):
+            wrong = f"tensor {name} holds NaN or infinity"
+            raise InputError(f"{tensor.path}: {wrong}: the file is damaged or was saved badly")
         return numbers
 
     def rounded(self, name: str, take: Callable[[Host], Host]) -> Rounded | None:
         """Rounding of the one cell that is taken of a tensor; None where it is stored as a float."""
-        del name, take
-        return None
+        return self.find(name).rounded(f"tensor {name}", take)
 
 
 def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callable[[int, int], Host]) -> Host:
@@ -215,13 +224,7 @@ def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callabl
     return np.ndarray(view.shape, np.float32, read(first, stop), start, view.strides)
 
 
-def check_finite(tensor: Tensor, name: str, numbers: Host) -> None:
-    """Raise InputError where a tensor holds NaN or infinity."""
-    if not _finite(numbers):
-        raise InputError(f"{tensor.path}: tensor {name} holds NaN or infinity: the file is damaged or was saved badly")
-
-
-def _finite(numbers: Host) -> bool:
+def is_finite(numbers: Host) -> bool:
     """Whether all are; many are looked at a block at a time, in the order in which they lie in memory."""
     if numbers.size <= BLOCK:
         return bool(np.isfinite(numbers).all())
@@ -247,7 +250,16 @@ def open_index(path: Path) -> Tensors:
     Raises:
         InputError: The index is broken, names a file outside its folder, or a file is missing or damaged.
     """
-    weight_map = _weight_map(path)
+    weight_map = read_json(path, LARGEST_INDEX).get("weight_map")
+    if (
+        not isinstance(weight_map, dict)
+        or not weight_map
+        or not all(isinstance(each, str) for each in weight_map.values())
+    ):
+        raise InputError(f"{path}: no weight_map, which names the file of every tensor: copy it again")
+    for name, place in weight_map.items():
+        if set("/\\:\0") & set(place) or place in ("", ".", "..") or len(place) > LONGEST_NAME:
+            raise InputError(f"{path}: tensor {name} is in {place[:80]!r}, which is not a file beside it: not opened")
     shards = {name: open_file(path.with_name(name)) for name in sorted(set(weight_map.values()))}
     by_name = {
         name: tensor
@@ -267,14 +279,4 @@ def without_wrapper(tensors: Tensors) -> Tensors:
     if len(set(names.values())) < len(names):
         return tensors
     by_name = {names[name]: tensor for name, tensor in tensors.by_name.items()}
-    return Tensors(tensors.path, by_name, {names[name]: file for name, file in tensors.promised.items()})
-
-
-def _weight_map(path: Path) -> dict[str, str]:
-    files = read_json(path, LARGEST_INDEX).get("weight_map")
-    if not isinstance(files, dict) or not files or not all(isinstance(file, str) for file in files.values()):
-        raise InputError(f"{path}: no weight_map, which names the file of every tensor: copy it again")
-    for name, file in files.items():
-        if set("/\\:\0") & set(file) or file in ("", ".", "..") or len(file) > LONGEST_NAME:
-            raise InputError(f"{path}: tensor {name} is in {file[:80]!r}, which is not a file beside it: not opened")
-    return files
+    return replace(tensors, by_name=by_name, promised={names[name]: file for name, file in tensors.promised.items()})

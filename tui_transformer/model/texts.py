@@ -35,16 +35,11 @@ class Texts(Parts):
     @property
     def most_tokens(self) -> int:
         """How many tokens a text may have: those that the model was made for, or fewer for its sentence vectors."""
-        return min(self.config.max_length, self._most_of_sentences or self.config.max_length)
+        return self._at_most(self.config.max_length)
 
-    @property
-    def _readable(self) -> int:
-        return min(self.config.longest, self._most_of_sentences or self.config.longest)
-
-    @property
-    def _most_of_sentences(self) -> int | None:
+    def _at_most(self, tokens: int) -> int:
         sentence = self.config.sentence
-        return None if sentence is None else sentence.most_tokens
+        return tokens if sentence is None or sentence.most_tokens is None else min(tokens, sentence.most_tokens)
 
     @property
     def target_vocabulary(self) -> Vocabulary | None:
@@ -99,7 +94,7 @@ class Texts(Parts):
         if pair is not None and self.tokenizer is not None:
             check_text(text, pair)
             check_length(text + pair)
-            most = self.most_tokens if cut else self._readable
+            most = self._at_most(self.config.max_length if cut else self.config.longest)
             return self._known(encode_pair(self.tokenizer, text, pair, most, cut=cut), self.vocabulary)
         return self._encoded(self.tokenizer, text, cut=cut)
 
@@ -107,7 +102,7 @@ class Texts(Parts):
         check_text(text)
         if tokenizer is None:
             raise InputError(f"{self.name} has no vocabulary: give token IDs (--ids), or one with --vocab")
-        most = self.most_tokens if cut else self._readable
+        most = self._at_most(self.config.max_length if cut else self.config.longest)
         try:
             encoding = tokenizer.encode(text, max_tokens=most, cut=cut)
         except InputError as error:  # where they are too many for sentence vectors alone, what reads them is said

@@ -49,7 +49,6 @@ class Stored:
     """Where a weight of a program is in a checkpoint, and how it is made from the tensor there.
 
     Attributes:
-        name: The tensor.
         take: What the weight is of it, by slicing and turning alone: a view, as only what is taken is read.
         make: What is made of that once it is read, where a view cannot say it.
         times: What its numbers are multiplied by.
@@ -178,7 +177,7 @@ class WeightTable:
 
     def copies(self, config: Any, names: frozenset[str]) -> Mapping[str, str]:
         """The matrix of the logits is the embedding table again, where they are tied."""
-        return {self.tensor(HEAD, names): self.table(config, names)} if config.tied else {}
+        return {self.tensor(HEAD, names): self.table(config, names)}
 
     def own_head(self, config: Any, names: frozenset[str]) -> bool:
         """Whether a file has a matrix for the logits that is not the embedding table."""
@@ -237,6 +236,16 @@ def cut(place: int, sizes: Callable[[Any], Sequence[int]], axis: int = 0) -> Tak
         return tensor[tuple(index)]
 
     return take
+
+
+QUERY_KEY_VALUE = ("query", "key", "value")
+
+
+def side_by_side(
+    tensor: str, sizes: Callable[[Any], Sequence[int]], names: tuple[str, ...] = QUERY_KEY_VALUE, axis: int = 0
+) -> dict[str, Part]:
+    """The weights of these names, which a tensor holds one after the other."""
+    return {name: Part(tensor, cut(place, sizes, axis)) for place, name in enumerate(names)}
 
 
 def of_every_head(place: int) -> Take:

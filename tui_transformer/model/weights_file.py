@@ -249,29 +249,25 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _entry(name: str, value: object, begin: int) -> Entry:
     """A tensor as the header has it, its bytes counted from the beginning of the file."""
-    kind, shape, place = (value.get(key) if isinstance(value, dict) else None for key in _KEYS)
+    kind, shape, place = (
+        value.get(key) if isinstance(value, dict) else None for key in ("dtype", "shape", "data_offsets")
+    )
     if not isinstance(kind, str):
         raise _DamageError(f"tensor {_short(name)} has no dtype")
     if not _are_sizes(shape) or len(shape) > MOST_AXES:
         raise _DamageError(f"the shape of tensor {_short(name)} cannot be {shown(shape)}")
     if not _are_sizes(place) or len(place) != 2 or place[0] > place[1]:
         raise _DamageError(f"the data_offsets of tensor {_short(name)} cannot be {shown(place)}")
-    _check_bytes(name, kind, tuple(shape), place[1] - place[0])
+    given = place[1] - place[0]
+    if kind in BITS and math.prod(shape) * BITS[kind] != given * 8:
+        needed = math.prod(shape) * BITS[kind] // 8
+        of = f"tensor {_short(name)} is {shape_text(tuple(shape[:8])) or 'one number'} of {kind}"
+        raise _DamageError(f"{of}, which is {needed:,} bytes, but has {given:,}")
     return Entry(kind, tuple(shape), begin + place[0], begin + place[1])
-
-
-_KEYS = ("dtype", "shape", "data_offsets")
 
 
 def _are_sizes(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(size) is int and 0 <= size < 1 << 63 for size in value)
-
-
-def _check_bytes(name: str, kind: str, shape: Shape, given: int) -> None:
-    if kind in BITS and math.prod(shape) * BITS[kind] != given * 8:
-        needed = math.prod(shape) * BITS[kind] // 8
-        of = f"tensor {_short(name)} is {shape_text(shape[:8]) or 'one number'} of {kind}"
-        raise _DamageError(f"{of}, which is {needed:,} bytes, but has {given:,}")
 
 
 def _check_places(entries: Mapping[str, Entry], begin: int, end: int) -> None:

@@ -41,7 +41,6 @@ class WordVectors:
     """Vectors for the words of a vocabulary.
 
     Attributes:
-        path: The file.
         rows: Words × columns, 0 where there is none.
         there: For every word, whether the file has it.
     """
@@ -60,9 +59,8 @@ class WordVectors:
         missing = [vocabulary.word(int(token)) for token in np.flatnonzero(~self.there)]
         named = ", ".join(visible(word) for word in missing[:NAMED]) + ", …" * (len(missing) > NAMED)
         known = f"{self.there.sum():,} of {len(self.there):,} words"
-        return f"{self.path.name}: vectors of {self.width} numbers for {known}" + (
-            f"; none for {named}" * bool(missing)
-        )
+        none = f"; none for {named}" if missing else ""
+        return f"{self.path.name}: vectors of {self.width} numbers for {known}{none}"
 
 
 def read_vectors(path: Path, vocabulary: Vocabulary) -> WordVectors:
@@ -95,7 +93,10 @@ def _rows(path: Path, file: BinaryIO) -> tuple[int, Iterator[Row]]:
     start = file.read(LONGEST_LINE)
     header = _HEADER.match(start)
     if header is None:
-        width = len(_first_line(path, start).split()) - 1
+        line = start.split(b"\n", 1)[0]
+        if len(line) >= LONGEST_LINE or b"\0" in line:
+            raise InputError(f"{path}: no word vectors: a line is a word and its numbers")
+        width = len(line.split()) - 1
         file.seek(0)
         return _checked(path, width), _of_text(path, file, width)
     count, width = int(header[1]), _checked(path, int(header[2]))
@@ -103,13 +104,6 @@ def _rows(path: Path, file: BinaryIO) -> tuple[int, Iterator[Row]]:
     if _is_text(start[header.end() :], width):
         return width, _of_text(path, file, width, 2)
     return width, _of_binary(path, file, count, width)
-
-
-def _first_line(path: Path, start: bytes) -> bytes:
-    line = start.split(b"\n", 1)[0]
-    if len(line) >= LONGEST_LINE or b"\0" in line:
-        raise InputError(f"{path}: no word vectors: a line is a word and its numbers")
-    return line
 
 
 def _checked(path: Path, width: int) -> int:
@@ -160,9 +154,8 @@ TABLE = "embedding.tokens.weight"
 """The end of the names of tables of words."""
 
 
-def _zeros(random: np.random.Generator, shape: Shape) -> Host:
+def _zeros(_: np.random.Generator, shape: Shape) -> Host:
     """Every word begins the same: only positions tell words apart until the table is trained."""
-    del random
     return np.zeros(shape, np.float32)
 
 

@@ -13,16 +13,12 @@ from tui_transformer.model.base_config import BaseConfig, check_divides, check_i
 from tui_transformer.model.checks import Check, layers_count, one_of, shown, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
-    Attention,
     Embedding,
-    FeedForward,
     Head,
-    Layer,
     Norm,
     Stack,
     Transformer,
+    biased_layer,
 )
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
 
@@ -89,9 +85,6 @@ class BartConfig(BaseConfig):
         place: Of the norms, as in `Layer`; pre-norm stacks end with a norm.
         positions: "learned", or "halves" for sines unless the file has tables of positions.
         defaults: Sizes that the family has where a file says nothing.
-
-    Raises:
-        UsageError: A size or choice that cannot be; the message names it.
     """
 
     model_type = "bart"
@@ -168,42 +161,32 @@ class BartConfig(BaseConfig):
     def has_decoder(self) -> bool:
         return True
 
-    @property
-    def max_length(self) -> int:
-        return self.max_position_embeddings
-
-    @property
-    def pad_id(self) -> int | None:
-        return self.pad_token_id
-
-    @property
-    def start_id(self) -> int | None:
-        return self.decoder_start_token_id
-
-    @property
-    def embedding_scale(self) -> float:
-        """The factor of the rows of the embedding table."""
-        return math.sqrt(self.d_model) if self.scale_embedding else 1.0
-
     def places(self, rows: Host) -> Host:
         return counted(rows) + (FIRST_PLACE if self.positions == "learned" else 0)
+
+    @property
+    def two_tables(self) -> bool:
+        """Source and target have words, and an embedding, of their own."""
+        return False
 
     def fitted(self, names: frozenset[str]) -> Self:
         """With a bias of the logits, a matrix of their own, the decoder's own table and tables of positions, if any."""
         *tables, matrix = tables_in(names)
-        bias, own_table = self.weights.has(LOGITS_BIAS, names), False
-        positions = self.positions == "halves" and self.weights.has(POSITIONS, names)
-        own_head = HEAD in names or matrix in names
-        if not self.tie_word_embeddings:
-            own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
-        else:
+        own_head, own_table = HEAD in names or matrix in names, self.two_tables
+        if not self.two_tables and self.tie_word_embeddings:
             check_one_table(names, tables)
             own_head = HEAD in names or matrix in repeated(names, (*tables, matrix))
+        elif not self.two_tables:
+            own_table = OWN_TABLE in names or (tables[-1] in names and not names.isdisjoint(tables[:-1]))
+        bias, positions = (self.weights.has(name, names) for name in (LOGITS_BIAS, POSITIONS))
+        positions = positions and self.positions == "halves"
         return replace(self, logits_bias=bias, own_head=own_head, own_table=own_table, own_positions=positions)
 
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
         """One table serves both stacks and, unless the file has another there, the logits; untied, equal tables."""
         shared, encoder, decoder, matrix = tables_in(names)
+        if self.two_tables:
+            return repeated(names, (decoder, matrix)) if self.tie_word_embeddings else {}
         if self.tie_word_embeddings:
             return repeated(names, (shared, encoder, decoder, matrix))
         return repeated(names, (encoder if encoder in names else shared, decoder))
@@ -211,29 +194,29 @@ class BartConfig(BaseConfig):
     def embedding(self) -> Embedding:
         """Words and positions: learned and normalised, or sines, of which some files hold a table."""
         rows = self.max_position_embeddings
+        scale = math.sqrt(self.d_model) if self.scale_embedding else 1.0
         if self.positions == "learned":
-            return Embedding(scale=self.embedding_scale, positions="learned", max_length=rows + FIRST_PLACE, norm=NORM)
-        positions = "learned" if self.own_positions else self.positions
-        return Embedding(scale=self.embedding_scale, positions=positions, max_length=rows)
-
-    def layer(self, heads: int, d_ff: int) -> Layer:
-        """A layer of the encoder, with every bias."""
-        attention = Attention(heads, self.d_model // heads, bias=ATTENTION_MATRICES)
-        feed_forward = FeedForward(d_ff, ACTIVATION_NAMES[self.activation_function], bias=FEED_FORWARD_MATRICES)
-        return Layer(attention, feed_forward, NORM, self.place)
+            return Embedding(scale=scale, positions="learned", max_length=rows + FIRST_PLACE, norm=NORM)
+        return Embedding(scale=scale, positions="learned" if self.own_positions else self.positions, max_length=rows)
 
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder → logits (Lewis et al. 2019, §2.1)."""
-        first = self.layer(self.encoder_attention_heads, self.encoder_ffn_dim)
-        layer = self.layer(self.decoder_attention_heads, self.decoder_ffn_dim)
+        first, layer = (
+            biased_layer(self.d_model, heads, d_ff, self.activation_function, NORM, self.place)
+            for heads, d_ff in (
+                (self.encoder_attention_heads, self.encoder_ffn_dim),
+                (self.decoder_attention_heads, self.decoder_ffn_dim),
+            )
+        )
         second = replace(layer, attention=replace(layer.attention, causal=True), cross=layer.attention)
         embedding, last = self.embedding(), NORM if self.place == "pre" else None
         own = replace(embedding, table=OWN_TABLE) if self.own_table else embedding
         encoder = Stack(embedding, (first,) * self.encoder_layers, last)
         decoder = Stack(own, (second,) * self.decoder_layers, last)
-        head = Head(None if self.own_head else TABLE, bias=self.logits_bias)
+        table, words = (OWN_TABLE, self.target_vocab_size) if self.two_tables else (TABLE, 0)
+        head = Head(None if self.own_head else table, bias=self.logits_bias)
         known = self.own_head or self.tie_word_embeddings
-        return Transformer(self.vocab_size, self.d_model, encoder, decoder, head if known else None)
+        return Transformer(self.vocab_size, self.d_model, encoder, decoder, head if known else None, words)
 
 
 LARGE = {
@@ -303,7 +286,7 @@ class M2M100Config(BartConfig):
 
     def embedding(self) -> Embedding:
         """Words and sines; the row of padding is 0."""
-        return Embedding(scale=self.embedding_scale, positions="fairseq", silent=self.pad_token_id)
+        return replace(super().embedding(), silent=self.pad_token_id, max_length=0)
 
 
 @dataclass(frozen=True)
@@ -335,6 +318,10 @@ class MarianConfig(BartConfig):
             raise UsageError(f"{sizes}: only with share_encoder_decoder_embeddings false may they differ")
 
     @property
+    def two_tables(self) -> bool:
+        return not self.share_encoder_decoder_embeddings
+
+    @property
     def target_vocab_size(self) -> int:
         return self.decoder_vocab_size or self.vocab_size
 
@@ -342,27 +329,3 @@ class MarianConfig(BartConfig):
     def start_id(self) -> int | None:
         """The ID that the decoder's sequence begins with: padding, where nothing else is said."""
         return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
-
-    def fitted(self, names: frozenset[str]) -> Self:
-        """As in BART; two tables are two, and the logits may have a matrix of their own."""
-        if self.share_encoder_decoder_embeddings:
-            return super().fitted(names)
-        own_head = HEAD in names or tables_in(names)[-1] in names
-        bias, positions = (self.weights.has(name, names) for name in (LOGITS_BIAS, POSITIONS))
-        return replace(self, logits_bias=bias, own_head=own_head, own_table=True, own_positions=positions)
-
-    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        """As in BART; of two tables the decoder's serves the logits."""
-        if self.share_encoder_decoder_embeddings:
-            return super().copies(names)
-        *_, decoder, matrix = tables_in(names)
-        return repeated(names, (decoder, matrix)) if self.tie_word_embeddings else {}
-
-    def describe(self) -> Transformer:
-        """Where the tables are two, the logits use the decoder's again."""
-        whole = super().describe()
-        if self.share_encoder_decoder_embeddings:
-            return whole
-        head = Head(None if self.own_head else OWN_TABLE, bias=self.logits_bias)
-        known = self.own_head or self.tie_word_embeddings
-        return replace(whole, head=head if known else None, target_vocab_size=self.target_vocab_size)

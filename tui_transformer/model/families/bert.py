@@ -8,21 +8,18 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
-from tui_transformer.model.base_config import BaseConfig, check_ids, counted, unpadded
+from tui_transformer.model.base_config import BaseConfig, check_divides, check_ids, counted, unpadded
 from tui_transformer.model.checks import Check, layers_count, one_of, shown, small, token_id
 from tui_transformer.model.description import (
     ACTIVATION_NAMES,
-    ATTENTION_MATRICES,
-    FEED_FORWARD_MATRICES,
-    Attention,
     Embedding,
-    FeedForward,
     Head,
     Layer,
     Norm,
     Stack,
     Transform,
     Transformer,
+    biased_layer,
 )
 from tui_transformer.model.layers import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
@@ -44,9 +41,6 @@ class EncoderConfig(BaseConfig):
         activation: A key of `ACTIVATION_NAMES`.
         tie_output: The head uses the embedding table again.
         head: The file has the head that gives a logit for every word; only its tensors tell.
-
-    Raises:
-        UsageError: A size or choice that cannot be; the message names it as the file does.
     """
 
     first_row: ClassVar[int | None] = 0
@@ -94,9 +88,7 @@ class EncoderConfig(BaseConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.d_model % self.heads:
-            width, heads = self.key("d_model"), self.key("heads")
-            raise UsageError(f"{width} {self.d_model} is not divisible by {heads} {self.heads}")
+        check_divides(self.key("d_model"), self.d_model, self.key("heads"), self.heads)
         check_ids(self, "pad_id")
         if self.first_row is None and (self.pad_id is None or self.max_length < 1):
             rows = self.position_rows
@@ -125,9 +117,6 @@ class EncoderConfig(BaseConfig):
         own = self.weights.own_head(self, names)
         return replace(self, head=self.weights.has(TRANSFORM, names), tie_output=self.tie_output and not own)
 
-    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        return self.weights.copies(self, names)
-
     def describe(self) -> Transformer:
         """Tokens → embedding → N layers, and where the file has the head → logits (Devlin et al. 2018, §3)."""
         stack = Stack(self.embedding(), self.layers_of_the_stack())
@@ -152,13 +141,7 @@ class EncoderConfig(BaseConfig):
         return (self.layer(),) * self.layers
 
     def layer(self) -> Layer:
-        """The 2017 paper's encoder layer, with every bias."""
-        return Layer(
-            Attention(self.heads, self.d_model // self.heads, bias=ATTENTION_MATRICES),
-            FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], bias=FEED_FORWARD_MATRICES),
-            Norm(self.norm_epsilon),
-            "post",
-        )
+        return biased_layer(self.d_model, self.heads, self.d_ff, self.activation, Norm(self.norm_epsilon), "post")
 
     def word_head(self) -> Head:
         """A matrix to the width of the embedding, activation and norm of its own, then a logit for every word."""
@@ -179,17 +162,37 @@ BERT_LAYER: dict[str, str | Part] = {
     "down": "output.dense",
     "feed_norm": "output.LayerNorm",
 }
+EMBEDDINGS = {
+    "tokens": "word_embeddings",
+    "positions": "position_embeddings",
+    "segments": "token_type_embeddings",
+    "norm": "LayerNorm",
+}
+Tensors = str | tuple[str, ...]
 
 
-def encoder_parts(prefix: str, **parts: str | Part) -> dict[str, str | Part]:
-    """The parts of the encoder and their tensors, those of BERT but for these steps of its layers."""
-    return {
-        "embedding.tokens": f"{prefix}embeddings.word_embeddings",
-        "embedding.positions": f"{prefix}embeddings.position_embeddings",
-        "embedding.segments": f"{prefix}embeddings.token_type_embeddings",
-        "embedding.norm": f"{prefix}embeddings.LayerNorm",
-        **layer_parts(ENCODER_LAYER, f"{prefix}encoder.layer.{{}}", **(BERT_LAYER | parts)),
-    }
+def word_head(hidden: Tensors, norm: Tensors, logits: Tensors) -> dict[str, str | Part]:
+    """The parts of the head that fills in words."""
+    tensors = {"transform.hidden": hidden, "transform.norm": norm, "logits": logits}
+    return {f"output.{step}": Part(each) for step, each in tensors.items()}
+
+
+def encoder_table(
+    prefix: str,
+    head: Mapping[str, str | Part],
+    others: Mapping[str, str | Part] | None = None,
+    /,
+    layer: str = "encoder.layer.{}",
+    **parts: str | Part,
+) -> WeightTable:
+    """The table of BERT but for these steps of its layers, the head, and others by the names of their steps."""
+    embeddings = {f"embedding.{step}": f"{prefix}embeddings.{tensor}" for step, tensor in EMBEDDINGS.items()}
+    layers = layer_parts(ENCODER_LAYER, f"{prefix}{layer}", **(BERT_LAYER | parts))
+    return WeightTable({**embeddings, **layers, **head, **(others or {})}, prefix)
+
+
+CLS = "cls.predictions"
+BERT_HEAD = word_head(f"{CLS}.transform.dense", f"{CLS}.transform.LayerNorm", (f"{CLS}.decoder", CLS))
 
 
 @dataclass(frozen=True)
@@ -197,22 +200,10 @@ class BertConfig(EncoderConfig):
     """BERT."""
 
     model_type = "bert"
-    weights = WeightTable(
-        {
-            **encoder_parts("bert."),
-            "output.transform.hidden": "cls.predictions.transform.dense",
-            "output.transform.norm": "cls.predictions.transform.LayerNorm",
-            "output.logits": Part(("cls.predictions.decoder", "cls.predictions")),
-        },
-        prefix="bert.",
-    )
+    weights = encoder_table("bert.", BERT_HEAD)
 
 
-HEAD: Mapping[str, str | Part] = {
-    "output.transform.hidden": "lm_head.dense",
-    "output.transform.norm": "lm_head.layer_norm",
-    "output.logits": Part(("lm_head.decoder", "lm_head")),
-}
+LM_HEAD = word_head("lm_head.dense", "lm_head.layer_norm", ("lm_head.decoder", "lm_head"))
 
 
 @dataclass(frozen=True)
@@ -222,7 +213,7 @@ class RobertaConfig(EncoderConfig):
     model_type = "roberta"
     first_row = None
     head_gelu = True
-    weights = WeightTable({**encoder_parts("roberta."), **HEAD}, prefix="roberta.", prefixes=("", "data2vec_text."))
+    weights = replace(encoder_table("roberta.", LM_HEAD), prefixes=("", "data2vec_text."))
 
     vocab_size: int = 50265
     pad_id: int | None = 1
@@ -256,20 +247,15 @@ class MPNetConfig(EncoderConfig):
     head_gelu = True
     of_the_file = frozenset({"segments"})
     fixed: ClassVar[Mapping[str, Any]] = {**EncoderConfig.fixed, "relative_attention_num_buckets": BUCKETS}
-    weights = WeightTable(
-        {
-            **encoder_parts(
-                "mpnet.",
-                query="attention.attn.q",
-                key="attention.attn.k",
-                value="attention.attn.v",
-                output="attention.attn.o",
-                norm="attention.LayerNorm",
-            ),
-            "encoder.biased": "mpnet.encoder.relative_attention_bias",
-            **HEAD,
-        },
-        prefix="mpnet.",
+    weights = encoder_table(
+        "mpnet.",
+        LM_HEAD,
+        {"encoder.biased": "mpnet.encoder.relative_attention_bias"},
+        query="attention.attn.q",
+        key="attention.attn.k",
+        value="attention.attn.v",
+        output="attention.attn.o",
+        norm="attention.LayerNorm",
     )
 
     vocab_size: int = 30527
@@ -313,28 +299,18 @@ class DistilBertConfig(EncoderConfig):
         "n_layers": "num_hidden_layers",
     }
     of_the_file = frozenset({"segments", "norm_epsilon"})
-    weights = WeightTable(
-        {
-            "embedding.tokens": "distilbert.embeddings.word_embeddings",
-            "embedding.positions": "distilbert.embeddings.position_embeddings",
-            "embedding.norm": "distilbert.embeddings.LayerNorm",
-            **layer_parts(
-                ENCODER_LAYER,
-                "distilbert.transformer.layer.{}",
-                query="attention.q_lin",
-                key="attention.k_lin",
-                value="attention.v_lin",
-                output="attention.out_lin",
-                norm="sa_layer_norm",
-                hidden="ffn.lin1",
-                down="ffn.lin2",
-                feed_norm="output_layer_norm",
-            ),
-            "output.transform.hidden": "vocab_transform",
-            "output.transform.norm": "vocab_layer_norm",
-            "output.logits": "vocab_projector",
-        },
-        prefix="distilbert.",
+    weights = encoder_table(
+        "distilbert.",
+        word_head("vocab_transform", "vocab_layer_norm", "vocab_projector"),
+        layer="transformer.layer.{}",
+        query="attention.q_lin",
+        key="attention.k_lin",
+        value="attention.v_lin",
+        output="attention.out_lin",
+        norm="sa_layer_norm",
+        hidden="ffn.lin1",
+        down="ffn.lin2",
+        feed_norm="output_layer_norm",
     )
 
     layers: int = 6
@@ -366,15 +342,10 @@ class ElectraConfig(EncoderConfig):
 
     model_type = "electra"
     head_gelu = True
-    weights = WeightTable(
-        {
-            **encoder_parts("electra."),
-            "embedding.projected": "electra.embeddings_project",
-            "output.transform.hidden": "generator_predictions.dense",
-            "output.transform.norm": "generator_predictions.LayerNorm",
-            "output.logits": "generator_lm_head",
-        },
-        prefix="electra.",
+    weights = encoder_table(
+        "electra.",
+        word_head("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head"),
+        {"embedding.projected": "electra.embeddings_project"},
     )
 
     d_model: int = 256

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, layers_count, one_of, shown, size_from
+from tui_transformer.model.checks import LARGEST_SIZE, Check, layers_count, one_of, shown, size_up_to
 from tui_transformer.model.description import DistanceTable, Embedding, Layer, Norm, Transformer
-from tui_transformer.model.families.bert import EncoderConfig, encoder_parts
+from tui_transformer.model.families.bert import CLS, EncoderConfig, encoder_table, word_head
 from tui_transformer.model.layers import Disentangled, divided
-from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
+from tui_transformer.model.weight_table import Part, layer_parts
 
 GROUP_LAYER: dict[str, str | Part] = {
     "query": "attention.query",
@@ -24,8 +24,7 @@ GROUP_LAYER: dict[str, str | Part] = {
     "down": "ffn_output",
     "feed_norm": "full_layer_layer_norm",
 }
-GROUPS = "albert.encoder.albert_layer_groups.{}.albert_layers"
-EMBEDDINGS = "albert.embeddings"
+GROUPS = "encoder.albert_layer_groups.{}.albert_layers"
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,6 @@ class AlbertConfig(EncoderConfig):
     """Sizes and choices of an ALBERT.
 
     Attributes:
-        table_width: Width of the embedding.
         groups: Groups of layers with weights of their own; the layers of a group share them.
         inner: Layers that a group has one after the other, each with its own.
     """
@@ -45,20 +43,15 @@ class AlbertConfig(EncoderConfig):
         "inner": "inner_group_num",
     }
     checks = dict.fromkeys(("groups", "inner"), layers_count)
-    weights = WeightTable(
+    weights = encoder_table(
+        "albert.",
+        word_head("predictions.dense", "predictions.LayerNorm", ("predictions.decoder", "predictions")),
         {
-            "embedding.tokens": f"{EMBEDDINGS}.word_embeddings",
-            "embedding.positions": f"{EMBEDDINGS}.position_embeddings",
-            "embedding.segments": f"{EMBEDDINGS}.token_type_embeddings",
-            "embedding.norm": f"{EMBEDDINGS}.LayerNorm",
             "embedding.projected": "albert.encoder.embedding_hidden_mapping_in",
-            **layer_parts("encoder.{}", f"{GROUPS}.0", **GROUP_LAYER),
-            **layer_parts("encoder.{}.{}", f"{GROUPS}.{{}}", **GROUP_LAYER),
-            "output.transform.hidden": "predictions.dense",
-            "output.transform.norm": "predictions.LayerNorm",
-            "output.logits": Part(("predictions.decoder", "predictions")),
+            **layer_parts("encoder.{}.{}", f"albert.{GROUPS}.{{}}", **GROUP_LAYER),
         },
-        prefix="albert.",
+        layer=f"{GROUPS}.0",
+        **GROUP_LAYER,
     )
 
     vocab_size: int = 30000
@@ -114,27 +107,26 @@ class DebertaConfig(EncoderConfig):
     title = "DeBERTa-v2"
     fixed: ClassVar[Mapping[str, Any]] = {**EncoderConfig.fixed, "conv_kernel_size": 0}
     checks: ClassVar[Mapping[str, Check]] = {
-        **dict.fromkeys(("max_relative_positions", "position_buckets"), size_from(-1)),
-        "segments": size_from(0),
+        **dict.fromkeys(("max_relative_positions", "position_buckets"), size_up_to(LARGEST_SIZE, -1)),
+        "segments": size_up_to(LARGEST_SIZE, 0),
         "norm_rel_ebd": one_of(("none", "layer_norm")),
     }
-    weights = WeightTable(
+    weights = encoder_table(
+        "deberta.",
+        word_head(
+            (f"{CLS}.transform.dense", "lm_predictions.lm_head.dense"),
+            (f"{CLS}.transform.LayerNorm", "lm_predictions.lm_head.LayerNorm"),
+            (f"{CLS}.decoder", CLS, "lm_predictions.lm_head"),
+        ),
         {
-            **encoder_parts(
-                "deberta.",
-                query="attention.self.query_proj",
-                key="attention.self.key_proj",
-                value="attention.self.value_proj",
-            ),
             "encoder.distances": Part("deberta.encoder.rel_embeddings", turned=False),
             "encoder.distances_norm": "deberta.encoder.LayerNorm",
             "encoder.{}.self_attention.distance_key": f"{LAYER}.pos_key_proj",
             "encoder.{}.self_attention.distance_query": f"{LAYER}.pos_query_proj",
-            "output.transform.hidden": Part(("cls.predictions.transform.dense", "lm_predictions.lm_head.dense")),
-            "output.transform.norm": Part(("cls.predictions.transform.LayerNorm", "lm_predictions.lm_head.LayerNorm")),
-            "output.logits": Part(("cls.predictions.decoder", "cls.predictions", "lm_predictions.lm_head")),
         },
-        prefix="deberta.",
+        query="attention.self.query_proj",
+        key="attention.self.key_proj",
+        value="attention.self.value_proj",
     )
 
     vocab_size: int = 128100
@@ -196,15 +188,18 @@ class DebertaConfig(EncoderConfig):
         """BERT's layer; scores of all kinds are divided by √(d_k · their number) (He et al. 2021, equation 4)."""
         layer, kinds = super().layer(), 1 + len(self.pos_att_type)
         width = layer.attention.width * kinds
-        bias = self._bias(1.0 / math.sqrt(width)) if self.relative_attention and self.pos_att_type else None
+        bias = None
+        if self.relative_attention and self.pos_att_type:
+            bias = Disentangled(
+                vectors="encoder.distances_norm" if self.norm_rel_ebd == "layer_norm" else "encoder.distances",
+                sides=tuple(side for kind, side in SIDES.items() if kind in self.pos_att_type),
+                factor=1.0 / math.sqrt(width),
+                shared=self.share_att_key,
+                span=self.span,
+                buckets=max(self.position_buckets, 0),
+                farthest=self.farthest,
+            )
         return replace(layer, attention=replace(layer.attention, scale=divided(width), score_bias=bias))
-
-    def _bias(self, factor: float) -> Disentangled:
-        """The terms that distances add to the scores."""
-        vectors = "encoder.distances_norm" if self.norm_rel_ebd == "layer_norm" else "encoder.distances"
-        sides = tuple(side for kind, side in SIDES.items() if kind in self.pos_att_type)
-        buckets = max(self.position_buckets, 0)
-        return Disentangled(vectors, sides, factor, self.share_att_key, self.span, buckets, self.farthest)
 
 
 def _kinds(value: object) -> tuple[str, ...]:

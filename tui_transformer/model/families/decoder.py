@@ -47,6 +47,7 @@ from tui_transformer.model.families.rope import (
     Rope,
     check_layer_kinds,
     layer_kinds,
+    read_layer_ropes,
     read_rope,
 )
 from tui_transformer.model.families.style import ALWAYS, LLAMA, Style, sizes_of
@@ -122,17 +123,12 @@ class DecoderConfig(BaseConfig):
     Attributes:
         head: The file has logits: a matrix for them, or the embedding table used again; only its tensors tell.
         intermediate_size: Width of the feed-forward layers; None for 4 · hidden_size.
-
-    Raises:
-        UsageError: A value that cannot be; the message names its key.
     """
 
     places_by_mask: ClassVar[bool] = True
     style: ClassVar[Style] = LLAMA
     own: ClassVar[Mapping[str, Any]] = {}
     weights: ClassVar[WeightTable] = WEIGHTS
-    theta: ClassVar[float]
-    context: ClassVar[int]
     of_the_file: ClassVar[frozenset[str]] = frozenset({"head"})
     layouts: ClassVar[Mapping[str, Layout]] = ONE_STACK
     fixed: ClassVar[Mapping[str, Any]] = {"is_causal": True}
@@ -167,13 +163,9 @@ class DecoderConfig(BaseConfig):
 
     def __init_subclass__(cls) -> None:
         """Give the fields their defaults, and the class those that the family has besides."""
-        sizes = sizes_of(cls.model_type)
-        cls.title, cls.theta, cls.context = (
-            sizes.pop("title"),
-            sizes.pop("rope_theta"),
-            sizes["max_position_embeddings"],
-        )
-        said = vars(cls)
+        sizes, said = sizes_of(cls.model_type), vars(cls)
+        cls.title = sizes.pop("title")
+        del sizes["rope_theta"]
         set_defaults(cls, {**sizes, **cls.own})
         if cls.style.positions != "rotary":
             cls.of_the_file = NOT_TURNED | said.get("of_the_file", frozenset())
@@ -188,21 +180,22 @@ class DecoderConfig(BaseConfig):
             check_divides(size, self.hidden_size, heads, self.num_attention_heads)
         check_divides("num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.kv_heads)
         for rope in self.ropes:
-            if rope.partial_rotary_factor != 1.0 and not self.style.turned_in_part:
-                raise UsageError(f"partial_rotary_factor other than 1 is not supported in {self.model_type} models")
-            rope.width(self.head_width)
+            rope.check(self.model_type, self.head_width, in_part=self.style.turned_in_part)
+            turned = rope.width(self.head_width)
+            if self.style.in_pairs and self.head_width % turned:
+                raise UsageError(
+                    f"{turned} columns that are turned do not divide head_dim {self.head_width}: this is not supported"
+                )
         check_layer_kinds(self.setting("layer_types"), self.num_hidden_layers, self.window)
         chosen, experts = self.setting("num_experts_per_tok", 0), self.setting("num_experts", 0)
         if chosen > experts:
             raise UsageError(f"num_experts_per_tok {shown(chosen)} is more than the {experts} experts")
+        if "mlp_only_layers" in self.own and self.setting("use_sliding_window"):
+            a_size("sliding_window", self.window)
 
     def setting(self, name: str, without: Any = None) -> Any:
         """A setting that not all families have, or what holds without it."""
         return True if name == ALWAYS else getattr(self, name, without)
-
-    @property
-    def pad_id(self) -> int | None:
-        return self.pad_token_id
 
     @property
     def tied(self) -> bool:
@@ -217,10 +210,6 @@ class DecoderConfig(BaseConfig):
         return self.head_dim or self.hidden_size // self.num_attention_heads
 
     @property
-    def max_length(self) -> int:
-        return self.max_position_embeddings
-
-    @property
     def longest(self) -> int:
         """More than the model was made for, where positions are computed."""
         return self.max_length if self.style.positions == "learned" else LARGEST_SIZE
@@ -233,12 +222,24 @@ class DecoderConfig(BaseConfig):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; null and 0 of some settings are none, as published."""
+        given = {**raw, "use_bidirectional_attention": raw.get("use_bidirectional_attention") or None}
+        if "mlp_only_layers" in cls.own:
+            given["mlp_only_layers"] = raw.get("mlp_only_layers") or ()
+            given |= {"sliding_window": None} if raw.get("sliding_window") == 0 else {}
         rope = {"rope_parameters": cls.read_rope(raw)} if cls.style.positions == "rotary" else {}
-        return super().from_json({**raw, "pad_token_id": _padding(raw), **rope})
+        return super().from_json({**given, "pad_token_id": _padding(raw), **rope})
 
     @classmethod
     def read_rope(cls, raw: Mapping[str, Any]) -> Rope | LayerRopes:
-        return read_rope(raw, default=cls.theta, whole=cls.style.whole, context=cls.context)
+        style, theta = cls.style, sizes_of(cls.model_type)["rope_theta"]
+        context = sizes_of(cls.model_type)["max_position_embeddings"]
+        if style.theta_of_windows is not None:
+            key, of_windows = style.theta_of_windows
+            return read_layer_ropes(raw, theta, of_windows, key, context)
+        if style.usual_rope and not (raw.get("rope_parameters") or raw.get("rope_scaling")):
+            raw = {**raw, "rope_parameters": style.usual_rope}
+        return read_rope(raw, default=theta, whole=style.whole, context=context)
 
     def fitted(self, names: frozenset[str]) -> Self:
         """Tied or not, with logits or without, as the tensors tell."""
@@ -246,28 +247,19 @@ class DecoderConfig(BaseConfig):
         tied = self.tie_word_embeddings and not own
         return replace(self, tie_word_embeddings=tied, head=tied or own)
 
-    def copies(self, names: frozenset[str]) -> Mapping[str, str]:
-        return self.weights.copies(self, names)
-
     # Windows and rotary positions
 
     @property
     def window(self) -> int | None:
         """How many keys a query of a layer with a window sees, where windows are used."""
-        window: int | None = (
-            self.setting("sliding_window") if self.setting("use_sliding_window", without=True) else None
-        )
+        used = self.setting("use_sliding_window", without=True)
+        window: int | None = self.setting("sliding_window") if used else None
         return window
-
-    def slides(self, layer: int) -> bool:
-        """Whether a layer has a window, where windows are used and the file has no `layer_types`."""
-        del layer
-        return True
 
     @property
     def kinds(self) -> tuple[str, ...]:
         kinds: tuple[str, ...] | None = self.setting("layer_types")
-        return kinds or tuple(SLIDING if self.slides(i) else FULL for i in range(self.num_hidden_layers))
+        return kinds or tuple(SLIDING if self.style.slides(self, i) else FULL for i in range(self.num_hidden_layers))
 
     @property
     def ropes(self) -> frozenset[Rope]:
@@ -314,7 +306,7 @@ class DecoderConfig(BaseConfig):
         style = self.style
         normalised = style.head_norms and self.setting(style.head_norms_where)
         multiplier, divisor = self.setting("attention_multiplier"), self.setting("query_pre_attn_scalar")
-        scale = None if multiplier is None else Scale(multiplier, f"· {multiplier:g}")
+        scale = style.scale if multiplier is None else Scale(multiplier, f"· {multiplier:g}")
         return Attention(
             self.num_attention_heads,
             self.head_width,
@@ -337,10 +329,16 @@ class DecoderConfig(BaseConfig):
         """The experts of a layer that has some, where the family has experts."""
         if (count := self.setting("num_experts")) is None:
             return None
-        one = self.feed_forward()
-        one = replace(one, width=self.setting("moe_intermediate_size", one.width))
-        among_chosen = self.setting("norm_topk_prob", without=True)
-        return Experts(count, self.setting("num_experts_per_tok"), one, among_chosen=among_chosen)
+        whole = self.feed_forward()
+        one = replace(whole, width=self.setting("moe_intermediate_size", whole.width))
+        shared = self.setting("shared_expert_intermediate_size")
+        return Experts(
+            count,
+            self.setting("num_experts_per_tok"),
+            one,
+            among_chosen=self.setting("norm_topk_prob", without=True),
+            shared=None if shared is None else replace(whole, width=shared),
+        )
 
     def layers(self) -> tuple[Layer, ...]:
         """Every layer with its window (Jiang et al. 2023, §2), its rotary positions and its experts."""
@@ -351,21 +349,24 @@ class DecoderConfig(BaseConfig):
         for number, kind in enumerate(self.kinds):
             window = self.window if kind == SLIDING else None
             rotary = turns[kind] if self.is_turned(number, window) else None
-            layer = Layer(
-                replace(attention, window=window, rotary=rotary),
-                feed_forward if experts is None or number in dense or (number + 1) % step else experts,
-                self.norm(),
-                self.style.place,
-                parallel=parallel,
-                residual_scale=self.setting("residual_multiplier", 1.0),
-            )
-            layers.append(layer)
+            own = replace(attention, window=window, rotary=rotary)
+            fed = feed_forward if experts is None or number in dense or (number + 1) % step else experts
+            scale = self.setting("residual_multiplier", 1.0)
+            layers.append(Layer(own, fed, self.norm(), self.style.place, parallel=parallel, residual_scale=scale))
         return tuple(layers)
 
     def word_head(self) -> Head:
         scale, cap = self.setting("logit_scale"), self.setting("final_logit_softcapping")
         scale = 1.0 / self.setting("logits_scaling", 1.0) if scale is None else scale
         return Head(Embedding.table if self.tie_word_embeddings else None, self.style.logits_bias, scale, cap)
+
+
+def decoder(
+    model_type: str, style: Style = LLAMA, own: Mapping[str, Any] | None = None, **said: Any
+) -> type[DecoderConfig]:
+    """The configuration of a family that is told by its style, its own settings and other class attributes."""
+    attributes = {"model_type": model_type, "style": style, "own": own or {}, **said}
+    return dataclass(frozen=True)(type(f"{model_type}_config", (DecoderConfig,), attributes))
 
 
 def _padding(raw: Mapping[str, Any]) -> int | None:

@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, a_size, shown
+from tui_transformer.model.checks import a_size, is_whole, shown
 from tui_transformer.model.description import Attention
-from tui_transformer.model.families.decoder import ROUTED_PARTS, DecoderConfig, less_one, llama_like
-from tui_transformer.model.families.rope import LayerRopes, read_layer_ropes
-from tui_transformer.model.families.style import BIASED, Style
+from tui_transformer.model.families.decoder import ROUTED_PARTS, DecoderConfig, decoder, less_one, llama_like
+from tui_transformer.model.families.style import BIASED, Style, all_but_every, every_other
 
-GEMMA = replace(BIASED, root_scaled=True)
+STYLE = replace(BIASED, root_scaled=True)
+OF_HEADS = {"head_dim": a_size}
 LAST = {"decoder.norm": less_one("model.norm")}
-
-
-def _said(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {**raw, "use_bidirectional_attention": raw.get("use_bidirectional_attention") or None}
+ONE_SIDE: Mapping[str, Any] = {**DecoderConfig.fixed, "use_bidirectional_attention": None}
 
 
 @dataclass(frozen=True)
@@ -26,17 +23,17 @@ class GemmaConfig(DecoderConfig):
     """Gemma: wide heads, embeddings times √d_model, and γ − 1 of every norm in the file."""
 
     model_type = "gemma"
-    style = GEMMA
+    style = STYLE
     own: ClassVar[Mapping[str, Any]] = {"attention_bias": False}
-    checks: ClassVar[Mapping[str, Check]] = {"head_dim": a_size}
-    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "use_bidirectional_attention": None}
+    checks = OF_HEADS
+    fixed = ONE_SIDE
     weights = llama_like(LAST, norm=less_one("input_layernorm"), feed_norm=less_one("post_attention_layernorm"))
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; "gelu" of old files means its approximation by tanh."""
         approximated = {"hidden_act": "gelu_pytorch_tanh"} if raw.get("hidden_act") == "gelu" else {}
-        return super().from_json({**_said(raw), **approximated})
+        return super().from_json({**raw, **approximated})
 
 
 BOTH_SIDES = {
@@ -45,51 +42,40 @@ BOTH_SIDES = {
     "feed_norm": less_one("pre_feedforward_layernorm"),
     "feed_output_norm": less_one("post_feedforward_layernorm"),
 }
+GEMMA2 = replace(STYLE, place="both", heads_divide=True, slides=every_other)
+OWN: Mapping[str, Any] = {
+    "attention_bias": False,
+    "sliding_window": 4096,
+    "layer_types": None,
+    "query_pre_attn_scalar": 256,
+    "final_logit_softcapping": 30.0,
+    "attn_logit_softcapping": 50.0,
+}
+KEYS = {"hidden_act": "hidden_activation"}
 
+Gemma2Config = decoder(
+    "gemma2", GEMMA2, OWN, keys=KEYS, checks=OF_HEADS, fixed=ONE_SIDE, weights=llama_like(LAST, **BOTH_SIDES)
+)
+"""Gemma 2: norms on both sides of a sublayer, soft caps, scores divided by a constant (Gemma Team 2024, §2).
 
-@dataclass(frozen=True)
-class Gemma2Config(DecoderConfig):
-    """Gemma 2: norms on both sides of a sublayer, soft caps, scores divided by a constant (Gemma Team 2024, §2).
-
-    Every other layer has a window, the first among them.
-    """
-
-    model_type = "gemma2"
-    style = replace(GEMMA, place="both", heads_divide=True)
-    own: ClassVar[Mapping[str, Any]] = {
-        "attention_bias": False,
-        "sliding_window": 4096,
-        "layer_types": None,
-        "query_pre_attn_scalar": 256,
-        "final_logit_softcapping": 30.0,
-        "attn_logit_softcapping": 50.0,
-    }
-    keys: ClassVar[Mapping[str, str]] = {"hidden_act": "hidden_activation"}
-    checks = GemmaConfig.checks
-    fixed = GemmaConfig.fixed
-    weights = llama_like(LAST, **BOTH_SIDES)
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return super().from_json(_said(raw))
-
-    def slides(self, layer: int) -> bool:
-        return layer % 2 == 0
+Every other layer has a window, the first among them.
+"""
 
 
 @dataclass(frozen=True)
 class Gemma3Config(DecoderConfig):
-    """Gemma 3, the text model: Gemma 2 with normalised heads, five layers with a window to each without."""
+    """Gemma 3, the text model: Gemma 2 with normalised heads, five layers with a window to each without (§2)."""
 
     model_type = "gemma3_text"
-    style = replace(Gemma2Config.style, head_norms="alike")
-    own: ClassVar[Mapping[str, Any]] = {
-        **Gemma2Config.own,
-        "final_logit_softcapping": None,
-        "attn_logit_softcapping": None,
-    }
-    keys = Gemma2Config.keys
-    checks = GemmaConfig.checks
+    style = replace(
+        GEMMA2,
+        head_norms="alike",
+        slides=all_but_every("sliding_window_pattern"),
+        theta_of_windows=("rope_local_base_freq", 1e4),
+    )
+    own: ClassVar[Mapping[str, Any]] = {**OWN, "final_logit_softcapping": None, "attn_logit_softcapping": None}
+    keys = KEYS
+    checks = OF_HEADS
     fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "attn_logit_softcapping": None}
     weights = llama_like(
         LAST, **BOTH_SIDES, query_norm=less_one("self_attn.q_norm"), key_norm=less_one("self_attn.k_norm")
@@ -97,19 +83,6 @@ class Gemma3Config(DecoderConfig):
 
     sliding_window_pattern: int = 6
     use_bidirectional_attention: bool | None = False
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return super().from_json(_said(raw))
-
-    @classmethod
-    def read_rope(cls, raw: Mapping[str, Any]) -> LayerRopes:
-        """θ of layers with a window is `rope_local_base_freq` in old files."""
-        return read_layer_ropes(raw, 1e6, 1e4, "rope_local_base_freq", cls.context)
-
-    def slides(self, layer: int) -> bool:
-        """But for every sixth layer, or as `sliding_window_pattern` says (Gemma Team 2025, §2)."""
-        return (layer + 1) % self.sliding_window_pattern != 0
 
     @property
     def window(self) -> int | None:
@@ -126,50 +99,34 @@ class Gemma3Config(DecoderConfig):
 OLMO = replace(BIASED, place="output", head_norms="together")
 BEHIND = llama_like(output_norm="post_attention_layernorm", feed_output_norm="post_feedforward_layernorm")
 
+Olmo2Config = decoder("olmo2", OLMO, {"attention_bias": False}, weights=BEHIND)
+"""OLMo 2: sublayers are x + norm(f(x)) (OLMo Team 2024, §3.2)."""
 
-@dataclass(frozen=True)
-class Olmo2Config(DecoderConfig):
-    """OLMo 2: sublayers are x + norm(f(x)) (OLMo Team 2024, §3.2)."""
+Olmo3Config = decoder(
+    "olmo3",
+    replace(OLMO, slides=all_but_every(4), theta_of_windows=("", 5e5)),
+    {"attention_bias": False, "sliding_window": 4096, "layer_types": None},
+    weights=BEHIND,
+)
+"""OLMo 3: OLMo 2 with a window in three of four layers.
 
-    model_type = "olmo2"
-    style = OLMO
-    own: ClassVar[Mapping[str, Any]] = {"attention_bias": False}
-    weights = BEHIND
+`rope_theta` of old files is that of the layers without a window, as the published code reads it.
+"""
 
-
-@dataclass(frozen=True)
-class Olmo3Config(DecoderConfig):
-    """OLMo 3: OLMo 2 with a window in three of four layers."""
-
-    model_type = "olmo3"
-    style = OLMO
-    own: ClassVar[Mapping[str, Any]] = {"attention_bias": False, "sliding_window": 4096, "layer_types": None}
-    weights = BEHIND
-
-    @classmethod
-    def read_rope(cls, raw: Mapping[str, Any]) -> LayerRopes:
-        """`rope_theta` of old files is that of the layers without a window, as the published code reads it."""
-        return read_layer_ropes(raw, cls.theta, cls.theta, "", cls.context)
-
-    def slides(self, layer: int) -> bool:
-        return (layer + 1) % 4 != 0
+OlmoeConfig = decoder(
+    "olmoe",
+    replace(OLMO, place="pre"),
+    {"attention_bias": False, "num_experts": 64, "num_experts_per_tok": 8, "norm_topk_prob": False},
+    other_names={"num_experts": "num_local_experts"},
+    fixed={**DecoderConfig.fixed, "clip_qkv": None},
+    weights=llama_like(ROUTED_PARTS),
+)
+"""OLMoE (Muennighoff et al. 2024): pre-norm, with experts (§2)."""
 
 
-@dataclass(frozen=True)
-class OlmoeConfig(DecoderConfig):
-    """OLMoE (Muennighoff et al. 2024): pre-norm, with experts (§2)."""
-
-    model_type = "olmoe"
-    style = replace(OLMO, place="pre")
-    own: ClassVar[Mapping[str, Any]] = {
-        "attention_bias": False,
-        "num_experts": 64,
-        "num_experts_per_tok": 8,
-        "norm_topk_prob": False,
-    }
-    other_names: ClassVar[Mapping[str, str]] = {"num_experts": "num_local_experts"}
-    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "clip_qkv": None}
-    weights = llama_like(ROUTED_PARTS)
+def _slides(config: Any, layer: int) -> bool:
+    pattern = config.sliding_window_pattern
+    return config.window is not None and isinstance(pattern, int) and (layer + 1) % pattern != 0
 
 
 @dataclass(frozen=True)
@@ -177,7 +134,7 @@ class Exaone4Config(DecoderConfig):
     """EXAONE 4 (LG AI Research 2025): norms behind the sublayers and of heads; windows in some layers."""
 
     model_type = "exaone4"
-    style = Style(place="output", head_norms="alike")
+    style = Style(place="output", head_norms="alike", slides=_slides)
     own: ClassVar[Mapping[str, Any]] = {"sliding_window": 4096, "layer_types": None}
     weights = BEHIND
 
@@ -186,26 +143,18 @@ class Exaone4Config(DecoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         pattern = self.sliding_window_pattern if self.window is not None else None
-        if pattern is not None and not isinstance(pattern, str) and not _counts(pattern):
+        if pattern is not None and not isinstance(pattern, str) and not is_whole(pattern, 1):
             raise UsageError(f"sliding_window_pattern {shown(pattern)} is neither a count of layers nor letters")
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; a pattern of letters is only read as `layer_types`."""
         pattern = raw.get("sliding_window_pattern", 4)
-        if raw.get("layer_types") is None and raw.get("sliding_window", 4096) is not None and not _counts(pattern):
+        if raw.get("layer_types") is None and raw.get("sliding_window", 4096) is not None and not is_whole(pattern, 1):
             raise UsageError(f"sliding_window_pattern {shown(pattern)} without layer_types is not supported")
         return super().from_json(raw)
-
-    def slides(self, layer: int) -> bool:
-        pattern = self.sliding_window_pattern
-        return self.window is not None and isinstance(pattern, int) and (layer + 1) % pattern != 0
 
     def is_turned(self, layer: int, window: int | None) -> bool:
         """Where some layers have a window, those without have no rotary positions (Kazemnejad et al. 2023)."""
         del layer
         return self.window is None or window is not None
-
-
-def _counts(pattern: object) -> bool:
-    return isinstance(pattern, int) and not isinstance(pattern, bool) and pattern > 0

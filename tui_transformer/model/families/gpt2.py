@@ -12,22 +12,14 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Scale
 from tui_transformer.errors import UsageError
 from tui_transformer.model.base_config import counted
-from tui_transformer.model.checks import MOST_LAYERS, Check, shown
-from tui_transformer.model.description import (
-    ATTENTION_MATRICES,
-    Attention,
-    Embedding,
-    Layer,
-    Rotary,
-    Stack,
-    Transformer,
-)
+from tui_transformer.model.checks import MOST_LAYERS, Check, is_whole, list_of, shown
+from tui_transformer.model.description import ATTENTION_MATRICES, Embedding, Layer, Rotary, Stack, Transformer
 from tui_transformer.model.families.bart import FIRST_PLACE, SUBLAYERS
-from tui_transformer.model.families.decoder import DECODER_LAYER, DecoderConfig
+from tui_transformer.model.families.decoder import DECODER_LAYER, DecoderConfig, decoder
 from tui_transformer.model.families.rope import FULL, SLIDING, Rope
 from tui_transformer.model.families.style import ALWAYS, Style
 from tui_transformer.model.layers import NOT_DIVIDED, divided
-from tui_transformer.model.weight_table import Part, Take, WeightTable, cut, halves_of_pairs, layer_parts
+from tui_transformer.model.weight_table import Part, WeightTable, halves_of_pairs, layer_parts, side_by_side
 
 PLAIN = Style(
     positions="learned",
@@ -49,14 +41,13 @@ KEYS = {**PLAIN_KEYS, **SIZES, "intermediate_size": "n_inner"}
 OTHER_NAMES = {key: field for field, key in SIZES.items()}
 
 
-def third(place: int) -> Take:
+def _third(place: int) -> Part:
     """Query (0), key (1) or value (2) of `c_attn`, whose columns hold them side by side."""
 
-    def take(tensor: Host, config: Gpt2Config) -> Host:
-        del config
+    def take(tensor: Host, _: Any) -> Host:
         return np.split(tensor, 3, axis=-1)[place]
 
-    return take
+    return Part("attn.c_attn", take)
 
 
 LAYER = "transformer.h.{}"
@@ -67,9 +58,9 @@ PARTS: Mapping[str, str | Part] = {
         DECODER_LAYER,
         LAYER,
         norm="ln_1",
-        query=Part("attn.c_attn", third(0)),
-        key=Part("attn.c_attn", third(1)),
-        value=Part("attn.c_attn", third(2)),
+        query=_third(0),
+        key=_third(1),
+        value=_third(2),
         output="attn.c_proj",
         feed_norm="ln_2",
         hidden="mlp.c_fc",
@@ -113,30 +104,19 @@ class Gpt2Config(DecoderConfig):
         return tuple(layers)
 
 
-def projected(place: int) -> Part:
-    """Query (0), key (1) or value (2) of a matrix that holds the queries of all heads, one key and one value."""
-    return Part("attn.c_attn", cut(place, lambda config: (config.hidden_size, config.head_width, config.head_width)))
-
-
-@dataclass(frozen=True)
-class GptBigCodeConfig(DecoderConfig):
-    """GPT-BigCode (Ben Allal et al. 2023), of which StarCoder is one: queries look at the same keys (Shazeer 2019)."""
-
-    model_type = "gpt_bigcode"
-    style = PLAIN
-    keys = KEYS
-    other_names = OTHER_NAMES
-    fixed: ClassVar[Mapping[str, Any]] = {**Gpt2Config.fixed, "multi_query": True, "scale_attn_weights": True}
-    weights = gpt2_like(query=projected(0), key=projected(1), value=projected(2))
-
+GptBigCodeConfig = decoder(
+    "gpt_bigcode",
+    PLAIN,
+    keys=KEYS,
+    other_names=OTHER_NAMES,
+    fixed={**Gpt2Config.fixed, "multi_query": True, "scale_attn_weights": True},
+    weights=gpt2_like(
+        **side_by_side("attn.c_attn", lambda config: (config.hidden_size, config.head_width, config.head_width))
+    ),
+)
+"""GPT-BigCode (Ben Allal et al. 2023), of which StarCoder is one: queries look at the same keys (Shazeer 2019)."""
 
 GLOBAL, LOCAL = "global", "local"
-
-
-def local_kinds(key: str, value: object) -> None:
-    """Names of kinds of attention, one a layer."""
-    if not isinstance(value, tuple) or not all(each in (GLOBAL, LOCAL) for each in value):
-        raise UsageError(f"{key} {shown(value)} is not a list of {GLOBAL} and {LOCAL}")
 
 
 @dataclass(frozen=True)
@@ -148,14 +128,14 @@ class GptNeoConfig(DecoderConfig):
     """
 
     model_type = "gpt_neo"
-    style = replace(PLAIN, biases={ALWAYS: frozenset({"output"})})
+    style = replace(PLAIN, biases={ALWAYS: frozenset({"output"})}, scale=NOT_DIVIDED)
     keys: ClassVar[Mapping[str, str]] = {
         **PLAIN_KEYS,
         "num_hidden_layers": "num_layers",
         "num_attention_heads": "num_heads",
     }
     other_names: ClassVar[Mapping[str, str]] = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
-    checks: ClassVar[Mapping[str, Check]] = {"attention_layers": local_kinds}
+    checks: ClassVar[Mapping[str, Check]] = {"attention_layers": list_of(GLOBAL, LOCAL)}
     weights = gpt2_like(
         query="attn.attention.q_proj",
         key="attn.attention.k_proj",
@@ -191,25 +171,20 @@ class GptNeoConfig(DecoderConfig):
     def window(self) -> int | None:
         return self.window_size
 
-    def attention(self) -> Attention:
-        return replace(super().attention(), scale=NOT_DIVIDED)
-
 
 def _layers(types: object) -> list[str]:
     """The kind of every layer, from lists of kinds and how often each is repeated."""
     wrong = UsageError(f"attention_types {shown(types)} is not a list of kinds of layers and how often they come")
-    attentions: list[str] = []
+    layers: list[str] = []
     for pair in types if isinstance(types, list) else [None]:
-        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and _is_count(pair[1])):
+        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list)):
             raise wrong
-        attentions += map(str, pair[0] * pair[1])
-        if len(attentions) > MOST_LAYERS:
+        if not is_whole(pair[1], 1, MOST_LAYERS):
             raise wrong
-    return attentions
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_LAYERS
+        layers += map(str, pair[0] * pair[1])
+        if len(layers) > MOST_LAYERS:
+            raise wrong
+    return layers
 
 
 IN_HALVES = halves_of_pairs(lambda config: config.rotary_dim)

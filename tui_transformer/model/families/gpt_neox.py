@@ -9,26 +9,24 @@ from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, shown
-from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE, Attention, Embedding, Layer, Rotary
-from tui_transformer.model.families.decoder import DECODER_LAYER, LAYER, DecoderConfig, llama_like
+from tui_transformer.model.checks import Check, checked, shown
+from tui_transformer.model.description import ATTENTION_MATRICES, Attention, Embedding, Layer, Rotary
+from tui_transformer.model.families.decoder import DECODER_LAYER, LAYER, DecoderConfig, decoder, llama_like
 from tui_transformer.model.families.gpt2 import PLAIN, PLAIN_KEYS
 from tui_transformer.model.families.rope import Rope, read_rope
 from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style
 from tui_transformer.model.layers import Distances, alibi_slopes
-from tui_transformer.model.weight_table import Part, WeightTable, layer_parts, of_every_head
+from tui_transformer.model.weight_table import QUERY_KEY_VALUE, Part, WeightTable, layer_parts, of_every_head
 
 
 def _fused(layer: str, attention: str) -> Mapping[str, str | Part]:
     """The parts of layers whose query, key and value are one tensor."""
-    fused = f"{attention}.query_key_value"
+    fused = (Part(f"{attention}.query_key_value", of_every_head(place)) for place in range(3))
     return layer_parts(
         DECODER_LAYER,
         layer,
         norm="input_layernorm",
-        query=Part(fused, of_every_head(0)),
-        key=Part(fused, of_every_head(1)),
-        value=Part(fused, of_every_head(2)),
+        **dict(zip(QUERY_KEY_VALUE, fused, strict=True)),
         output=f"{attention}.dense",
         feed_norm="post_attention_layernorm",
         hidden="mlp.dense_h_to_4h",
@@ -80,31 +78,29 @@ class NeoxConfig(DecoderConfig):
         return read_rope(raw, theta=("rotary_emb_base",), partial=("rotary_pct",), whole=cls.style.whole)
 
 
-@dataclass(frozen=True)
-class StableLmConfig(DecoderConfig):
-    """StableLM (Bellagente et al. 2024): Llama with layer norms, a quarter of each head turned."""
-
-    model_type = "stablelm"
-    style = Style(
+StableLmConfig = decoder(
+    "stablelm",
+    Style(
         turned_in_part=True,
         whole=0.25,
-        biases={"use_qkv_bias": QUERY_KEY_VALUE},
+        biases={"use_qkv_bias": frozenset(QUERY_KEY_VALUE)},
         norm="layer",
         parallel="one norm",
         head_norms="own",
         head_norms_where="qk_layernorm",
-    )
-    own: ClassVar[Mapping[str, Any]] = {"use_qkv_bias": False, "qk_layernorm": False, "use_parallel_residual": False}
-    keys: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "layer_norm_eps"}
-    weights = llama_like(
+    ),
+    {"use_qkv_bias": False, "qk_layernorm": False, "use_parallel_residual": False},
+    keys={"rms_norm_eps": "layer_norm_eps"},
+    weights=llama_like(
         {
             f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(
                 f"{LAYER}.self_attn.{name[0]}_layernorm.norms.{{}}", turned=False
             )
             for name in ("query", "key")
         }
-    )
-
+    ),
+)
+"""StableLM (Bellagente et al. 2024): Llama with layer norms, a quarter of each head turned."""
 
 # Distances
 
@@ -154,10 +150,7 @@ class BloomConfig(DecoderConfig):
         return replace(super().attention(), score_bias=Distances(alibi_slopes(self.num_attention_heads)))
 
 
-def norms_count(key: str, value: object) -> None:
-    """Norms that the sublayers of a layer read: 1 or 2."""
-    if value not in (None, 1, 2) or isinstance(value, bool):
-        raise UsageError(f"{key} {shown(value)} is neither 1 nor 2")
+norms_count = checked(lambda value: value in (None, 1, 2) and not isinstance(value, bool), "is neither 1 nor 2")
 
 
 def projected(place: int) -> Part:

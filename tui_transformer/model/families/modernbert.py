@@ -19,24 +19,20 @@ from tui_transformer.model.description import (
     Head,
     Layer,
     Norm,
+    Stack,
     Transform,
     Transformer,
 )
-from tui_transformer.model.families.bert import ENCODER_LAYER, EncoderConfig
+from tui_transformer.model.families.bert import CLS, ENCODER_LAYER, EncoderConfig, encoder_table, word_head
 from tui_transformer.model.families.rope import FULL, SLIDING, Rope, check_layer_kinds, layer_kinds, read_rope
-from tui_transformer.model.weight_table import Part, WeightTable, cut, layer_parts
+from tui_transformer.model.weight_table import WeightTable, layer_parts, side_by_side
 
 THETAS: Mapping[str, tuple[str, float]] = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 1e4)}
 """Kind of layer → what its θ is called in old files, and its default."""
 
 
-def fused(tensor: str, place: int) -> Part:
-    """Query (0), key (1) or value (2) of a matrix that holds all three."""
-    return Part(tensor, cut(place, lambda config: (config.d_model,) * 3))
-
-
-def _halves(config: ModernBertConfig) -> tuple[int, ...]:
-    return (config.d_ff,) * 2
+FUSED = side_by_side("attn.Wqkv", lambda config: (config.d_model,) * 3)
+"""Query, key and value, in one matrix."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +66,15 @@ class ModernBertConfig(EncoderConfig):
             **layer_parts(
                 ENCODER_LAYER,
                 "model.layers.{}",
+                **FUSED,
+                **side_by_side("mlp.Wi", lambda config: (config.d_ff,) * 2, ("gate", "hidden")),
                 norm="attn_norm",
-                query=fused("attn.Wqkv", 0),
-                key=fused("attn.Wqkv", 1),
-                value=fused("attn.Wqkv", 2),
                 output="attn.Wo",
                 feed_norm="mlp_norm",
-                gate=Part("mlp.Wi", cut(0, _halves)),
-                hidden=Part("mlp.Wi", cut(1, _halves)),
                 down="mlp.Wo",
             ),
             "encoder.norm": "model.final_norm",
-            "output.transform.hidden": "head.dense",
-            "output.transform.norm": "head.norm",
-            "output.logits": "decoder",
+            **word_head("head.dense", "head.norm", "decoder"),
         },
         prefix="model.",
     )
@@ -111,9 +102,7 @@ class ModernBertConfig(EncoderConfig):
         super().__post_init__()
         check_layer_kinds(self.layer_types, self.layers, self.local_attention)
         for rope in (self.full_rope, self.local_rope):
-            if rope.partial_rotary_factor != 1.0:
-                raise UsageError("partial_rotary_factor other than 1 is not supported in modernbert models")
-            rope.width(self.d_model // self.heads)
+            rope.check(self.model_type, self.d_model // self.heads)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -133,9 +122,8 @@ class ModernBertConfig(EncoderConfig):
         return Norm(self.norm_epsilon, shift=self.norm_bias)
 
     def describe(self) -> Transformer:
-        what = super().describe()
-        assert what.encoder is not None  # noqa: S101 - as made above
-        return replace(what, encoder=replace(what.encoder, norm=self.norm()))
+        stack = Stack(self.embedding(), self.layers_of_the_stack(), self.norm())
+        return replace(super().describe(), encoder=stack)
 
     def embedding(self) -> Embedding:
         """Words, normalised; positions turn queries and keys."""
@@ -204,31 +192,24 @@ class NomicBertConfig(EncoderConfig):
         **dict.fromkeys(("qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias"), False),
     }
 
-    weights = WeightTable(
-        {
-            "embedding.tokens": "nomic_bert.embeddings.word_embeddings",
-            "embedding.segments": "nomic_bert.embeddings.token_type_embeddings",
-            "embedding.norm": "nomic_bert.emb_ln",
-            **layer_parts(
-                ENCODER_LAYER,
-                "nomic_bert.encoder.layers.{}",
-                query=fused("attn.Wqkv", 0),
-                key=fused("attn.Wqkv", 1),
-                value=fused("attn.Wqkv", 2),
-                output="attn.out_proj",
-                norm="norm1",
-                hidden="mlp.fc11",
-                gate="mlp.fc12",
-                down="mlp.fc2",
-                feed_norm="norm2",
+    weights = replace(
+        encoder_table(
+            "nomic_bert.",
+            word_head(
+                f"{CLS}.transform.dense",
+                (f"{CLS}.transform.layer_norm", f"{CLS}.transform.LayerNorm"),
+                (f"{CLS}.decoder", CLS),
             ),
-            "output.transform.hidden": "cls.predictions.transform.dense",
-            "output.transform.norm": Part(
-                ("cls.predictions.transform.layer_norm", "cls.predictions.transform.LayerNorm")
-            ),
-            "output.logits": Part(("cls.predictions.decoder", "cls.predictions")),
-        },
-        prefix="nomic_bert.",
+            {"embedding.norm": "nomic_bert.emb_ln"},
+            layer="encoder.layers.{}",
+            **FUSED,
+            output="attn.out_proj",
+            norm="norm1",
+            hidden="mlp.fc11",
+            gate="mlp.fc12",
+            down="mlp.fc2",
+            feed_norm="norm2",
+        ),
         prefixes=("", "bert."),
     )
 
@@ -239,9 +220,7 @@ class NomicBertConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rope_parameters.partial_rotary_factor != 1.0:
-            raise UsageError("partial_rotary_factor other than 1 is not supported in nomic_bert models")
-        self.rope_parameters.width(self.d_model // self.heads)
+        self.rope_parameters.check(self.model_type, self.d_model // self.heads)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import LARGEST_SIZE, one_of, positive, shown, size_up_to, truth
+from tui_transformer.model.checks import LARGEST_SIZE, a_size, is_number, list_of, one_of, positive, shown, truth
 from tui_transformer.model.description import Rotary
 
 DEFAULT_THETA = 10000.0
@@ -86,10 +86,16 @@ class Rope:
                 raise UsageError(f"{key} {shown(factors)} is not a list of numbers")
             for each in factors:
                 positive(key, each)
-        size_up_to(LARGEST_SIZE)("max_position_embeddings", self.context)
+        a_size("max_position_embeddings", self.context)
         if self.rope_type == "yarn" and self.rope_theta == 1.0:
             raise UsageError("rope_theta 1 gives every pair of columns the same wave: yarn has nothing to tell apart")
-        size_up_to(LARGEST_SIZE)("original_max_position_embeddings", self.original_max_position_embeddings)
+        a_size("original_max_position_embeddings", self.original_max_position_embeddings)
+
+    def check(self, model_type: str, head_width: int, *, in_part: bool = False) -> None:
+        """Raise UsageError where heads of a family cannot be turned so; `in_part`: a part of the columns may be."""
+        if self.partial_rotary_factor != 1.0 and not in_part:
+            raise UsageError(f"partial_rotary_factor other than 1 is not supported in {model_type} models")
+        self.width(head_width)
 
     def width(self, head_width: int) -> int:
         """The columns of a head that are turned; UsageError where they are not pairs."""
@@ -178,18 +184,18 @@ def read_rope(
     kind = given.get("rope_type", given.get("type", "default"))
     one_of(tuple(SCALINGS))("rope_type", kind)
     values = {key: given[key] for key in NUMBERS if given.get(key) is not None}
-    values.setdefault("rope_theta", _first(raw, theta, default))
-    values.setdefault("partial_rotary_factor", _first(raw, partial, whole))
+    for name, names, usual in (("rope_theta", theta, default), ("partial_rotary_factor", partial, whole)):
+        values.setdefault(name, next((raw[key] for key in names if raw.get(key) is not None), usual))
     values["context"] = raw.get("max_position_embeddings", context)
     if kind in OF_AN_OLD_CONTEXT:
         old = {"original_max_position_embeddings": values["context"]} | values
         values["original_max_position_embeddings"] = {**old, **raw}["original_max_position_embeddings"]
         values["truncate"] = given.get("truncate", True) or False  # null is no
     if values.get("factor") is None and (kind == "longrope" or (kind == "yarn" and "factor" in given)):
-        sizes = [values[key] for key in ("context", "original_max_position_embeddings")]
-        for key, size in zip(("max_position_embeddings", "original_max_position_embeddings"), sizes, strict=True):
-            size_up_to(LARGEST_SIZE)(key, size)
-        values["factor"] = float(max(sizes[0] / sizes[1], 1.0 if kind == "longrope" else 0.0))
+        new, old_context = values["context"], values["original_max_position_embeddings"]
+        a_size("max_position_embeddings", new)
+        a_size("original_max_position_embeddings", old_context)
+        values["factor"] = float(max(new / old_context, 1.0 if kind == "longrope" else 0.0))
     for key in PAIR_FACTORS:
         values |= {key: tuple(values[key])} if isinstance(values.get(key), list) else {}
     for key in NEEDED.get(kind, ()):
@@ -320,13 +326,9 @@ NUMBERS = (
 )
 
 
-def _first(raw: Mapping[str, Any], keys: tuple[str, ...], default: float) -> Any:
-    return next((raw[key] for key in keys if raw.get(key) is not None), default)
-
-
 def _number(key: str, value: object, lowest: float, largest: float) -> None:
     """A finite number in a range; 0 is in none."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value == 0:
+    if not is_number(value, -math.inf) or value == 0:
         raise UsageError(f"{key} {shown(value)} is not a finite number other than 0")
     if not lowest <= value <= largest:
         above = f"from {lowest:g}" if largest == math.inf else f"between {lowest:g} and {largest:g}"
@@ -338,10 +340,7 @@ def _number(key: str, value: object, lowest: float, largest: float) -> None:
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 
-def layer_kinds(key: str, value: object) -> None:
-    """Names of kinds of attention, one a layer."""
-    if not isinstance(value, tuple) or not set(value) <= {FULL, SLIDING}:
-        raise UsageError(f"{key} {shown(value)} is not a list of {FULL} and {SLIDING}")
+layer_kinds = list_of(FULL, SLIDING)
 
 
 def check_layer_kinds(kinds: tuple[str, ...] | None, layers: int, window: int | None) -> None:
@@ -368,20 +367,10 @@ class LayerRopes:
 def read_layer_ropes(
     raw: Mapping[str, Any], theta: float, sliding_theta: float, sliding_key: str, context: int
 ) -> LayerRopes:
-    """The rotary positions of both kinds of layers in a `config.json`.
+    """The rotary positions of both kinds of layers in a `config.json`, as `read_rope` reads those of one.
 
     Old files have θ and `rope_scaling` of the full layers beside the other settings; none of it holds for those with a
-    window, whose θ is there under a key of its own, if at all.
-
-    Args:
-        raw: The JSON object.
-        theta: θ of the full layers where the file says nothing.
-        sliding_theta: The same of those with a window.
-        sliding_key: What θ of those with a window is called in old files.
-        context: `max_position_embeddings` where the file says nothing.
-
-    Raises:
-        UsageError: A kind of scaling that is not implemented, or one without its numbers.
+    window, whose θ is there under a key of its own (`sliding_key`), if at all.
     """
     tables = raw.get("rope_parameters") or {}
     if not isinstance(tables, Mapping) or not set(tables) <= {FULL, SLIDING}:

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tui_transformer.engine.ops import Scale
 from tui_transformer.model.description import ATTENTION_MATRICES
 
 ALWAYS = "always"
 """In place of a setting that is true."""
+
+Slides = Callable[[Any, int], bool]
+"""Whether a layer has a window, from the configuration and the number of the layer."""
+
+
+def every_layer(_: Any, __: int) -> bool:
+    """Windows in all layers."""
+    return True
+
+
+def every_other(_: Any, layer: int) -> bool:
+    """Windows in every other layer, the first among them."""
+    return layer % 2 == 0
+
+
+def all_but_every(count: int | str) -> Slides:
+    """Windows in all layers but one of so many, the last of them; or of as many as a setting says."""
+
+    def slides(config: Any, layer: int) -> bool:
+        every: int = getattr(config, count) if isinstance(count, str) else count
+        return (layer + 1) % every != 0
+
+    return slides
 
 
 @dataclass(frozen=True)
@@ -32,6 +56,12 @@ class Style:
         logits_bias: The logits have one.
         heads_divide: The number of heads divides the width of the model even where `head_dim` says another width.
         root_scaled: Rows of the embedding are times √d_model.
+        scale: What scores are multiplied by; None for 1 ÷ √d_k.
+        slides: Which layers have a window, where windows are used and the file has no `layer_types`.
+        in_pairs: Files have columns that turn together side by side.
+        usual_rope: `rope_parameters` of a file that says nothing of rotary positions.
+        theta_of_windows: Where layers with a window have rotary positions of their own: the name of θ in old files, and
+            its default.
     """
 
     positions: str = "rotary"
@@ -49,11 +79,15 @@ class Style:
     logits_bias: bool = False
     heads_divide: bool = False
     root_scaled: bool = False
+    scale: Scale | None = None
+    slides: Slides = every_layer
+    in_pairs: bool = False
+    usual_rope: Mapping[str, Any] = field(default_factory=dict)
+    theta_of_windows: tuple[str, float] | None = None
 
 
 ATTENTION_BIAS: Mapping[str, frozenset[str]] = {"attention_bias": ATTENTION_MATRICES}
 LLAMA, BIASED = Style(), Style(biases=ATTENTION_BIAS)
-
 
 COLUMNS = (
     "vocab_size",
@@ -72,6 +106,7 @@ COLUMNS = (
 )
 """Settings, in the order of the numbers behind a title below; an inner width of None is 4 · hidden_size."""
 
+BY_TANH = "gelu_pytorch_tanh"
 SIZES: Mapping[str, tuple[Any, ...]] = {
     # title, words, d_model, d_ff, layers, heads, key heads, d_k, tokens, θ, ε, activation, padding, tied
     "gpt2": ("GPT-2", 50257, 768, None, 12, 12, None, None, 1024, 1e4, 1e-5, "gelu_new", None, True),
@@ -80,30 +115,15 @@ SIZES: Mapping[str, tuple[Any, ...]] = {
     "mistral": ("Mistral", 32000, 4096, 14336, 32, 32, 8, None, 131072, 1e4, 1e-6, "silu", None, False),
     "qwen2": ("Qwen2", 151936, 4096, 22016, 32, 32, 32, None, 32768, 1e4, 1e-6, "silu", None, False),
     "qwen3": ("Qwen3", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 1e4, 1e-6, "silu", None, False),
-    "gemma": ("Gemma", 256000, 3072, 24576, 28, 16, 16, 256, 8192, 1e4, 1e-6, "gelu_pytorch_tanh", None, True),
-    "gemma2": ("Gemma 2", 256000, 2304, 9216, 26, 8, 4, 256, 8192, 1e4, 1e-6, "gelu_pytorch_tanh", None, True),
-    "gemma3_text": ("Gemma 3", 262208, 2304, 9216, 26, 8, 4, 256, 131072, 1e4, 1e-6, "gelu_pytorch_tanh", None, True),
+    "gemma": ("Gemma", 256000, 3072, 24576, 28, 16, 16, 256, 8192, 1e4, 1e-6, BY_TANH, None, True),
+    "gemma2": ("Gemma 2", 256000, 2304, 9216, 26, 8, 4, 256, 8192, 1e4, 1e-6, BY_TANH, None, True),
+    "gemma3_text": ("Gemma 3", 262208, 2304, 9216, 26, 8, 4, 256, 131072, 1e6, 1e-6, BY_TANH, None, True),
     "olmo2": ("OLMo 2", 50304, 4096, 11008, 32, 32, None, None, 2048, 1e4, 1e-5, "silu", 1, False),
     "olmo3": ("OLMo 3", 50304, 4096, 11008, 32, 32, None, None, 2048, 5e5, 1e-5, "silu", 1, False),
     "smollm3": ("SmolLM3", 128256, 2048, 11008, 36, 16, 4, None, 32768, 2e6, 1e-6, "silu", 128004, True),
     "phi3": ("Phi-3", 32064, 3072, 8192, 32, 32, None, None, 4096, 1e4, 1e-5, "silu", 32000, False),
     "granite": ("Granite", 32000, 4096, 11008, 32, 32, None, None, 2048, 1e4, 1e-6, "silu", None, False),
-    "starcoder2": (
-        "StarCoder 2",
-        49152,
-        3072,
-        12288,
-        30,
-        24,
-        2,
-        None,
-        4096,
-        1e4,
-        1e-5,
-        "gelu_pytorch_tanh",
-        None,
-        True,
-    ),
+    "starcoder2": ("StarCoder 2", 49152, 3072, 12288, 30, 24, 2, None, 4096, 1e4, 1e-5, BY_TANH, None, True),
     "phi": ("Phi", 51200, 2048, 8192, 24, 32, None, None, 2048, 1e4, 1e-5, "gelu_new", None, False),
     "stablelm": ("StableLM", 50304, 2560, 6912, 32, 32, 32, None, 4096, 1e4, 1e-5, "silu", None, False),
     "cohere": ("Cohere", 256000, 8192, 22528, 40, 64, None, None, 8192, 5e5, 1e-5, "silu", 0, True),
@@ -128,7 +148,7 @@ SIZES: Mapping[str, tuple[Any, ...]] = {
     "glm4": ("GLM-4", 151552, 4096, 13696, 40, 32, 2, 128, 131072, 1e4, 1.5625e-7, "silu", 151329, False),
     "internlm3": ("InternLM 3", 128512, 4096, 10240, 48, 32, 2, 128, 32768, 1e4, 1e-5, "silu", 2, False),
     "cwm": ("CWM", 128256, 6144, 21504, 64, 48, 8, 128, 131072, 1e6, 1e-5, "silu", None, False),
-    "gpt_bigcode": ("GPT-BigCode", 50257, 768, None, 12, 12, 1, None, 1024, 1e4, 1e-5, "gelu_pytorch_tanh", None, True),
+    "gpt_bigcode": ("GPT-BigCode", 50257, 768, None, 12, 12, 1, None, 1024, 1e4, 1e-5, BY_TANH, None, True),
     "gptj": ("GPT-J", 50400, 4096, None, 28, 16, None, None, 2048, 1e4, 1e-5, "gelu_new", None, False),
 }
 

@@ -65,12 +65,15 @@ class T5Config(BaseConfig):
     `own_head` and `encoder_alone` are no settings: the file has a matrix for the logits that is not the embedding table
     again, or not, and a decoder or none.
 
-    Raises:
-        UsageError: A size or choice that cannot be; the message names it.
+    Class attributes:
+        usual_feed_forward: `feed_forward_proj` of a file that does not say it.
+        own_distances: Every layer has a table of distances; otherwise all of a stack read that of the first.
     """
 
     model_type = "t5"
     wrapped = "transformer."
+    usual_feed_forward: ClassVar[str] = "relu"
+    own_distances: ClassVar[bool] = False
     of_the_file = frozenset({"own_head", "encoder_alone"})
     fixed: ClassVar[Mapping[str, Any]] = {"is_decoder": False, "is_causal": True}
     other_names: ClassVar[Mapping[str, str]] = {
@@ -135,10 +138,6 @@ class T5Config(BaseConfig):
         return MAX_LENGTH
 
     @property
-    def pad_id(self) -> int | None:
-        return self.pad_token_id
-
-    @property
     def start_id(self) -> int | None:
         """The ID that the decoder's sequence begins with: padding, where nothing else is said."""
         return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
@@ -152,7 +151,7 @@ class T5Config(BaseConfig):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The configuration that a `config.json` describes; settings that only training reads are left alone."""
-        given = {"scale_decoder_outputs": raw.get("tie_word_embeddings", True)} | _feed_forward(raw) | dict(raw)
+        given = {"scale_decoder_outputs": raw.get("tie_word_embeddings", True)} | cls._feed_forward(raw) | dict(raw)
         if given.get("num_decoder_layers") is None:
             layers = given.get("num_layers")
             given["num_decoder_layers"] = given.get("num_hidden_layers") if layers is None else layers
@@ -174,41 +173,41 @@ class T5Config(BaseConfig):
     def copies(self, names: frozenset[str]) -> Mapping[str, str]:
         return repeated(names, IN_FILES)
 
+    @classmethod
+    def _feed_forward(cls, raw: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings in `feed_forward_proj`: an activation, "gated-" before it if gated; "gated-gelu" is by tanh."""
+        name = raw.get("feed_forward_proj", cls.usual_feed_forward)
+        if not isinstance(name, str):
+            raise UsageError(f"feed_forward_proj {shown(name)} is not the name of an activation")
+        activation = "gelu_new" if name == "gated-gelu" else name.removeprefix("gated-")
+        one_of(tuple(ACTIVATION_NAMES))("feed_forward_proj", activation)
+        return {"dense_act_fn": activation, "is_gated_act": name.startswith("gated-")}
+
     def describe(self) -> Transformer:
         """Tokens → embedding → encoder and decoder, each with a final norm → logits (Raffel et al. 2020, §2.1)."""
-        attention = Attention(self.num_heads, self.d_kv, scale=NOT_DIVIDED)
-        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.dense_act_fn], self.is_gated_act)
-        layer = Layer(attention, feed_forward, Norm(self.layer_norm_epsilon, "rms"), "pre")
-        first = replace(layer, attention=self._biased(layer.attention, "encoder"))
-        causal = replace(self._biased(layer.attention, "decoder"), causal=True)
-        second = replace(layer, attention=causal, cross=layer.attention)
-        encoder = Stack(Embedding(), (first,) * self.num_layers, layer.norm)
+        encoder = self._described("encoder", self.num_layers)
         if self.encoder_alone:
             return Transformer(self.vocab_size, self.d_model, encoder)
-        decoder = Stack(Embedding(), (second,) * self.num_decoder_layers, layer.norm)
+        decoder = self._described("decoder", self.num_decoder_layers)
         scale = self.d_model**-0.5 if self.scale_decoder_outputs else 1.0
         head = Head(None if self.own_head else TABLE, scale=scale)
         return Transformer(self.vocab_size, self.d_model, encoder, decoder, head)
 
-    def _biased(self, attention: Attention, stack: str) -> Attention:
-        """With the bias of a stack's scores; all its layers read the table of the first."""
-        bias = RelativePositions(
-            f"{stack}.0.self_attention.biased.weight",
-            self.relative_attention_num_buckets,
-            self.relative_attention_max_distance,
-            bidirectional=stack == "encoder",
-        )
-        return replace(attention, score_bias=bias)
-
-
-def _feed_forward(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in `feed_forward_proj`: an activation, "gated-" before it if gated; "gated-gelu" is by tanh."""
-    name = raw.get("feed_forward_proj", "relu")
-    if not isinstance(name, str):
-        raise UsageError(f"feed_forward_proj {shown(name)} is not the name of an activation")
-    activation = "gelu_new" if name == "gated-gelu" else name.removeprefix("gated-")
-    one_of(tuple(ACTIVATION_NAMES))("feed_forward_proj", activation)
-    return {"dense_act_fn": activation, "is_gated_act": name.startswith("gated-")}
+    def _described(self, stack: str, layers: int) -> Stack:
+        """A stack, whose scores have a bias by distance."""
+        alone, attention = stack == "encoder", Attention(self.num_heads, self.d_kv, scale=NOT_DIVIDED)
+        feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.dense_act_fn], self.is_gated_act)
+        norm, built = Norm(self.layer_norm_epsilon, "rms"), []
+        for number in range(layers):
+            bias = RelativePositions(
+                f"{stack}.{number if self.own_distances else 0}.self_attention.biased.weight",
+                self.relative_attention_num_buckets,
+                self.relative_attention_max_distance,
+                bidirectional=alone,
+            )
+            own = replace(attention, score_bias=bias, causal=not alone)
+            built.append(Layer(own, feed_forward, norm, "pre", cross=None if alone else attention))
+        return Stack(Embedding(), tuple(built), norm)
 
 
 @dataclass(frozen=True)
@@ -216,14 +215,11 @@ class MT5Config(T5Config):
     """mT5 (Xue et al. 2021): T5 1.1 for a hundred languages, whose logits are never scaled."""
 
     model_type = "mt5"
+    usual_feed_forward = "gated-gelu"
     of_the_file = frozenset({"scale_decoder_outputs"})
 
     scale_decoder_outputs: bool = False
     decoder_start_token_id: int | None = 0
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
 
 
 @dataclass(frozen=True)
@@ -231,27 +227,7 @@ class UMT5Config(T5Config):
     """UMT5 (Chung et al. 2023): T5 1.1 for a hundred languages, with a table of distances in every layer."""
 
     model_type = "umt5"
+    usual_feed_forward = "gated-gelu"
+    own_distances = True
 
     decoder_start_token_id: int | None = 0
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return super().from_json({"feed_forward_proj": "gated-gelu", **raw})
-
-    def describe(self) -> Transformer:
-        whole = super().describe()
-        encoder, decoder = _own_tables("encoder", whole.encoder), _own_tables("decoder", whole.decoder)
-        return replace(whole, encoder=encoder, decoder=decoder)
-
-
-def _own_tables(name: str, stack: Stack | None) -> Stack | None:
-    if stack is None:
-        return None
-    return replace(stack, layers=tuple(_own_table(f"{name}.{i}", layer) for i, layer in enumerate(stack.layers)))
-
-
-def _own_table(name: str, layer: Layer) -> Layer:
-    bias = layer.attention.score_bias
-    assert isinstance(bias, RelativePositions)  # noqa: S101 - as T5 has it
-    own = replace(bias, table=f"{name}.self_attention.biased.weight")
-    return replace(layer, attention=replace(layer.attention, score_bias=own))

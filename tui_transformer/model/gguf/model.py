@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,9 +21,10 @@ from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model.checks import LARGEST_SIZE, shown
 from tui_transformer.model.families import family_of
 from tui_transformer.model.gguf import names, settings
-from tui_transformer.model.gguf.names import Names, Settings, Several
-from tui_transformer.model.gguf.settings import READ_HERE
-from tui_transformer.model.gguf.tensors import GgufTensors, Make, Placed, check_places, open_gguf
+from tui_transformer.model.gguf.names import Names, Parts, first_of
+from tui_transformer.model.gguf.settings import READ_HERE, Settings
+from tui_transformer.model.gguf.tensors import Make, Placed, check_places, open_gguf
+from tui_transformer.model.tensors import Tensors
 from tui_transformer.model.weight_table import TABLES
 
 SHARED_KEYS: Mapping[str, str] = {
@@ -35,9 +36,10 @@ SHARED_KEYS: Mapping[str, str] = {
     "attention.key_length": "head_dim",
     "context_length": "max_position_embeddings",
     "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-    "attention.layer_norm_epsilon": "layer_norm_eps",
 }
-"""Entries of the metadata, behind the name of the architecture → keys of `config.json`."""
+"""Entries of the metadata, behind the name of the architecture → settings, as most families call them."""
+
+LAYER_NORM = "attention.layer_norm_epsilon"
 
 NEEDED = ("embedding_length", "block_count", "attention.head_count", "context_length")
 SIZES = ("attention.key_length", "attention.head_count_kv")
@@ -59,7 +61,10 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     """
     architecture, name = architecture_of(file), file.architecture
     raw: dict[str, Any] = {"model_type": architecture.model_type, **architecture.fixed}
-    for entry, key in {**SHARED_KEYS, **architecture.keys}.items():
+    own = family_of(architecture.model_type).keys
+    entries = {entry: own.get(setting, setting) for entry, setting in SHARED_KEYS.items()}
+    entries[LAYER_NORM] = own.get("rms_norm_eps") or own.get("norm_epsilon") or "layer_norm_eps"
+    for entry, key in {**entries, **architecture.keys}.items():
         value = file.metadata.get(f"{name}.{entry}")
         if value is not None:
             raw[key] = value.tolist() if isinstance(value, np.ndarray) else value
@@ -95,7 +100,7 @@ def _special(file: GgufFile, rows: int) -> dict[str, Any]:
 _IDS = {"pad_token_id": "padding", "bos_token_id": "bos", "eos_token_id": "eos"}
 
 
-def open_model(file: GgufFile) -> GgufTensors:
+def open_model(file: GgufFile) -> Tensors:
     """The tensors under the names that the family looks for.
 
     Raises:
@@ -105,50 +110,24 @@ def open_model(file: GgufFile) -> GgufTensors:
     kept = {
         name: entry for name, entry in file.tensors.items() if name not in READ_HERE and not name.startswith(NOT_READ)
     }
-    place = functools.partial(_placed, architecture_of(file), settings_of(file))
-    return open_gguf(GgufFile(file.path, file.metadata, kept, file.size), place)
+    architecture = architecture_of(file)
+    place = functools.partial(_placed, architecture, settings_of(file))
+    tensors = open_gguf(GgufFile(file.path, file.metadata, kept, file.size), place)
+    stems = {NUMBER.sub("{}", name.rpartition(".")[0] + ".").rstrip(".") for name in kept}
+    return replace(tensors, parts={step: part for step, part in architecture.parts.items() if first_of(part) in stems})
 
 
-def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) -> Iterable[Placed]:
+def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) -> Placed:
     """Where a tensor goes; one that nothing is known of keeps its name."""
     if name.endswith(SINKS):  # as Ollama has it
         name = f"{name}.weight"
     stem, _, ending = name.rpartition(".")
-    target, numbers = architecture.names.get(NUMBER.sub("{}", f"{stem}.").rstrip(".")), NUMBER.findall(f"{stem}.")
-    make = next((make(raw) for end, make in architecture.made.items() if name.endswith(end)), None)
+    target = architecture.names.get(NUMBER.sub("{}", f"{stem}.").rstrip("."))
     if target is None:
-        return (Placed(name),)
-    if isinstance(target, str):
-        own = f"{target.format(*numbers)}.{ending}"
-        return (Placed(own, _turned(own, len(shape)) or make),)
-    return _several(target, raw, numbers, ending, shape)
-
-
-def _several(target: Several, raw: Settings, numbers: list[str], ending: str, shape: Shape) -> Iterable[Placed]:
-    count = shape[0] if shape else 0
-    if target.sizes is None:
-        cells = [(i, each, name) for i in range(count) for each, name in enumerate(target.names)]
-        places = [(i, each, f"{name.format(*numbers, i)}.{ending}") for i, each, name in cells]
-        return [
-            Placed(own, _in_turn(target, each, own, len(shape) - 1), (i, 1), whole=False) for i, each, own in places
-        ]
-    sizes = tuple(target.sizes(raw))
-    if sum(sizes) != count:
-        raise ValueError("not the sum of the sizes")
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    named = [f"{name.format(*numbers)}.{ending}" for name in target.names]
-    return [
-        Placed(own, _turned(own, len(shape)), run)
-        for own, run in zip(named, zip(starts, sizes, strict=True), strict=True)
-    ]
-
-
-def _in_turn(target: Several, first: int, own: str, axes: int) -> Make | None:
-    """Of rows of several weights in turn, those of one; as the program has it."""
-    turned, every = _turned(own, axes), len(target.names)
-    if every == 1:
-        return turned
-    return lambda rows: np.ascontiguousarray(rows[first::every] if turned is None else turned(rows[first::every]))
+        return Placed(name)
+    make = next((make(raw) for end, make in architecture.made.items() if name.endswith(end)), None)
+    own = f"{target.format(*NUMBER.findall(f'{stem}.'))}.{ending}"
+    return Placed(own, _turned(own, len(shape)) or make)
 
 
 def _turned(own: str, axes: int) -> Make | None:
@@ -166,6 +145,7 @@ class Architecture:
     Attributes:
         model_type: The family that computes it.
         names: Where tensors go that the table of the family does not tell.
+        parts: Where weights are of which a tensor holds several.
         keys: Further entries of the metadata → keys of `config.json`.
         fixed: Keys of `config.json` that the metadata do not have.
         made: How tensors differ from the published ones: ends of names → what makes them, given the settings.
@@ -174,6 +154,7 @@ class Architecture:
 
     model_type: str
     names: Names = field(default_factory=dict)
+    parts: Parts = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     fixed: Settings = field(default_factory=dict)
     made: Mapping[str, Callable[[Settings], Make]] = field(default_factory=dict)
@@ -222,21 +203,12 @@ _WINDOW = {"attention.sliding_window": "sliding_window"}
 _CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"}
 _EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"}
 _OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
-_EPSILON = "attention.layer_norm_epsilon"
 _IN_PART = settings.by_tensors(in_part=True)
-_LLAMA = Architecture("llama", names.EXPERTS, _EXPERTS, made=_ROTARY, more=settings.llama)
-_OF_GPT2 = {
-    "embedding_length": "n_embd",
-    "feed_forward_length": "n_inner",
-    "block_count": "n_layer",
-    "attention.head_count": "n_head",
-    "context_length": "n_positions",
-    _EPSILON: "layer_norm_epsilon",
-}
+_LLAMA = Architecture("llama", names.ROUTER, names.EXPERTS, _EXPERTS, made=_ROTARY, more=settings.llama)
 _T5 = Architecture(
     "t5",
     names.T5,
-    {
+    keys={
         "feed_forward_length": "d_ff",
         "attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
         "attention.relative_buckets_count": "relative_attention_num_buckets",
@@ -248,11 +220,12 @@ _T5 = Architecture(
 
 ARCHITECTURES: Mapping[str, Architecture] = {
     "llama": _LLAMA,
-    "smollm3": replace(_LLAMA, model_type="smollm3", names={}, keys={}),
+    "smollm3": replace(_LLAMA, model_type="smollm3", names={}, parts={}, keys={}),
     "granite": replace(
         _LLAMA,
         model_type="granite",
         names={},
+        parts={},
         keys={
             "attention.scale": "attention_multiplier",
             "embedding_scale": "embedding_multiplier",
@@ -264,31 +237,40 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "qwen3": Architecture("qwen3"),
     "qwen2moe": Architecture(
         "qwen2_moe",
-        {**names.EXPERTS, **names.SHARED},
+        {**names.ROUTER, **names.SHARED},
+        names.EXPERTS,
         {**_EXPERTS, **_OWN_WIDTH, "expert_shared_feed_forward_length": "shared_expert_intermediate_size"},
         {"norm_topk_prob": False},
         {"ffn_gate_inp_shexp.weight": _one_row},
     ),
-    "qwen3moe": Architecture("qwen3_moe", names.EXPERTS, {**_EXPERTS, **_OWN_WIDTH}, {"norm_topk_prob": True}),
+    "qwen3moe": Architecture(
+        "qwen3_moe", names.ROUTER, names.EXPERTS, {**_EXPERTS, **_OWN_WIDTH}, {"norm_topk_prob": True}
+    ),
     "olmo2": Architecture("olmo2", keys=_WINDOW, more=settings.olmo2),
-    "olmoe": Architecture("olmoe", names.EXPERTS, _EXPERTS, {"norm_topk_prob": False}),
+    "olmoe": Architecture("olmoe", names.ROUTER, names.EXPERTS, _EXPERTS, {"norm_topk_prob": False}),
     "gpt-oss": Architecture(
         "gpt_oss",
         names.GPT_OSS,
+        names.EXPERTS,
         {**_WINDOW, **_EXPERTS, "expert_feed_forward_length": "intermediate_size"},
         {"attention_bias": True},
         more=settings.gpt_oss,
     ),
     "gptoss": Architecture(
-        "gpt_oss", names.GPT_OSS_OF_OLLAMA, {**_WINDOW, **_EXPERTS}, {"attention_bias": True}, more=settings.gpt_oss
+        "gpt_oss",
+        names.GPT_OSS_OF_OLLAMA,
+        names.EXPERTS_OF_OLLAMA,
+        {**_WINDOW, **_EXPERTS},
+        {"attention_bias": True},
+        more=settings.gpt_oss,
     ),
     "phi3": Architecture("phi3", keys=_WINDOW, more=settings.phi3),
-    "phi2": Architecture("phi", names.SPLIT, fixed={"hidden_act": "gelu_new"}, more=_IN_PART),
+    "phi2": Architecture("phi", parts=names.SPLIT, fixed={"hidden_act": "gelu_new"}, more=_IN_PART),
     "gemma": Architecture("gemma", made=_GEMMA),
     "gemma2": Architecture("gemma2", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma2),
     "gemma3": Architecture("gemma3_text", keys={**_WINDOW, **_CAPS}, made=_GEMMA, more=settings.gemma3),
-    "starcoder2": Architecture("starcoder2", keys={_EPSILON: "norm_epsilon"}, fixed={"sliding_window": None}),
-    "stablelm": Architecture("stablelm", names.STABLELM, more=settings.stablelm),
+    "starcoder2": Architecture("starcoder2", fixed={"sliding_window": None}),
+    "stablelm": Architecture("stablelm", parts=names.STABLELM, more=settings.stablelm),
     "command-r": Architecture(
         "cohere",
         keys={"logit_scale": "logit_scale"},
@@ -306,47 +288,30 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "ernie4_5": Architecture("ernie4_5", more=settings.by_tensors(use_bias="attn_q.bias")),
     "nomic-bert": Architecture("nomic_bert", fixed={"hidden_act": "silu"}),
     "arcee": Architecture("arcee", fixed={"hidden_act": "relu2"}, made=_ROTARY),
-    "nemotron": Architecture(
-        "nemotron", keys={_EPSILON: "norm_eps"}, fixed={"hidden_act": "relu2"}, made=_GEMMA, more=_IN_PART
-    ),
+    "nemotron": Architecture("nemotron", fixed={"hidden_act": "relu2"}, made=_GEMMA, more=_IN_PART),
     "glm4": Architecture("glm4", more=settings.by_tensors(in_part=True, attention_bias="attn_q.bias")),
-    "starcoder": Architecture("gpt_bigcode", keys=_OF_GPT2, more=settings.no_rope),
+    "starcoder": Architecture("gpt_bigcode", more=settings.no_rope),
     "t5": _T5,
     "t5encoder": _T5,
     "falcon": Architecture(
         "falcon",
-        names.SPLIT,
-        {
-            _EPSILON: "layer_norm_epsilon",
-            "attention.head_count_kv": "num_kv_heads",
-            "feed_forward_length": "ffn_hidden_size",
-        },
-        {"alibi": False, "bias": False, "parallel_attn": True},
+        parts=names.SPLIT,
+        fixed={"alibi": False, "bias": False, "parallel_attn": True},
         more=settings.falcon,
     ),
-    "bloom": Architecture(
-        "bloom",
-        names.SPLIT,
-        {
-            _EPSILON: "layer_norm_epsilon",
-            "block_count": "n_layer",
-            "attention.head_count": "n_head",
-            "context_length": "seq_length",
-        },
-        more=settings.no_rope,
+    "bloom": Architecture("bloom", parts=names.SPLIT, more=settings.no_rope),
+    "gptneox": Architecture(
+        "gpt_neox", parts=names.SPLIT, keys={"use_parallel_residual": "use_parallel_residual"}, more=_IN_PART
     ),
-    "gptneox": Architecture("gpt_neox", names.SPLIT, {"use_parallel_residual": "use_parallel_residual"}, more=_IN_PART),
     "gpt2": Architecture(
         "gpt2",
-        keys=_OF_GPT2,
         made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), _transposed),
         more=settings.no_rope,
     ),
-    "bert": Architecture("bert", names.SPLIT_OF_BERT, fixed={"hidden_act": "gelu"}, more=settings.no_rope),
+    "bert": Architecture("bert", parts=names.SPLIT_OF_BERT, fixed={"hidden_act": "gelu"}, more=settings.no_rope),
     "modern-bert": Architecture(
         "modernbert",
         keys={
-            _EPSILON: "norm_eps",
             "attention.sliding_window": "local_attention",
             "hidden_activation": "hidden_activation",
         },
@@ -371,4 +336,6 @@ def architecture_of(file: GgufFile) -> Architecture:
         raise InputError(f"{file.path}: architecture {shown(name)} is not read from GGUF: {known} are")
     own = ARCHITECTURES[name]
     others = names.FALCON_TWO_NORMS if settings.has(file, "attn_norm_2.weight") else own.names
-    return replace(own, names={**names.published(family_of(own.model_type).weights), **others})
+    several = set(map(first_of, own.parts.values()))
+    published = names.published(family_of(own.model_type).weights)
+    return replace(own, names={**{key: name for key, name in published.items() if key not in several}, **others})

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.engine.backend import Host
+from tui_transformer.model.families.llama import rows_of_heads
+from tui_transformer.model.weight_table import QUERY_KEY_VALUE, Part, Take, WeightTable, layer_parts, side_by_side
 
-Settings = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Several:
-    """A tensor that holds several weights, one after the other on its first axis.
-
-    Attributes:
-        names: Of the weights, in their order; a single one stands for as many as there are, numbered in its last {}.
-        sizes: How many rows each has, given the settings; None where each is one cell of the axis, which it loses.
-            With several names, a cell then has the rows of all of them in turn.
-    """
-
-    names: tuple[str, ...]
-    sizes: Callable[[Settings], Sequence[int]] | None = None
-
-
-Names = Mapping[str, str | Several]
+Names = Mapping[str, str]
 """Tensors, without ending → those of the published checkpoint, or the steps of the program whose weights they are."""
 
-
-def rows_of_heads(raw: Settings) -> tuple[int, int, int]:
-    """Rows of all queries, of all keys and of all values."""
-    heads = raw.get("num_attention_heads") or raw["n_head"]
-    width = raw.get("head_dim") or raw["hidden_size"] // heads
-    keys = raw.get("num_key_value_heads") or raw.get("num_kv_heads") or heads
-    return heads * width, keys * width, keys * width
-
+Parts = Mapping[str, str | Part]
+"""Steps → tensors that hold several weights, which keep their names."""
 
 BLOCK, LAYER = "blk.{}", "model.layers.{}"
 STEPS: Mapping[str, str] = {
@@ -74,7 +52,7 @@ BEHIND = (f"{BLOCK}.attn_output_norm", f"{BLOCK}.layer_output_norm")
 def published(table: WeightTable) -> Names:
     """Where the tensors of an architecture go, by the table of its family; of parts of one tensor, all to that one."""
     stack = "encoder" if "encoder.{}.self_attention.query" in table.parts else "decoder"
-    stems = {step: tensor for step, part in table.parts.items() if (tensor := _first(part))}
+    stems = {step: tensor for step, part in table.parts.items() if (tensor := first_of(part))}
     names = {name: stems[step.format(stack)] for name, step in STEPS.items() if step.format(stack) in stems}
     if "decoder.{}.self_attention.query" in table.parts:
         names["output"] = stems["output.logits"]
@@ -88,7 +66,8 @@ def published(table: WeightTable) -> Names:
     return names
 
 
-def _first(part: str | Part) -> str:
+def first_of(part: str | Part) -> str:
+    """The likeliest tensor of a part."""
     tensors = part if isinstance(part, str) else part.tensors
     return tensors if isinstance(tensors, str) else tensors[0]
 
@@ -101,20 +80,32 @@ def of_block(stored: str, **tensors: str) -> Names:
     return {f"{BLOCK}.{name}": f"{stored}.{tensor}" for name, tensor in tensors.items()}
 
 
-QKV = ("query", "key", "value")
-SPLIT: Names = {
-    f"{BLOCK}.attn_qkv": Several(tuple(f"decoder.{{}}.self_attention.{part}" for part in QKV), rows_of_heads)
-}
-SPLIT_OF_BERT: Names = {
-    f"{BLOCK}.attn_qkv": Several(tuple(f"bert.encoder.layer.{{}}.attention.self.{part}" for part in QKV), rows_of_heads)
-}
-EXPERT = "decoder.{}.feed_forward.experts.{}"
-EXPERTS: Names = {
-    f"{BLOCK}.ffn_gate_inp": "decoder.{}.feed_forward.router",
-    f"{BLOCK}.ffn_gate_exps": Several((f"{EXPERT}.gate",)),
-    f"{BLOCK}.ffn_up_exps": Several((f"{EXPERT}.hidden",)),
-    f"{BLOCK}.ffn_down_exps": Several((f"{EXPERT}.output",)),
-}
+SPLIT: Parts = layer_parts("decoder.{}", BLOCK, **side_by_side("attn_qkv", rows_of_heads))
+SPLIT_OF_BERT: Parts = layer_parts(
+    "encoder.{}", BLOCK, **side_by_side("attn_qkv", lambda config: (config.d_model,) * 3, QUERY_KEY_VALUE)
+)
+ROUTER: Names = {f"{BLOCK}.ffn_gate_inp": "decoder.{}.feed_forward.router"}
+
+
+def _experts(**tensors: Part) -> Parts:
+    steps = {f"decoder.{{}}.feed_forward.experts.{{}}.{step}": part for step, part in tensors.items()}
+    return {f"{step}.{kind}": part for step, part in steps.items() for kind in ("weight", "bias")}
+
+
+def _stacked(tensor: str, take: Take | None = None) -> Part:
+    return Part(f"{BLOCK}.{tensor}", take, stacked=True)
+
+
+def _rows_in_turn(first: int) -> Take:
+    """Of rows of two weights in turn, those of one."""
+
+    def take(tensor: Host, _: Any) -> Host:
+        return tensor[first::2]
+
+    return take
+
+
+EXPERTS = _experts(gate=_stacked("ffn_gate_exps"), hidden=_stacked("ffn_up_exps"), output=_stacked("ffn_down_exps"))
 SHARED = of_block(
     LAYER,
     ffn_gate_inp_shexp="mlp.shared_expert_gate",
@@ -123,17 +114,20 @@ SHARED = of_block(
     ffn_down_shexp="mlp.shared_expert.down_proj",
 )
 NORM_BETWEEN = of_block(LAYER, post_attention_norm="post_attention_layernorm")
-GPT_OSS: Names = {**EXPERTS, **NORM_BETWEEN, f"{BLOCK}.attn_sinks": "decoder.{}.self_attention.sinks"}
-GPT_OSS_OF_OLLAMA: Names = {
-    **GPT_OSS,
+GPT_OSS: Names = {**ROUTER, **NORM_BETWEEN, f"{BLOCK}.attn_sinks": "decoder.{}.self_attention.sinks"}
+GPT_OSS_OF_OLLAMA: Names = {**GPT_OSS, **of_block(LAYER, attn_out="self_attn.o_proj")}
+EXPERTS_OF_OLLAMA: Parts = {
     **SPLIT,
-    **of_block(LAYER, attn_out="self_attn.o_proj"),
-    f"{BLOCK}.ffn_gate_up_exps": Several((f"{EXPERT}.gate", f"{EXPERT}.hidden")),
+    **EXPERTS,
+    **_experts(
+        gate=_stacked("ffn_gate_up_exps", _rows_in_turn(0)), hidden=_stacked("ffn_gate_up_exps", _rows_in_turn(1))
+    ),
 }
-STABLELM: Names = {
-    f"{BLOCK}.attn_{part}_norm": Several((f"{LAYER}.self_attn.{part}_layernorm.norms.{{}}",)) for part in "qk"
+STABLELM: Parts = {
+    f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(f"{BLOCK}.attn_{name[0]}_norm", turned=False, stacked=True)
+    for name in ("query", "key")
 }
-FALCON_TWO_NORMS: Names = {**SPLIT, **of_block("transformer.h.{}", attn_norm="ln_mlp", attn_norm_2="ln_attn")}
+FALCON_TWO_NORMS = of_block("transformer.h.{}", attn_norm="ln_mlp", attn_norm_2="ln_attn")
 
 
 def _stack_of_t5(ours: str, stored: str) -> Names:

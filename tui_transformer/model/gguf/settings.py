@@ -13,9 +13,9 @@ from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import GgufFile
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families.rope import FULL, SLIDING, read_rope
-from tui_transformer.model.gguf.names import Settings
 from tui_transformer.model.gguf.tensors import Placed, open_gguf
 
+Settings = Mapping[str, Any]
 More = Callable[[GgufFile, dict[str, Any]], Settings]
 """Further settings, from what the file says and those that are known."""
 
@@ -183,14 +183,9 @@ OLD_CONTEXT = "original_max_position_embeddings"
 def rope_of(
     file: GgufFile, raw: Settings, *, in_part: bool = False, usual: str = "none", theta: float = USUAL_THETA
 ) -> dict[str, Any]:
-    """The rotary positions of a file.
+    """The rotary positions of a file, scaled as `usual` where it does not say how, and of such a θ.
 
-    Args:
-        file: What the file says.
-        raw: The settings that are known.
-        in_part: The architecture may turn a part of the columns of a head.
-        usual: How they are scaled where the file does not say.
-        theta: θ where the file does not say.
+    `in_part`: the architecture may turn a part of the columns of a head.
 
     Raises:
         InputError: They are scaled in a way that is not read.
@@ -257,7 +252,7 @@ SCALED: Mapping[str, Callable[[GgufFile], dict[str, Any]]] = {
 
 def _numbers(file: GgufFile, name: str) -> Host:
     only = GgufFile(file.path, {}, {name: file.tensors[name]}, file.size)
-    return open_gguf(only, lambda own, _: (Placed(own),)).read(name, np.asarray)
+    return open_gguf(only, lambda own, _: Placed(own)).read(name, np.asarray)
 
 
 def _longrope(file: GgufFile, raw: Settings) -> dict[str, Any]:

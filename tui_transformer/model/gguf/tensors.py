@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.gguf_file import Entry, GgufFile
 from tui_transformer.model.gguf.blocks import FORMATS, ZERO
-from tui_transformer.model.tensors import STORED, Rounded, Tensor, Tensors, check_finite, part_of
+from tui_transformer.model.tensors import STORED, Rounded, Tensor, Tensors, part_of
 from tui_transformer.model.weight_table import as_it_is
 from tui_transformer.model.weights_file import WeightsFile
 
@@ -73,23 +73,19 @@ Make = Callable[[Host], Host]
 
 
 class Placed(NamedTuple):
-    """A tensor of the file, or a part of it, as a weight here.
+    """A tensor of the file as a tensor here.
 
     Attributes:
         name: In the published checkpoint, or of a weight of the program.
         make: Makes it from what is stored; None where they are the same.
-        run: Where on the first axis it begins, and how many cells it takes; None for all.
-        whole: It keeps that axis.
     """
 
     name: str
     make: Make | None = None
-    run: tuple[int, int] | None = None
-    whole: bool = True
 
 
-Place = Callable[[str, Shape], Iterable[Placed]]
-"""The weights that a tensor of this name and shape holds."""
+Place = Callable[[str, Shape], Placed]
+"""What a tensor of this name and shape is here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,67 +102,95 @@ class GgufTensor(Tensor):
     blocks: Blocks
     make: Make | None = None
 
-
-@dataclass(frozen=True, eq=False)
-class GgufTensors(Tensors):
-    """The tensors of a GGUF file under the names of the published checkpoint."""
-
-    by_name: Mapping[str, GgufTensor]
-    all_matter = True
-
-    def find(self, name: str) -> GgufTensor:
-        """A tensor; InputError where it is missing."""
-        if name not in self.by_name:
-            raise InputError(f"{self.path}: tensor {name} is missing: the file does not fit its metadata")
-        return self.by_name[name]
-
-    def read(self, name: str, take: Make, rows: Host | None = None) -> Host:
-        """A part of a tensor, as floats; of the blocks, only those that hold it become numbers."""
-        tensor = self.find(name)
-        if tensor.make is None and tensor.kind in STORED:
-            return super().read(name, take, rows)
-        if tensor.make is not None:
-            taken = take(tensor.make(_rows(tensor, name, 0, tensor.stored[0]).reshape(tensor.stored)))
-            numbers = taken if rows is None else taken[rows]
-        elif rows is not None and take is as_it_is:
-            numbers = _rows_of(tensor, name, rows)
+    def read(self, what: str, take: Make, rows: Host | None = None) -> Host:
+        """The part that is taken of it; of the blocks, only those that hold it become numbers."""
+        if self.make is None and self.kind in STORED:
+            return super().read(what, take, rows)
+        if self.make is None and rows is not None and take is as_it_is:
+            if len(rows) and rows[-1] >= self.stored[0]:
+                raise IndexError(f"row {rows[-1]} of {self.stored[0]}")
+            return self._numbers(self.file.rows(self._rows(), rows, np.asarray, what))
+        if self.make is not None:
+            taken = take(self.make(self._between(what, 0, self.stored[0]).reshape(self.stored)))
         else:
-            axes = len(tensor.stored) - 1
-            numbers = part_of(tensor.stored, axes, take, lambda first, stop: _rows(tensor, name, first, stop))
-            numbers = numbers if rows is None else numbers[rows]
-        check_finite(tensor, name, numbers)
-        return numbers
+            axes = len(self.stored) - 1
+            taken = part_of(self.stored, axes, take, lambda first, stop: self._between(what, first, stop))
+        return taken if rows is None else taken[rows]
 
-    def rounded(self, name: str, take: Make) -> Rounded | None:
+    def rounded(self, what: str, take: Make) -> Rounded | None:
         """The block of the one cell that is taken; None where it is stored as a float, or looked up in a table."""
-        tensor = self.find(name)
-        if tensor.kind not in FORMATS:
+        if self.kind not in FORMATS:
             return None
-        flat = _place(tensor, take)
-        number, place = divmod(flat, tensor.blocks.numbers)
-        data = tensor.file.numbers(_blocks(tensor)[number : number + 1], np.asarray, f"tensor {name}")
-        kind = FORMATS[tensor.kind]
+        number, place = divmod(self._place(take), self.blocks.numbers)
+        blocks = self._layout((math.prod(self.stored) // self.blocks.numbers, self.blocks.bytes))
+        data = self.file.numbers(blocks[number : number + 1], np.asarray, what)
+        kind = FORMATS[self.kind]
         codes, scales, minima = kind.take_apart(np.ascontiguousarray(data))
         group, inside = divmod(place, codes.shape[2])
-        least = None if minima is ZERO else float(minima[0, group])
-        what = f"{tensor.kind}: block {number:,} of {tensor.blocks.numbers} numbers in {tensor.blocks.bytes} bytes"
         return Rounded(
-            what, tuple(codes[0, group].tolist()), inside, float(scales[0, group]), least, kind[1:3], kind.steps
+            f"{self.kind}: block {number:,} of {self.blocks.numbers} numbers in {self.blocks.bytes} bytes",
+            tuple(codes[0, group].tolist()),
+            inside,
+            float(scales[0, group]),
+            None if minima is ZERO else float(minima[0, group]),
+            (kind.first, kind.last),
+            kind.steps,
         )
 
+    def _place(self, take: Make) -> int:
+        """Where in the file the one cell is that is taken, counted in numbers."""
+        room: Host = np.empty(self.stored, np.float32)
+        cell = take(room) if self.make is None else room[:0]
+        if cell.size and np.may_share_memory(cell, room):
+            return (int(cell.ctypes.data) - int(room.ctypes.data)) // room.itemsize
+        numbered = np.arange(room.size).reshape(room.shape)
+        return int(take(numbered if self.make is None else self.make(numbered)).reshape(()))
 
-def open_gguf(file: GgufFile, place: Place) -> GgufTensors:
+    def _layout(self, shape: Shape) -> Host:
+        return self.file.layout(self.start, self.stop, np.dtype(np.uint8), shape)
+
+    def _rows(self) -> Host:
+        row = self.stored[-1] // self.blocks.numbers * self.blocks.bytes
+        return self._layout((math.prod(self.stored[:-1]), row))
+
+    def _between(self, what: str, first: int, stop: int) -> Host:
+        """The numbers of some of the rows, which are counted over all axes but the last."""
+        if first == 0 and stop == self.stored[0]:
+            stop = math.prod(self.stored[:-1])
+        return self._numbers(self.file.numbers(self._rows()[first:stop], np.asarray, what))
+
+    def _numbers(self, data: Host) -> Host:
+        """The numbers of rows of blocks."""
+        kind = STORED.get(self.kind)
+        if kind is not None:
+            return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
+        if self.kind in FORMATS:
+            whole = np.ascontiguousarray(data).reshape(-1, self.blocks.bytes)
+            with np.errstate(all="ignore"):  # numbers that are not finite are refused after
+                return FORMATS[self.kind].take_apart(whole).numbers().reshape(*data.shape[:-1], -1)
+        try:
+            from gguf import GGMLQuantizationType
+            from gguf.quants import dequantize
+        except ImportError as error:
+            raise InputError(f"{self.path} is stored as {self.kind}, for which there is an extra: {INSTALL}") from error
+        with np.errstate(all="ignore"):
+            numbers: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[self.kind])
+        return np.asarray(numbers, np.float32)
+
+
+def open_gguf(file: GgufFile, place: Place) -> Tensors:
     """The tensors of a GGUF file, each where its metadata say.
 
     Raises:
         InputError: A tensor is of a type that is not known, lies outside the file, or does not fit the metadata.
     """
     weights = WeightsFile(file.path)
-    tensors: dict[str, GgufTensor] = {}
+    tensors: dict[str, Tensor] = {}
     for name, entry in file.tensors.items():
         with _fitting(file, name, entry):
-            tensors |= {placed.name: _tensor(weights, name, entry, placed) for placed in place(name, entry.shape)}
-    return GgufTensors(file.path, tensors)
+            placed = place(name, entry.shape)
+            tensors[placed.name] = _tensor(weights, name, entry, placed.make)
+    return Tensors(file.path, tensors, all_matter=True, settings="metadata")
 
 
 def check_places(file: GgufFile) -> None:
@@ -200,7 +224,7 @@ def _fitting(file: GgufFile, name: str, entry: Entry) -> Iterator[None]:
         raise InputError(f"{what} is {shape_text(entry.shape)}, which its metadata do not fit") from error
 
 
-def _tensor(file: WeightsFile, name: str, entry: Entry, placed: Placed) -> GgufTensor:
+def _tensor(file: WeightsFile, name: str, entry: Entry, make: Make | None) -> GgufTensor:
     blocks, columns = KINDS.get(entry.kind), entry.shape[-1] if entry.shape else 1
     what = f"{file.path}: tensor {name}"
     if blocks is None:
@@ -210,75 +234,8 @@ def _tensor(file: WeightsFile, name: str, entry: Entry, placed: Placed) -> GgufT
         )
     if columns % blocks.numbers:
         raise InputError(f"{what} has rows of {columns:,}, which are no blocks of {blocks.numbers}: copy it again")
-    stop = entry.start + _bytes_of(entry.shape, blocks)
+    stop = entry.start + math.prod(entry.shape) // blocks.numbers * blocks.bytes
     if stop > file.size:
         raise InputError(f"{what} ends at byte {stop:,}, and the file has {file.size:,}: copy it again")
-    stored, start = entry.shape, entry.start
-    if placed.run is not None:
-        first, count = placed.run
-        each = _bytes_of(entry.shape[1:], blocks) if len(entry.shape) > 1 else _bytes_of((1,), blocks)
-        stored = (count, *entry.shape[1:]) if placed.whole else entry.shape[1:]
-        start, stop = start + first * each, start + (first + count) * each
-    shape = stored if placed.make is None else placed.make(np.empty(stored, np.float32)).shape
-    return GgufTensor(file, blocks.name, shape, start, stop, stored, blocks, placed.make)
-
-
-def _bytes_of(shape: Shape, blocks: Blocks) -> int:
-    if math.prod(shape) % blocks.numbers:
-        raise ValueError("no whole blocks")
-    return math.prod(shape) // blocks.numbers * blocks.bytes
-
-
-def _rows_of(tensor: GgufTensor, name: str, rows: Host) -> Host:
-    """The numbers of some rows."""
-    if len(rows) and rows[-1] >= tensor.stored[0]:
-        raise IndexError(f"row {rows[-1]} of {tensor.stored[0]}")
-    layout = _bytes(tensor)
-    return _numbers(tensor, tensor.file.rows(layout, rows, np.asarray, f"tensor {name}"))
-
-
-def _rows(tensor: GgufTensor, name: str, first: int, stop: int) -> Host:
-    """The numbers of some of the rows, which are counted over all axes but the last."""
-    if first == 0 and stop == tensor.stored[0]:
-        stop = math.prod(tensor.stored[:-1])
-    return _numbers(tensor, tensor.file.numbers(_bytes(tensor)[first:stop], np.asarray, f"tensor {name}"))
-
-
-def _place(tensor: GgufTensor, take: Make) -> int:
-    """Where in the file the one cell is that is taken, counted in numbers."""
-    room: Host = np.empty(tensor.stored, np.float32)
-    cell = take(room) if tensor.make is None else room[:0]
-    if cell.size and np.may_share_memory(cell, room):
-        return (int(cell.ctypes.data) - int(room.ctypes.data)) // room.itemsize
-    numbered = np.arange(room.size).reshape(room.shape)
-    return int(take(numbered if tensor.make is None else tensor.make(numbered)).reshape(()))
-
-
-def _blocks(tensor: GgufTensor) -> Host:
-    shape = (math.prod(tensor.stored) // tensor.blocks.numbers, tensor.blocks.bytes)
-    return tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), shape)
-
-
-def _bytes(tensor: GgufTensor) -> Host:
-    row = tensor.stored[-1] // tensor.blocks.numbers * tensor.blocks.bytes
-    shape = (math.prod(tensor.stored[:-1]), row)
-    return tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), shape)
-
-
-def _numbers(tensor: GgufTensor, data: Host) -> Host:
-    """The numbers of rows of blocks."""
-    kind = STORED.get(tensor.kind)
-    if kind is not None:
-        return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
-    if tensor.kind in FORMATS:
-        whole = np.ascontiguousarray(data).reshape(-1, tensor.blocks.bytes)
-        with np.errstate(all="ignore"):  # numbers that are not finite are refused after
-            return FORMATS[tensor.kind].take_apart(whole).numbers().reshape(*data.shape[:-1], -1)
-    try:
-        from gguf import GGMLQuantizationType
-        from gguf.quants import dequantize
-    except ImportError as error:
-        raise InputError(f"{tensor.path} is stored as {tensor.kind}, for which there is an extra: {INSTALL}") from error
-    with np.errstate(all="ignore"):
-        numbers: Any = dequantize(np.ascontiguousarray(data), GGMLQuantizationType[tensor.kind])
-    return np.asarray(numbers, np.float32)
+    shape = entry.shape if make is None else make(np.empty(entry.shape, np.float32)).shape
+    return GgufTensor(file, blocks.name, shape, entry.start, stop, entry.shape, blocks, make)

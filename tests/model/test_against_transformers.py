@@ -1,4 +1,4 @@
-"""Random sizes and options of every family, against transformers where that is installed."""
+"""Random sizes and options of every family, and every key, against transformers where that is installed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import random_sizes
+from every_key import REFERENCES, differences
 from random_cases import FAMILIES
 
 pytestmark = pytest.mark.skipif(
@@ -33,3 +34,14 @@ def test_a_few_families_are_computed_as_transformers_does():
 def test_every_family_is_computed_as_transformers_does_or_refused(family):
     done = said("--cases", "20", family)
     assert done.returncode == 0, done.stdout
+
+
+FOLDERS = sorted(path.parent.name for path in REFERENCES.glob("*/config.json") if "vanilla" not in path.parent.name)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("family", FOLDERS)
+def test_every_key_is_computed_as_transformers_does_or_refused(family: str) -> None:
+    wrong = [f"{case}: {problem}" for case, problem in differences(family) if problem]
+    assert not wrong, "\n".join(wrong)
