@@ -26,7 +26,7 @@ PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nwave\n##s\n"
 LISTS = {
     "words.txt": b"the waves crashed [CLS] shore",
     "vocab.txt": PIECES.encode(),
-    "vocabulary.txt": build_characters(LINES).file()[1].encode(),
+    "vocabulary.txt": build_characters(LINES).vocabulary.file()[1].encode(),
     "named.txt": b"#!vocabulary words padding=<pad> unknown=<unk> begin=<s> end=</s>\n<pad>\n<unk>\n<s>\n</s>\nthe\n",
 }
 
@@ -58,7 +58,7 @@ def test_broken_lists(tmp_path, name, count):
     hold(count, check, data=st.one_of(damaged(LISTS[name]), st.binary(max_size=200)))
 
 
-BYTE_PAIRS = json.loads(build_bpe(LINES, 300).file()[1])
+BYTE_PAIRS = json.loads(build_bpe(LINES, 300).vocabulary.file()[1])
 
 
 def _tokenizers() -> dict[str, Any]:
@@ -182,7 +182,7 @@ def test_broken_sentence_pieces(tmp_path, name, count):
 
 def test_what_is_built_is_read_again(tmp_path):
     """The files that the others are made of are whole."""
-    name, text = build_words(LINES).file()
+    name, text = build_words(LINES).vocabulary.file()
     (tmp_path / name).write_text(text)
     assert load_vocabulary(tmp_path / name).size > 10
 

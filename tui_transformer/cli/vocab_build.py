@@ -14,7 +14,7 @@ from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.parts import readable
 from tui_transformer.errors import UsageError
 from tui_transformer.files import is_file, write_whole
-from tui_transformer.text.build import BUILDERS, Built, words_of
+from tui_transformer.text.build import BUILDERS, Built, build_words
 from tui_transformer.text.display import fit, visible
 from tui_transformer.text.files import read_lines
 from tui_transformer.text.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ def run(request: BuildRequest) -> None:
 
 def _build(request: BuildRequest, lines: Iterator[str], specials: Specials, rule: WordRule) -> Built:
     if request.kind == "word":
-        return words_of(lines, request.size, request.min_frequency, specials, rule)
+        return build_words(lines, request.size, request.min_frequency, specials, rule)
     return BUILDERS[request.kind](lines, request.size, request.min_frequency, specials)
 
 

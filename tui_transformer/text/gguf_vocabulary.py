@@ -12,9 +12,8 @@ from tui_transformer.gguf_file import GgufFile
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.gguf_pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
 from tui_transformer.text.guarded import check_charsmap
-from tui_transformer.text.tokenizer_files import PieceVocabulary, add_frame, refused, vocabulary_of
+from tui_transformer.text.tokenizer_files import PieceVocabulary, add_frame, bert_pieces, refused, vocabulary_of
 from tui_transformer.text.vocabulary_rules import Specials
-from tui_transformer.text.word_tokenizers import bert_pieces
 
 if TYPE_CHECKING:
     import tokenizers
