@@ -77,6 +77,14 @@ def test_characters_keep_case_spaces_and_line_breaks() -> None:
     assert [words.reading(i) for i in (4, 5, 7)] == ["a", "line break", "a space"]
 
 
+def test_special_words_are_told_from_characters() -> None:
+    tokens = tokenizer_for(build_characters(["ab"], 100).vocabulary).encode("a[PAD]bz").tokens
+    assert [token.text for token in tokens] == ["a", "[PAD]", "b", "z"]
+    assert [token.special for token in tokens] == [False, True, False, False]
+    assert [token.unknown for token in tokens] == [False, False, False, True]
+    assert [(token.start, token.end) for token in tokens] == [(0, 1), (1, 6), (6, 7), (7, 8)]
+
+
 def test_characters_that_are_too_many_are_refused_or_cut() -> None:
     tokenizer = tokenizer_for(build_characters(["abc"], 100).vocabulary)
     with pytest.raises(InputError, match="3 tokens, the limit is 2"):
