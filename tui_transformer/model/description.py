@@ -279,7 +279,7 @@ class LabelHead:
 
     Attributes:
         labels: Their names.
-        pool: How the tokens become one vector, a key of `engine.ops.pool.SHARES`; "" for labels of every token.
+        pool: How the tokens become one vector, a key of `engine.ops.pooling.SHARES`; "" for labels of every token.
         until_end: Tokens behind the last that ends a text have no part in it.
         transform: What comes before.
         bias: A bias for every label.
@@ -314,8 +314,8 @@ class SentenceHead:
     """The head that makes one vector of a sentence (Reimers & Gurevych 2019, §3).
 
     Attributes:
-        pools: How the tokens become one vector, keys of `engine.ops.pool.SHARES`; the vectors of several stand side by
-            side.
+        pools: How the tokens become one vector, keys of `engine.ops.pooling.SHARES`; the vectors of several stand side
+            by side.
         then: What follows: matrices, and None where the vector is brought to length 1.
         most_tokens: How many tokens a text may have; None for what the layers read.
     """
