@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from comparing import assert_same
 
 from tui_transformer.engine.edits import Ablate, Edit, Patch
 from tui_transformer.errors import InputError, UsageError
@@ -45,9 +46,9 @@ def test_every_sentence_of_the_batch_is_an_experiment_alone(name, budget):
     together = trace.edited_each(edits)
     assert together.batch == len(edits)
     alone = [trace_of(name).edited(each) for each in edits]
-    for step in trace.program.by_name:
-        for item, wanted in enumerate(alone):
-            np.testing.assert_allclose(together[step][item], wanted[step], rtol=1e-10, atol=1e-12, err_msg=step)
+    for item, wanted in enumerate(alone):
+        found = {step: together[step][item] for step in trace.program.by_name}
+        assert_same(found, wanted, found, rtol=1e-10, atol=1e-12)
 
 
 def test_what_lies_before_the_edits_is_computed_for_one_sentence():
