@@ -7,7 +7,6 @@ import os
 import platform
 import tempfile
 import traceback
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -39,32 +38,20 @@ def write_report(error: BaseException) -> Path | None:
     Returns:
         The file, or None where none can be written.
     """
-    text = _report(error)
-    for folder in _folders():
+    lines = [f"{name}: {version}" for name, version in versions().items()]
+    text = "\n".join([*lines, "", *traceback.format_exception(error)])
+    start = f"tui-transformer-crash-{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-"
+    for own in (True, False):
+        folder = own_folders().user_state_path if own else Path(tempfile.gettempdir())
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            return _written(folder, text)
+            handle, name = tempfile.mkstemp(prefix=start, suffix=".txt", dir=folder)
+            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+            return Path(name)
         except OSError:
             continue
     return None
-
-
-def _report(error: BaseException) -> str:
-    lines = [f"{name}: {version}" for name, version in versions().items()]
-    return "\n".join([*lines, "", *traceback.format_exception(error)])
-
-
-def _folders() -> Iterator[Path]:
-    yield own_folders().user_state_path
-    yield Path(tempfile.gettempdir())
-
-
-def _written(folder: Path, text: str) -> Path:
-    moment = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
-    handle, name = tempfile.mkstemp(prefix=f"tui-transformer-crash-{moment}-", suffix=".txt", dir=folder)
-    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
-    return Path(name)
 
 
 def message(error: BaseException) -> str:

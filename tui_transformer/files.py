@@ -10,7 +10,7 @@ import re
 import secrets
 import stat
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 
@@ -27,38 +27,37 @@ def check_regular(path: Path) -> None:
     """Raise InputError unless the path is a file that can be read, by visitors if there are any."""
     _check_reach(path)
     try:
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, not a file")
-        if not path.exists():
-            raise InputError(f"{path}: no such file")
+        problems = {
+            "a folder, not a file": path.is_dir(),
+            "no such file": not path.exists(),
+            "not a regular file": not is_file(path),
+            "may not be read: check its permissions": not os.access(path, os.R_OK),
+        }
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {_reason(error)}") from error
-    if not is_file(path):
-        raise InputError(f"{path}: not a regular file")
-    if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: may not be read: check its permissions")
+    problem = next((problem for problem, holds in problems.items() if holds), None)
+    if problem is not None:
+        raise InputError(f"{path}: {problem}")
 
 
 def is_file(path: Path) -> bool:
     """Whether a path is a file; False for one that may not be looked at, or that no file can have."""
-    try:
-        return in_reach(path) and path.is_file()
-    except (OSError, ValueError):
-        return False
+    return _looks(path, Path.is_file)
 
 
 def is_folder(path: Path) -> bool:
     """Whether a path is a folder; False for one that may not be looked at, or that no folder can have."""
-    try:
-        return in_reach(path) and path.is_dir()
-    except (OSError, ValueError):
-        return False
+    return _looks(path, Path.is_dir)
 
 
 def is_there(path: Path) -> bool:
     """Whether there is anything at a path; False for one that may not be looked at, or that nothing can have."""
+    return _looks(path, Path.exists)
+
+
+def _looks(path: Path, what: Callable[[Path], bool]) -> bool:
     try:
-        return in_reach(path) and path.exists()
+        return in_reach(path) and what(path)
     except (OSError, ValueError):
         return False
 
@@ -280,16 +279,10 @@ def writing(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.is_dir():
             raise InputError(f"{named(path)}: a folder: name a file in it")
-        with _direct(path) if path.exists() and not path.is_file() else _renamed(path) as file:
+        with path.open("wb") if path.exists() and not path.is_file() else _renamed(path) as file:
             yield file
     except (OSError, ValueError) as error:
         raise InputError(f"{named(path)}: cannot be written: {_reason(error)}") from error
-
-
-@contextlib.contextmanager
-def _direct(path: Path) -> Iterator[BinaryIO]:
-    with path.open("wb") as file:
-        yield file
 
 
 @contextlib.contextmanager
@@ -317,7 +310,11 @@ def remove_folder(path: Path) -> None:
     """
     if path.is_symlink():
         raise NotADirectoryError(f"{path} is a link")
-    for place, folders, names in os.walk(path, topdown=False, onerror=_raised):
+
+    def stop(error: OSError) -> None:
+        raise error
+
+    for place, folders, names in os.walk(path, topdown=False, onerror=stop):
         for name in names:
             Path(place, name).unlink()
         for name in folders:
@@ -327,10 +324,6 @@ def remove_folder(path: Path) -> None:
             else:
                 below.rmdir()
     path.rmdir()
-
-
-def _raised(error: OSError) -> None:
-    raise error
 
 
 def _reason(error: Exception) -> str:

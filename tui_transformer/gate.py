@@ -25,7 +25,7 @@ REDRAW, SAY, QUIT = "redraw", "say", "quit"
 
 PROGRAM = Path(__file__).resolve().parent
 GUARDED = (sys.executable, "-P", "-X", "utf8", str(PROGRAM / "text" / "guarded_child.py"))
-"""The one command that is run in a visitor's name: with it tokenizers are held within limits."""
+"""The one command that is run in a visitor's name: a tokenizer within limits, which reads no file and runs nothing."""
 
 MOST_LINKS = 10_000
 """Files of a folder whose links are followed, where the folder is one that whoever serves has named."""
@@ -190,18 +190,13 @@ def _audit(event: str, given: tuple[Any, ...]) -> None:
     if event == "open":
         path, _, flags = given
         _check(closed, path, writes=bool((flags or 0) & _WRITES))
-    elif event in _RUNS and not (event == "subprocess.Popen" and _is_own(given[1])):
-        raise RefusedError("running a program", "visitors run none")
-    elif event in _READ or event in _WRITTEN:
-        for place in _READ.get(event, ()):
-            _check(closed, given[place], writes=False)
-        for place in _WRITTEN.get(event, ()):
-            _check(closed, given[place], writes=True)
-
-
-def _is_own(command: Any) -> bool:
-    """Whether a command is one of ours, which reads no file and runs nothing: a tokenizer within limits."""
-    return isinstance(command, list | tuple) and tuple(command[: len(GUARDED)]) == GUARDED
+    elif event in _RUNS:
+        command = given[1] if event == "subprocess.Popen" else None
+        if not isinstance(command, list | tuple) or tuple(command[: len(GUARDED)]) != GUARDED:
+            raise RefusedError("running a program", "visitors run none")
+    for table, writes in ((_READ, False), (_WRITTEN, True)):
+        for place in table.get(event, ()):
+            _check(closed, given[place], writes=writes)
 
 
 def _check(closed: Gate, path: Any, *, writes: bool) -> None:

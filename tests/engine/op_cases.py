@@ -14,7 +14,7 @@ from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis, Region, Shape, shape_of, slices
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Source
-from tui_transformer.engine.ops.lookups import SHARES
+from tui_transformer.engine.ops.pooling import SHARES
 
 BATCH, HEADS, ROWS, KEYS, MODEL, WIDTH, WORDS = 2, 3, 4, 5, 6, 2, 7
 SHARE = 3

@@ -37,12 +37,8 @@ def test_a_gpu_that_is_insisted_on_and_missing_is_an_error():
 @pytest.mark.usefixtures("some_gpu")
 def test_auto_takes_a_gpu_and_says_which():
     backend = choose_backend("auto", "float64")
-    assert (backend.name, backend.device, backend.dtype, backend.reason) == (
-        "CuPy",
-        "gpu",
-        np.float64,
-        "CuPy 14 on a test",
-    )
+    assert (backend.name, backend.device, backend.dtype) == ("CuPy", "gpu", np.float64)
+    assert backend.reason == "CuPy 14 on a test"
 
 
 @pytest.mark.usefixtures("some_gpu")
@@ -57,16 +53,12 @@ def test_a_small_model_starts_no_gpu(monkeypatch):
     assert choose_backend("gpu", small=True).device == "gpu"
 
 
-@pytest.mark.parametrize("device", ["cuda", "GPU", "", "0"])
-def test_an_unknown_device_is_refused(device):
+@pytest.mark.parametrize("name", ["cuda", "GPU", "", "0", "float16", "f4", "int64"])
+def test_an_unknown_device_or_precision_is_refused(name):
     with pytest.raises(UsageError, match="use auto, cpu or gpu"):
-        choose_backend(device)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "f4", "", "int64"])
-def test_an_unknown_precision_is_refused(dtype):
+        choose_backend(name)
     with pytest.raises(UsageError, match="use float32 or float64"):
-        choose_backend("cpu", dtype)
+        choose_backend("cpu", name)
 
 
 def test_broken_cupy_is_reported_and_not_raised(monkeypatch):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from comparing import assert_same
 
-from tui_transformer.engine.edits import Ablate, Edit, how_set
+from tui_transformer.engine.edits import Ablate, Edit, Patch, how_set
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 
 IDS = [2, 5, 3, 6, 4]
@@ -56,53 +56,12 @@ def test_an_edited_weight_is_as_a_model_with_that_weight(model, trace, weight, i
     assert all(np.array_equal(edited[name], wanted[name]) for name in trace)
 
 
-def by_hand(trace: Trace, edits: list[Edit]) -> dict[str, np.ndarray]:
-    """The whole program run again, step after step, with the edits put in."""
-    values = {name: trace[name][None] for name in trace.program.givens}
-    values |= {name: trace[name].copy() for name in trace.program.weights}
-    for step in trace.program.steps:
-        values[step.name] = step.op.forward(trace.backend, *(values[name] for name in step.inputs)).copy()
-        for edit in (edit for edit in edits if edit.name == step.name):
-            values[step.name][(0, *edit.index)] = edit.value
-    return values
-
-
-@pytest.mark.parametrize(
-    "edits",
-    [
-        [Edit("tokens", (2,), 7)],
-        [Edit("embedding.output", (1, 3), -2.5)],
-        [Edit(f"{SCOPE}.masked", (1, 2, 0), -math.inf)],
-        [Edit(f"{SCOPE}.weights", (3, 4, 1), 1.0), Edit(f"{SCOPE}.weights", (3, 4, 2), 0.0)],
-        [Edit(f"{SCOPE}.query", (0, 0, 0), 9.0), Edit("decoder.1.feed_forward.hidden", (4, 11), 3.0)],
-        [Edit("output.logits", (0, 0), 4.0)],
-    ],
-)
-@pytest.mark.parametrize("budget", [1 << 30, 0])
-def test_edited_steps_are_as_a_full_run_with_them(model, edits, budget):
-    trace = replace(model.trace(ids=IDS, budget=budget), block=20)
-    edited, wanted = trace.edited(edits), by_hand(trace, edits)
-    for name in trace.program.by_name:
-        np.testing.assert_allclose(edited[name], wanted[name][0], rtol=1e-12, atol=1e-14, err_msg=name)
-    for edit in edits:
-        assert edited[edit.name][edit.index] == edit.value
-
-
 def test_only_what_depends_on_the_edit_changes(trace):
     edited = trace.edited([Edit("decoder.1.self_attention.query", (1, 2, 0), 3.0)])
     reached = trace.program.downstream(["decoder.1.self_attention.query"])
     assert changed_names(trace, edited) <= reached | set(trace.program.aliases)
     assert "decoder.1.self_attention.key" not in reached
     assert "decoder.1.self_attention.scores" in reached
-
-
-@pytest.mark.parametrize("asked_first", ["base", "edited"])
-def test_what_no_edit_reaches_is_shared(trace, asked_first):
-    edited = trace.edited([Edit("decoder.1.self_attention.query", (1, 2, 0), 3.0)])
-    (trace if asked_first == "base" else edited).compute()
-    reached = trace.program.downstream(["decoder.1.self_attention.query"])
-    for name in trace.program.by_name:
-        assert np.shares_memory(edited[name], trace[name]) == (name not in reached), name
 
 
 def test_what_is_computed_for_an_edited_trace_is_there_for_its_base(trace):
@@ -130,13 +89,6 @@ def test_no_edits_give_the_base_again(trace):
     assert trace.edited([]) is trace
 
 
-def test_new_edits_come_after_the_earlier_ones(trace):
-    edited = trace.edited([Edit("embedding.output", (0, 0), 1.0)]).edited([Edit("embedding.output", (1, 1), 2.0)])
-    assert edited.base is trace
-    assert edited["embedding.output"][0, 0] == 1.0
-    assert edited["embedding.output"][1, 1] == 2.0
-
-
 def test_an_alias_can_be_edited(trace):
     edited = trace.edited([Edit("decoder.0.output", (1, 3), 2.5)])
     assert edited["decoder.0.feed_forward.residual"][1, 3] == 2.5
@@ -144,39 +96,10 @@ def test_an_alias_can_be_edited(trace):
     assert edited.explain_cell("decoder.0.output", (1, 3)).edited
 
 
-def test_an_explanation_says_that_a_cell_was_set_by_hand(trace):
-    edited = trace.edited([Edit("embedding.output", (0, 0), 1.0)])
-    explained = edited.explain_cell("embedding.output", (0, 0))
-    assert explained.edited
-    assert explained.stored == 1.0
-    assert explained.recomputed == pytest.approx(float(trace["embedding.output"][0, 0]), rel=1e-12)
-    assert not edited.explain_cell("embedding.output", (0, 1)).edited
-
-
 def test_windows_show_the_edits(trace):
     edited = trace.edited([Edit("embedding.output", (2, 3), 1.5), Edit("embedding.tokens.weight", (5, 1), 0.5)])
     assert edited.window("embedding.output", (range(2, 4), range(3, 5)))[0, 0] == 1.5
     assert edited.window("embedding.tokens.weight", (range(5, 6), range(2)))[0, 1] == 0.5
-
-
-@pytest.mark.parametrize(
-    ("edit", "says"),
-    [
-        (Edit("no.such.step", (0,), 1.0), "no step is called"),
-        (Edit("embedding.output", (5, 0), 1.0), r"embedding\.output has no cell \[5, 0\]: it is 5 × 8"),
-        (Edit("embedding.output", (0,), 1.0), "has no cell"),
-        (Edit("decoder.norm.weight", (-1,), 1.0), "has no cell"),
-        (Edit("embedding.output", (0, 0), math.nan), "not to NaN"),
-        (Edit("tokens", (0,), 8), "whole numbers from 0 to 7, not 8"),
-        (Edit("tokens", (0,), -1), "whole numbers from 0 to 7, not -1"),
-        (Edit("tokens", (0,), 1.5), "whole numbers from 0 to 7, not 1.5"),
-        (Edit("tokens", (0,), math.inf), "whole numbers from 0 to 7, not inf"),
-        (Edit("input.visible", (0,), 0), r"input\.visible is an input"),
-    ],
-)
-def test_an_edit_that_cannot_be_is_refused(trace, edit, says):
-    with pytest.raises(InputError, match=says):
-        trace.edited([edit])
 
 
 def test_what_was_done_last_to_a_cell_is_told() -> None:
@@ -195,3 +118,86 @@ def test_the_mean_over_a_sentence_of_padding_is_that_of_all_positions() -> None:
     values, edited = trace[name], trace.edited([Ablate(name, region, mean=True)])[name]
     np.testing.assert_allclose(edited[0], np.broadcast_to(values[0].mean(axis=0), values[0].shape))
     np.testing.assert_allclose(edited[1], np.broadcast_to(values[1, :2].mean(axis=0), values[1].shape))
+
+
+# Several experiments in one batch, each as alone
+
+MODELS = {
+    "encoder": {"layers": 3, "pad_id": 1},
+    "decoder": {"layers": 3},
+    "encoder-decoder": {"layers": 2, "decoder_layers": 2},
+}
+SCOPES = {"encoder": "encoder.1", "decoder": "decoder.1", "encoder-decoder": "decoder.1"}
+BUDGETS = (0, 1 << 16, 1 << 30)
+
+
+def trace_of(name: str, budget: int = 1 << 30):
+    model = Model.load(name, device="cpu", dtype="float64", **MODELS[name])
+    ids = [*IDS[:-1], 1] if name == "encoder" else IDS
+    return model.trace(ids=ids, decoder_ids=[2, 3, 4] if model.has_decoder else None, budget=budget)
+
+
+def experiments(name: str):
+    scope = SCOPES[name]
+    context = f"{scope}.self_attention.context"
+    rows, width = (range(size) for size in trace_of(name).program.shape(context)[1:])
+    return [
+        [Ablate(context, (range(1), rows, width))],
+        [Ablate(context, (range(1, 2), rows, width), mean=True)],
+        [Edit(f"{scope}.self_attention.query", (0, 1, 0), 0.5), Edit(f"{scope}.feed_forward.hidden", (1, 3), -2.0)],
+        [Patch.of(f"{scope}.self_attention.residual", np.ones((1, 8)), (range(1, 2), range(8)))],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_every_sentence_of_the_batch_is_an_experiment_alone(name, budget):
+    trace, edits = trace_of(name, budget), experiments(name)
+    together = trace.edited_each(edits)
+    assert together.batch == len(edits)
+    alone = [trace_of(name).edited(each) for each in edits]
+    for item, wanted in enumerate(alone):
+        found = {step: together[step][item] for step in trace.program.by_name}
+        assert_same(found, wanted, found, rtol=1e-10, atol=1e-12)
+
+
+def test_what_lies_before_the_edits_is_computed_for_one_sentence():
+    trace = trace_of("decoder", budget=0)
+    ran = []
+    together = trace.edited_each(experiments("decoder")[:2], budget=0)
+    together.compute(before=lambda step: ran.append(step.name))
+    reached = trace.program.downstream(["decoder.1.self_attention.context"])
+    assert "decoder.0.feed_forward.hidden" in ran
+    assert not reached.isdisjoint(ran)
+    ran.remove("decoder.1.self_attention.context")  # computed for the one, changed in the batch
+    assert len(ran) == len(set(ran))
+    assert all(array.shape[0] == 1 for array in together._values.shared.values())
+
+
+def test_edits_that_a_trace_has_stay_in_every_sentence():
+    first = Edit("decoder.0.feed_forward.hidden", (1, 3), 4.0)
+    edits = experiments("decoder")[:2]
+    together = trace_of("decoder").edited([first]).edited_each(edits)
+    for item, each in enumerate(edits):
+        wanted = trace_of("decoder").edited([first, *each])["output.logits"]
+        np.testing.assert_allclose(together["output.logits"][item], wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_trace_itself_stays_as_it_is():
+    trace = trace_of("decoder")
+    before = trace["output.logits"].copy()
+    trace.edited_each(experiments("decoder")).compute()
+    assert np.array_equal(trace["output.logits"], before)
+    assert all(trace.held_value(name).shape[0] == 1 for name in trace.held)
+
+
+def test_weights_are_the_same_for_all_sentences():
+    with pytest.raises(InputError, match="is a weight: it is the same for all sentences"):
+        trace_of("decoder").edited_each([[Edit("output.logits.weight", (0, 0), 1.0)]])
+
+
+def test_a_batch_has_no_experiments_of_its_own():
+    batch = Model.load("decoder", device="cpu").trace(ids=[IDS, IDS])
+    with pytest.raises(UsageError, match="of a single sentence"):
+        batch.edited_each([[]])

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from comparing import assert_same, cut, random_region
 
 from tui_transformer.engine import parts
+from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.parts import PROJECTIONS, RESIDUAL, keep_plan
 from tui_transformer.engine.trace import Trace
@@ -65,8 +67,7 @@ def test_the_levels_of_dropping(model):
 @pytest.mark.parametrize("level", range(19))
 def test_dropped_equals_kept(model, level):
     kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=budgets(model)[level]))
-    for name in kept:
-        np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
+    assert_same(dropped, kept)
 
 
 @pytest.mark.parametrize("level", range(19))
@@ -82,9 +83,8 @@ def test_windows_of_dropped_steps_are_slices(model, budget):
     kept, dropped = model.trace(ids=IDS), in_blocks(model.trace(ids=IDS, budget=budget and budgets(model)[NO_WINDOWS]))
     rng = np.random.default_rng(2)
     for name in kept:
-        shape = kept.program.shape(name)
-        region = tuple(range(*sorted(map(int, rng.choice(size + 1, 2, replace=False)))) for size in shape)
-        part = kept[name][tuple(slice(axis.start, axis.stop) for axis in region)]
+        region = random_region(rng, kept.program.shape(name))
+        part = cut(kept[name], region)
         np.testing.assert_allclose(dropped.window(name, region), part, rtol=1e-12, atol=1e-14, err_msg=name)
 
 
@@ -100,17 +100,12 @@ def test_explanations_of_dropped_steps_are_as_kept(model):
 def test_an_encoder_decoder_in_blocks_equals_the_whole():
     model = Model.load("encoder-decoder", device="cpu", dtype="float64", pad_id=1, **SIZES)
     given = {"ids": [IDS, [4, 1] * 3 + [1]], "decoder_ids": [[0, 3, 2, 5, 7, 7], [2, 6, 1, 3, 1, 1]]}
-    kept, dropped = model.trace(**given), in_blocks(model.trace(**given, budget=0))
-    for name in kept:
-        np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
+    assert_same(in_blocks(model.trace(**given, budget=0)), model.trace(**given))
 
 
 def test_a_batch_in_blocks_equals_the_whole(model):
     rows = [IDS, IDS[::-1], [3] * len(IDS)]
-    kept = model.trace(ids=rows)
-    dropped = replace(model.trace(ids=rows, budget=0), block=40)
-    for name in kept:
-        np.testing.assert_allclose(dropped[name], kept[name], rtol=1e-12, atol=1e-14, err_msg=name)
+    assert_same(replace(model.trace(ids=rows, budget=0), block=40), model.trace(ids=rows))
 
 
 @pytest.fixture
@@ -141,10 +136,8 @@ def test_block_by_block_nothing_is_computed_twice(model, runs):
 
 
 def test_the_cost_counts_what_is_made_block_by_block(model):
-    costs = [
-        in_blocks(model.trace(ids=IDS, budget=budget)).pending(["output.probabilities"]) for budget in budgets(model)
-    ]
-    assert costs == costs[:1] * len(costs)
+    traces = (in_blocks(model.trace(ids=IDS, budget=budget)) for budget in budgets(model))
+    assert len({trace.pending(["output.probabilities"]) for trace in traces}) == 1
 
 
 def test_a_window_of_a_dropped_step_computes_its_sources_once(model, runs):
@@ -258,3 +251,24 @@ def test_what_fits_at_once_for_one_sentence_is_made_in_blocks_for_two(model, run
     trace = replace(model.trace(ids=[IDS] * batch, budget=0), block=SIZES["heads"] * len(IDS) ** 2)
     assert trace["encoder.0.self_attention.context"].size
     assert runs["Scores"] == blocks
+
+
+WRITING_OVER = {
+    "encoder": ("encoder", {"layers": 2}),
+    "decoder": ("decoder", {"norm": "pre", "activation": "gelu", "bias": True}),
+}
+
+
+@pytest.mark.parametrize("name", WRITING_OVER)
+def test_no_operation_writes_over_it(name):
+    kind, sizes = WRITING_OVER[name]
+    model = Model.load(kind, device="cpu", d_model=12, heads=3, d_ff=20, **sizes)
+    whole_trace = model.trace(ids=IDS)
+    overwriting = [step for step in whole_trace.program.steps if step.op.overwrites]
+    assert len(overwriting) > 3
+    for step in overwriting:
+        source, trace = step.inputs[0], model.trace(ids=IDS, budget=0)
+        region = whole(trace.program.shape(source))
+        trace.window(source, region)  # the source is there until another window needs something else
+        assert np.array_equal(trace[step.name], whole_trace[step.name]), step.name
+        assert np.array_equal(trace.window(source, region), whole_trace[source]), step.name

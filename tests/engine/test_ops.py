@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from comparing import random_region
 from op_cases import BATCH, CASES, SHARE, Case, Given
 
 from tui_transformer.engine import ops
-from tui_transformer.engine.axis import Region, slices, within
+from tui_transformer.engine.axis import slices, within
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.explanation import Operand, Sum, Value, Working
+from tui_transformer.engine.ops.base import by_rows
 
 F64, F32 = numpy_backend("float64"), numpy_backend("float32")
 STEP = 1e-6
@@ -36,11 +39,6 @@ def subclasses(base: type) -> Iterator[type]:
         yield from subclasses(kind)
 
 
-def random_region(rng: np.random.Generator, shape: tuple[int, ...]) -> Region:
-    ends = (sorted(rng.choice(size + 1, 2, replace=False)) for size in shape)
-    return tuple(range(int(start), int(stop)) for start, stop in ends)
-
-
 def result_of(case: Case, backend=F64):
     return case.op.forward(backend, *case.on(backend))
 
@@ -54,14 +52,10 @@ def weighted_sum(case: Case, share, moved: int, change) -> float:
 
 
 def test_every_operation_is_in_the_table():
-    here = {
-        kind for kind in subclasses(ops.Op) if kind.__module__.startswith(ops.__name__) and not inspect.isabstract(kind)
-    }
-    assert here == {type(make(np.random.default_rng(0)).op) for make in CASES.values()}
-
-
-def test_every_operation_is_named_in_the_package():
-    assert {type(make(np.random.default_rng(0)).op).__name__ for make in CASES.values()} | {"Op"} == set(ops.__all__)
+    ours = {kind for kind in subclasses(ops.Op) if kind.__module__.startswith(ops.__name__)}
+    listed = {type(make(np.random.default_rng(0)).op) for make in CASES.values()}
+    assert {kind for kind in ours if not inspect.isabstract(kind)} == listed
+    assert {kind.__name__ for kind in listed} | {"Op"} == set(ops.__all__)
 
 
 def test_the_result_has_the_shape_of_its_axes(case):
@@ -189,11 +183,13 @@ def test_writing_over_the_first_input_gives_the_same(name, rng):
     assert np.shares_memory(written, inputs[0])
 
 
-def test_inputs_stay_as_they_are(case, rng):
+def test_inputs_stay_as_they_are_and_gradients_have_their_shapes(case, rng):
     inputs = case.on(F64)
     output = case.op.forward(F64, *inputs)
-    case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
+    slopes = case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
     assert all(np.array_equal(after, before) for after, before in zip(inputs, case.on(F64), strict=True))
+    for array, given, slope in zip(inputs, case.inputs, slopes, strict=True):
+        assert (None if slope is None else slope.shape) == (array.shape if given.differentiable else None)
 
 
 def test_float32_stays_float32(case, rng):
@@ -207,16 +203,6 @@ def test_float32_stays_float32(case, rng):
 
 def test_float32_is_near_float64(case):
     np.testing.assert_allclose(result_of(case, F32), result_of(case), rtol=1e-5, atol=2e-6)
-
-
-def test_gradients_have_the_shape_of_their_inputs(case, rng):
-    inputs = case.on(F64)
-    output = case.op.forward(F64, *inputs)
-    slopes = case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
-    shapes = [None if gradient is None else gradient.shape for gradient in slopes]
-    assert shapes == [
-        array.shape if given.differentiable else None for array, given in zip(inputs, case.inputs, strict=True)
-    ]
 
 
 def test_there_is_a_formula_and_a_cost(case):
@@ -367,3 +353,25 @@ def test_activations_at_0_at_1_and_far_out(op, at_1):
 def test_an_activation_far_out_is_explained(op):
     source = Given(np.array([[1e300, -1e300]]), batched=False).source("0", 0)
     assert [op.explain((0, column), source).result for column in (0, 1)] == [1e300, 0.0]
+
+
+def some(*shape: int) -> np.ndarray:
+    return np.random.default_rng(5).standard_normal(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        (ops.Softmax(), (some(2, 3, 50, 41),)),
+        (ops.Gelu(), (some(2, 70, 33),)),
+        (ops.LayerNorm(), (some(2, 70, 33), some(33), some(33))),
+    ],
+)
+def test_blocks_give_the_same_bits_as_the_whole(op, inputs):
+    whole = op.forward(F32, *inputs)
+    np.testing.assert_array_equal(op.forward(replace(F32, block=123), *inputs), whole)
+
+
+def test_no_rows_are_no_work():
+    by_rows(F32, lambda rows: None, np.empty((0, 4), np.float32))
+    assert ops.Gelu().forward(F32, np.empty((1, 0, 4), np.float32)).shape == (1, 0, 4)

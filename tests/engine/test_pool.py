@@ -20,21 +20,32 @@ from tui_transformer.model import Model
 SHAPE, DTYPE = (SMALLEST // 4, 2), np.dtype(np.float32)
 
 
+SIZE = math.prod(SHAPE) * DTYPE.itemsize
+
+
 def idle_bytes(pool: Pool) -> int:
     """Bytes of all blocks that lie idle."""
     return sum(size * count for size, count in pool.idle.items())
+
+
+def use(pool: Pool, count: int = 1, shape: tuple[int, ...] = SHAPE) -> None:
+    """Make arrays that are there together, and let them go."""
+    _ = [pool.empty(shape, DTYPE) for _ in range(count)]
 
 
 def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
-def test_memory_is_used_again_when_its_array_is_gone():
+@pytest.mark.parametrize(("before", "after"), [(SHAPE, SHAPE), ((12, 1, 769), (12, 1, 770))])
+def test_memory_is_used_again_when_its_array_is_gone_and_for_one_that_is_a_little_longer(before, after):
     pool = Pool()
-    first = pool.empty(SHAPE, DTYPE)
+    first = pool.empty(before, DTYPE)
     place = address(first)
     del first
-    assert address(pool.empty(SHAPE, DTYPE)) == place
+    second = pool.empty(after, DTYPE)
+    second[...] = 3
+    assert address(second) == place
 
 
 def test_a_view_keeps_the_memory():
@@ -57,17 +68,14 @@ def test_arrays_have_the_shape_and_type_asked_for_and_can_be_written():
 
 
 def test_idle_memory_is_let_go_past_the_limit():
-    size = math.prod(SHAPE) * DTYPE.itemsize
-    pool = Pool(limit=2 * size)
-    arrays = [pool.empty(SHAPE, DTYPE) for _ in range(5)]
-    arrays.clear()
+    pool = Pool(limit=2 * SIZE)
+    use(pool, 5)
     assert 0 < sum(pool.idle.values()) <= 2
 
 
 def test_memory_in_use_does_not_count_as_idle():
     pool = Pool()
-    for _ in range(3):
-        pool.empty(SHAPE, DTYPE)
+    use(pool)
     assert idle_bytes(pool) > 0
     array = pool.empty(SHAPE, DTYPE)
     assert idle_bytes(pool) == 0
@@ -75,46 +83,22 @@ def test_memory_in_use_does_not_count_as_idle():
 
 
 def test_a_block_over_the_limit_is_let_go():
-    pool = Pool(limit=math.prod(SHAPE) * DTYPE.itemsize - 1)
-    array = pool.empty(SHAPE, DTYPE)
-    del array
+    pool = Pool(limit=SIZE - 1)
+    use(pool)
     assert not pool.idle
 
 
-def test_memory_that_nobody_asks_for_is_let_go_after_a_while():
+@pytest.mark.parametrize(("at_first", "lately"), [(1, 1), (20, 2)])
+def test_memory_that_nobody_asks_for_is_let_go_after_a_while(at_first, lately):
     pool = Pool()
-    kept, other = SHAPE, (SMALLEST, 2)
-    for shape in (kept, other):
-        pool.empty(shape, DTYPE)
+    use(pool, shape=(SMALLEST, 2))
+    use(pool, at_first)
     for _ in range(2 * UNASKED // 100):
-        pool.empty(kept, DTYPE)
+        use(pool, lately)
         for _ in range(100):
             pool.empty((1,), DTYPE)
-    assert pool.idle == {math.prod(kept) * DTYPE.itemsize: 1}
-    assert idle_bytes(pool) == math.prod(kept) * DTYPE.itemsize
-
-
-def test_of_many_idle_blocks_of_a_size_only_those_are_kept_that_were_used_lately():
-    pool = Pool()
-    held = [pool.empty(SHAPE, DTYPE) for _ in range(20)]
-    del held
-    for _ in range(2 * UNASKED // 100):
-        two = [pool.empty(SHAPE, DTYPE), pool.empty(SHAPE, DTYPE)]
-        del two
-        for _ in range(100):
-            pool.empty((1,), DTYPE)
-    assert pool.idle == {math.prod(SHAPE) * DTYPE.itemsize: 2}
-    assert idle_bytes(pool) == 2 * math.prod(SHAPE) * DTYPE.itemsize
-
-
-def test_an_array_that_is_a_little_longer_uses_the_same_memory():
-    pool = Pool()
-    first = pool.empty((12, 1, 769), DTYPE)
-    place = address(first)
-    del first
-    longer = pool.empty((12, 1, 770), DTYPE)
-    longer[...] = 3
-    assert address(longer) == place
+    assert pool.idle == {SIZE: lately}
+    assert idle_bytes(pool) == lately * SIZE
 
 
 @pytest.mark.parametrize("shape", [(1023, 1025), (LARGE // 4 + 1,)])
@@ -124,14 +108,13 @@ def test_large_arrays_can_be_written_to_their_last_cell(shape):
     assert array.sum() == math.prod(shape)
 
 
-def test_as_much_may_lie_idle_as_a_trace_keeps():
-    size = math.prod(SHAPE) * DTYPE.itemsize
-    pool = Pool(limit=size)
-    pool.expect(3 * size)
-    arrays = [pool.empty(SHAPE, DTYPE) for _ in range(3)]
-    arrays.clear()
-    assert idle_bytes(pool) == 3 * size
-    pool.clear()
+@pytest.mark.parametrize("let_go", [Pool.clear, lambda pool: pool.expect(SIZE)], ids=["clear", "a smaller trace"])
+def test_as_much_may_lie_idle_as_a_trace_keeps_until_the_next_smaller_one(let_go):
+    pool = Pool(limit=SIZE)
+    pool.expect(3 * SIZE)
+    use(pool, 3)
+    assert idle_bytes(pool) == 3 * SIZE
+    let_go(pool)
     assert idle_bytes(pool) == 0
 
 
@@ -152,17 +135,6 @@ def test_the_memory_of_a_trace_serves_the_next_at_once():
         gc.enable()
     assert idle
     assert pool.idle == idle
-
-
-def test_what_a_larger_trace_kept_is_let_go_with_the_next_smaller_one():
-    size = math.prod(SHAPE) * DTYPE.itemsize
-    pool = Pool(limit=size)
-    pool.expect(3 * size)
-    arrays = [pool.empty(SHAPE, DTYPE) for _ in range(3)]
-    arrays.clear()
-    assert idle_bytes(pool) == 3 * size
-    pool.expect(size)
-    assert idle_bytes(pool) == 0
 
 
 def resident() -> int:

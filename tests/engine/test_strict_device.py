@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from comparing import assert_same
 from op_cases import CASES
 from strict import Module, strict_backend
 
@@ -14,6 +15,9 @@ from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
+from tui_transformer.learning.data import lines_of
+from tui_transformer.learning.settings import Settings
+from tui_transformer.learning.start import new_trainer, trainer
 from tui_transformer.model import Model
 
 MODERN = {"norm": "pre", "activation": "gelu", "positions": "learned", "bias": True, "tie_output": True}
@@ -40,11 +44,6 @@ def traces(model: Model, budget: int = 1 << 30) -> tuple[Trace, Trace]:
     return model.trace(**given, budget=budget), strict.trace(**given, budget=budget)
 
 
-def assert_equal(cpu: Trace, device: Trace) -> None:
-    for name in cpu:
-        np.testing.assert_allclose(device[name], cpu[name], rtol=1e-12, atol=1e-14, err_msg=name)
-
-
 def test_the_stand_in_refuses_host_arrays():
     array = Module.asarray([1.0, 2.0])
     for mistake in (lambda: array + np.ones(2), lambda: np.ones(2) + array, lambda: np.exp(array)):
@@ -59,7 +58,7 @@ def test_the_stand_in_refuses_host_arrays():
 
 
 def test_every_step_is_as_on_the_cpu(model):
-    assert_equal(*traces(model))
+    assert_same(*traces(model))
 
 
 def test_what_is_handed_out_is_on_the_host(model):
@@ -68,7 +67,7 @@ def test_what_is_handed_out_is_on_the_host(model):
 
 
 def test_dropped_steps_are_as_on_the_cpu(model):
-    assert_equal(traces(model)[0], replace(traces(model, budget=0)[1], block=8))
+    assert_same(traces(model)[0], replace(traces(model, budget=0)[1], block=8))
 
 
 def test_windows_are_as_on_the_cpu(model):
@@ -92,7 +91,7 @@ def test_edits_are_as_on_the_cpu(model):
     edits = [Edit(f"{scope}.query.weight", (0,) * (3 if model.name == "attention" else 2), 0.5)]
     edits.append(Edit(f"{scope}.weights", (0, 1, 0), 0.25))
     cpu, device = traces(model)
-    assert_equal(cpu.edited(edits), device.edited(edits))
+    assert_same(device.edited(edits), cpu.edited(edits))
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "encoder-decoder"], indirect=True)
@@ -100,8 +99,7 @@ def test_gradients_are_as_on_the_cpu(model):
     targets = [[5, 3, -1, 4, 0], [1, 2, 3, -1, -1]]
     cpu, device = (gradients(trace, targets) for trace in traces(model))
     assert device.loss == pytest.approx(cpu.loss, rel=1e-12)
-    for name, wanted in cpu.values.items():
-        np.testing.assert_allclose(device.values[name], wanted, rtol=1e-10, atol=1e-14, err_msg=name)
+    assert_same(device.values, cpu.values, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -120,4 +118,19 @@ def test_rows_that_are_looked_up_in_a_file_are_put_on_the_device(tmp_path):
     assert np.array_equal(device["embedding.tokens"], cpu["embedding.tokens"])
     assert device.explain("embedding.tokens", row=1, column=2, item=1).difference == 0
     assert "embedding.tokens.weight" not in strict.weights.held
-    assert_equal(cpu, device)
+    assert_same(device, cpu)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd"])
+def test_training_is_as_on_the_cpu(tmp_path, optimizer):
+    path = tmp_path / "pairs.txt"
+    path.write_text("the sea\tdas Meer\nthe dog and the sea\tder Hund und das Meer\na dog\tein Hund\n")
+    sizes = {"d_model": 8, "heads": 2, "layers": 1}
+    options = {"dtype": "float64", "device": "cpu", "label_smoothing": 0.1, "warm_up": 0, "batch": 2, "accumulate": 2}
+    settings = Settings("pairs", str(path), sizes=sizes, optimizer=optimizer, weight_decay=0.1, **options)
+    cpu = new_trainer(settings, lines_of(settings))
+    model = replace(cpu.model, weights=Weights(strict_backend(), cpu.model.weights.read))
+    device = trainer(settings, model, lines_of(settings))
+    for _ in range(3):
+        assert device.advance().loss == pytest.approx(cpu.advance().loss, rel=1e-10)
+    assert device.validate().loss == pytest.approx(cpu.validate().loss, rel=1e-10)

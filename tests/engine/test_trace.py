@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from comparing import cut, random_region
 
 from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.program import Program, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -131,13 +133,8 @@ def test_nothing_is_computed_before_it_is_asked_for(trace):
 
 def test_only_what_is_needed_is_computed(encoder):
     encoder["encoder.0.self_attention.query"]
-    assert encoder.held == {
-        "tokens",
-        "embedding.tokens",
-        "embedding.positions",
-        "embedding.output",
-        "encoder.0.self_attention.query",
-    }
+    embedding = {"tokens", "embedding.tokens", "embedding.positions", "embedding.output"}
+    assert encoder.held == {*embedding, "encoder.0.self_attention.query"}
     assert set(encoder.weights.held) == {"embedding.tokens.weight", "encoder.0.self_attention.query.weight"}
 
 
@@ -184,10 +181,8 @@ def test_a_computation_that_is_stopped_keeps_what_is_there(encoder):
 def test_a_window_is_a_slice(trace):
     rng = np.random.default_rng(5)
     for name in (*trace, *trace.program.weights):
-        shape = trace.program.shape(name)
-        region = tuple(range(*sorted(map(int, rng.choice(size + 1, 2, replace=False)))) for size in shape)
-        part = trace[name][tuple(slice(axis.start, axis.stop) for axis in region)]
-        assert np.array_equal(trace.window(name, region), part), name
+        region = random_region(rng, trace.program.shape(name))
+        assert np.array_equal(trace.window(name, region), cut(trace[name], region)), name
 
 
 def test_every_cell_is_explained_to_rounding():
@@ -215,15 +210,15 @@ def test_a_cell_outside_a_step_is_refused(encoder, index):
 
 def test_an_unknown_step_is_refused(encoder):
     ask = (
-        lambda: encoder["no.such.step"],
-        lambda: encoder.window("no.such.step", (range(1),)),
-        lambda: encoder.explain("no.such.step"),
-        lambda: encoder.compute(["no.such.step"]),
-        lambda: encoder.pending(["no.such.step"]),
+        encoder.__getitem__,
+        lambda name: encoder.window(name, (range(1),)),
+        encoder.explain,
+        lambda name: encoder.compute([name]),
+        lambda name: encoder.pending([name]),
     )
     for call in ask:
         with pytest.raises(InputError, match=r"no step is called 'no\.such\.step'"):
-            call()
+            call("no.such.step")
     assert "no.such.step" not in encoder
 
 
@@ -261,3 +256,16 @@ def test_extreme_values_give_no_warnings():
     assert not np.isfinite(wild["output.logits"]).all()
     for name in wild:
         wild.explain_cell(name, (0,) * len(wild.program.shape(name)))
+
+
+def test_it_is_worked_out_once_for_each_program_and_what_else_is_given():
+    asked = []
+
+    @by_program
+    def known(program: Program, more: int = 0) -> int:
+        asked.append(more)
+        return len(program.steps) + more
+
+    first, second = Program((), {}, {}, {}), Program((), {}, {}, {})
+    assert [known(first), known(first), known(first, 2), known(second), known(first, 2)] == [0, 0, 2, 0, 2]
+    assert asked == [0, 2, 0]

@@ -1,11 +1,15 @@
-"""Regions ablated or patched: what they reach is as in a full run with them, in windows too, the rest is shared."""
+"""Cells set, regions ablated or patched: what they reach is as in a full run, in windows too, the rest is shared."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from comparing import assert_same, cut, random_region
 from reference import REFERENCES
 from strict import strict_backend
 
@@ -19,6 +23,7 @@ from tui_transformer.model import Model
 IDS = [2, 5, 3, 6, 4]
 SCOPE = "decoder.0.self_attention"
 CONTEXT, STREAM, NEURONS = f"{SCOPE}.context", "decoder.0.output", "decoder.1.feed_forward.activation"
+Setter = Callable[[np.ndarray], object]
 SIZES = {"layers": 2, "heads": 4, "d_ff": 12, "norm": "pre", "tie_output": True, "bias": True}
 
 
@@ -32,14 +37,15 @@ def trace(model) -> Trace:
     return model.trace(ids=IDS)
 
 
-def by_hand(trace: Trace, name: str, set_values) -> dict[str, np.ndarray]:
-    """The whole program run again, step after step, with one step changed in place."""
+def by_hand(trace: Trace, changes: Sequence[tuple[str, Setter]]) -> dict[str, np.ndarray]:
+    """The whole program run again, step after step, with steps changed in place."""
     values = {given: trace[given][None] for given in trace.program.givens}
     values |= {weight: trace[weight] for weight in trace.program.weights}
     for step in trace.program.steps:
         values[step.name] = step.op.forward(trace.backend, *(values[source] for source in step.inputs)).copy()
-        if step.name == trace.program.aliases.get(name, name):
-            set_values(values[step.name][0])
+        for name, set_values in changes:
+            if step.name == trace.program.aliases.get(name, name):
+                set_values(values[step.name][0])
     return {step.name: values[step.name][0] for step in trace.program.steps}
 
 
@@ -71,7 +77,12 @@ def counted(array):
     array[1:3] = np.arange(16).reshape(2, 8)
 
 
-CASES: dict[str, tuple[Change, object]] = {
+def cells(*edits: Edit) -> tuple[tuple[Change, Setter], ...]:
+    """Cells that are set, by edits and by hand."""
+    return tuple((edit, lambda array, edit=edit: array.__setitem__(edit.index, edit.value)) for edit in edits)
+
+
+REGIONS: dict[str, tuple[Change, Setter]] = {
     "a head set to 0": (Ablate(CONTEXT, (range(2, 3), range(5), range(2))), zero_head),
     "a head set to its mean": (Ablate(CONTEXT, (range(1, 2), range(5), range(2)), mean=True), mean_of_head),
     "neurons set to their means": (Ablate(NEURONS, (range(5), range(3, 5)), mean=True), mean_of_two_columns),
@@ -85,37 +96,46 @@ CASES: dict[str, tuple[Change, object]] = {
         counted,
     ),
 }
+CASES: dict[str, tuple[tuple[Change, Setter], ...]] = {name: (case,) for name, case in REGIONS.items()} | {
+    "a token": cells(Edit("tokens", (2,), 7)),
+    "a cell of the stream": cells(Edit("embedding.output", (1, 3), -2.5)),
+    "a score hidden": cells(Edit(f"{SCOPE}.masked", (1, 2, 0), -math.inf)),
+    "two weights": cells(Edit(f"{SCOPE}.weights", (3, 4, 1), 1.0), Edit(f"{SCOPE}.weights", (3, 4, 2), 0.0)),
+    "two steps": cells(Edit(f"{SCOPE}.query", (0, 0, 0), 9.0), Edit("decoder.1.feed_forward.hidden", (4, 11), 3.0)),
+    "a logit": cells(Edit("output.logits", (0, 0), 4.0)),
+}
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("budget", [1 << 30, 0])
 @pytest.mark.parametrize("block", [7, 1 << 20])
 def test_changed_steps_are_as_a_full_run_with_them(model, case, budget, block):
-    (change, set_values), trace = CASES[case], replace(model.trace(ids=IDS, budget=budget), block=block)
-    edited, wanted = trace.edited([change]), by_hand(trace, change.name, set_values)
-    for name, array in wanted.items():
-        np.testing.assert_allclose(edited[name], array, rtol=1e-11, atol=1e-14, err_msg=name)
+    trace = replace(model.trace(ids=IDS, budget=budget), block=block)
+    wanted = by_hand(trace, [(change.name, set_values) for change, set_values in CASES[case]])
+    edited = trace.edited([change for change, _ in CASES[case]])
+    assert_same(edited, wanted, rtol=1e-11)
+    for change in edited.edits:
+        if isinstance(change, Edit):
+            assert edited[change.name][change.index] == change.value
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("budget", [1 << 30, 0])
 def test_windows_of_changed_steps_are_slices(model, case, budget):
-    change, trace = CASES[case][0], replace(model.trace(ids=IDS, budget=budget), block=9)
-    edited, wanted, rng = trace.edited([change]), model.trace(ids=IDS).edited([change]), np.random.default_rng(3)
+    changes, trace = [change for change, _ in CASES[case]], replace(model.trace(ids=IDS, budget=budget), block=9)
+    edited, wanted, rng = trace.edited(changes), model.trace(ids=IDS).edited(changes), np.random.default_rng(3)
     for name in edited:
-        shape = edited.program.shape(name)
-        region = tuple(range(*sorted(map(int, rng.choice(size + 1, 2, replace=False)))) for size in shape)
-        part = wanted[name][tuple(slice(axis.start, axis.stop) for axis in region)]
+        region = random_region(rng, edited.program.shape(name))
+        part = cut(wanted[name], region)
         np.testing.assert_allclose(edited.window(name, region), part, rtol=1e-11, atol=1e-14, err_msg=name)
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("first", ["base", "edited"])
 def test_what_no_change_reaches_is_shared(trace, case, first):
-    change = CASES[case][0]
-    edited = trace.edited([change])
+    edited = trace.edited([change for change, _ in CASES[case]])
     (trace if first == "base" else edited).compute()
-    reached = trace.program.downstream([trace.program.step(change.name).name])
+    reached = trace.program.downstream(change.name for change in edited.edits)
     for name in trace.program.by_name:
         assert np.shares_memory(edited[name], trace[name]) == (name not in reached), name
 
@@ -123,7 +143,7 @@ def test_what_no_change_reaches_is_shared(trace, case, first):
 def test_a_changed_step_is_not_computed_again_where_the_base_has_it(trace):
     trace.compute()
     seen: list[str] = []
-    edited = trace.edited([CASES["a head set to 0"][0]])
+    edited = trace.edited([REGIONS["a head set to 0"][0]])
     edited.compute(before=lambda step: seen.append(step.name))
     assert seen[:2] == [CONTEXT, f"{SCOPE}.concat"]
     assert np.array_equal(np.delete(edited[CONTEXT], 2, axis=0), np.delete(trace[CONTEXT], 2, axis=0))
@@ -132,13 +152,13 @@ def test_a_changed_step_is_not_computed_again_where_the_base_has_it(trace):
 
 def test_with_a_budget_of_its_own_nothing_is_kept(trace):
     trace.compute()
-    edited = trace.edited([CASES["a head set to 0"][0]], budget=0)
+    edited = trace.edited([REGIONS["a head set to 0"][0]], budget=0)
     edited["output.logits"]
     assert edited.held == trace.held - trace.program.downstream([CONTEXT])
 
 
 def test_what_no_change_reaches_is_kept_in_the_base_whatever_the_budget_of_the_edits(trace):
-    trace.edited([CASES["neurons set to their means"][0]], budget=0)["output.logits"]
+    trace.edited([REGIONS["neurons set to their means"][0]], budget=0)["output.logits"]
     assert CONTEXT in trace.held
 
 
@@ -192,11 +212,14 @@ def test_a_batch_is_patched_item_by_item(model):
 
 
 def test_explain_says_which_cells_are_edited(trace):
-    edited = trace.edited([CASES["a head set to 0"][0]])
+    edited = trace.edited([REGIONS["a head set to 0"][0]])
     explained = edited.explain(CONTEXT, head=2, row=3, column=1)
     assert (explained.edited, explained.stored) == (True, 0.0)
     assert explained.recomputed == pytest.approx(trace[CONTEXT][2, 3, 1])
     assert not edited.explain(CONTEXT, head=1, row=3, column=1).edited
+    cell = trace.edited([Edit("embedding.output", (0, 0), 1.0)]).explain("embedding.output")
+    assert (cell.edited, cell.stored) == (True, 1.0)
+    assert cell.recomputed == pytest.approx(float(trace["embedding.output"][0, 0]), rel=1e-12)
 
 
 def test_changed_cells_pass_no_gradient_on(model, trace):
@@ -210,10 +233,8 @@ def test_changed_cells_pass_no_gradient_on(model, trace):
 def test_changes_on_a_device_are_as_on_the_cpu(model):
     on_device = Model(model.name, model.config, Weights(strict_backend(), model.weights.read), None)
     cpu, device = (each.trace(ids=[IDS, IDS[::-1]]) for each in (model, on_device))
-    for case, (change, _) in CASES.items():
-        np.testing.assert_allclose(
-            device.edited([change])["output.logits"], cpu.edited([change])["output.logits"], rtol=1e-12, err_msg=case
-        )
+    for change, _ in REGIONS.values():
+        assert_same(device.edited([change]), cpu.edited([change]), ["output.logits"], atol=0)
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in REFERENCES.iterdir()))
@@ -224,9 +245,8 @@ def test_every_family_can_be_changed_anywhere(folder):
         if not step.op.integer:
             region = tuple(range(size // 2, size) for size in step.shape)
             edited = trace.edited([Ablate(step.name, region, mean=True)])
-            wanted = by_hand(trace, step.name, lambda array, region=region: set_means(array, region))
-            last = trace.program.steps[-1].name
-            np.testing.assert_allclose(edited[last], wanted[last], rtol=1e-9, atol=1e-12, err_msg=step.name)
+            wanted = by_hand(trace, [(step.name, lambda array, region=region: set_means(array, region))])
+            assert_same(edited, wanted, [trace.program.steps[-1].name], rtol=1e-9, atol=1e-12)
 
 
 def set_means(array, region):
@@ -238,6 +258,16 @@ def set_means(array, region):
     ("change", "says"),
     [
         (Ablate("no.such", (range(1),)), "no step is called"),
+        (Edit("no.such.step", (0,), 1.0), "no step is called"),
+        (Edit("embedding.output", (5, 0), 1.0), r"embedding\.output has no cell \[5, 0\]: it is 5 × 8"),
+        (Edit("embedding.output", (0,), 1.0), "has no cell"),
+        (Edit("decoder.norm.weight", (-1,), 1.0), "has no cell"),
+        (Edit("embedding.output", (0, 0), math.nan), "not to NaN"),
+        (Edit("tokens", (0,), 8), "whole numbers from 0 to 7, not 8"),
+        (Edit("tokens", (0,), -1), "whole numbers from 0 to 7, not -1"),
+        (Edit("tokens", (0,), 1.5), "whole numbers from 0 to 7, not 1.5"),
+        (Edit("tokens", (0,), math.inf), "whole numbers from 0 to 7, not inf"),
+        (Edit("input.visible", (0,), 0), r"input\.visible is an input"),
         (Ablate("tokens", (range(1),)), "tokens holds whole numbers: change the sentence instead"),
         (Ablate(STREAM, (range(5), range(9))), r"feed_forward\.residual has no region \[0–4, 0–8\]: it is 5 × 8"),
         (Ablate(STREAM, (range(5),)), "has no region"),
@@ -252,10 +282,7 @@ def set_means(array, region):
     ],
 )
 def test_a_change_that_cannot_be_is_refused(trace, change, says):
-    if says is None:
-        trace.edited([change])
-        return
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=says) if says else nullcontext():
         trace.edited([change])
 
 

@@ -67,7 +67,7 @@ def test_a_published_tokenizer_saved_over_a_word_list_is_opened(folder):
 
 
 def test_characters_saved_with_a_model_cut_the_same_when_it_is_opened(tmp_path):
-    words = build_characters(["The cat\n"], 20)
+    words = build_characters(["The cat\n"], 20).vocabulary
     model = Model.load("decoder", vocabulary=words)
     model.save(tmp_path)
     assert Model.load(tmp_path).encode("The cat\n") == model.encode("The cat\n")

@@ -32,20 +32,15 @@ def byte_pairs(tmp_path: Path) -> Path:
     return tmp_path / "vocab.json"
 
 
-def tokens(path: Path, text: str) -> list[tuple[int, str, bool]]:
-    return [(t.id, t.text, t.special) for t in tokenizer_for(load_vocabulary(path)).encode(text).tokens]
+def tokens(path: Path, text: str) -> str:
+    """The tokens with their IDs, special ones with a star."""
+    cut = tokenizer_for(load_vocabulary(path)).encode(text).tokens
+    return " ".join(f"{token.id}:{token.text}{'*' * token.special}" for token in cut)
 
 
 def test_added_word_pieces_have_the_ids_of_the_file_and_are_cut_whole(word_pieces: Path) -> None:
     write(word_pieces.parent, "added_tokens.json", {"<b>": 9, "<a>": 8})
-    assert tokens(word_pieces, "the <b> waves") == [
-        (2, "[CLS]", True),
-        (4, "the", False),
-        (9, "<b>", False),
-        (5, "wave", False),
-        (6, "##s", False),
-        (3, "[SEP]", True),
-    ]
+    assert tokens(word_pieces, "the <b> waves") == "2:[CLS]* 4:the 9:<b> 5:wave 6:##s 3:[SEP]*"
     words = load_vocabulary(word_pieces)
     assert (words.words[8:], words.rows, words.pad_id, words.unknown_id) == (("<a>", "<b>"), 8, 0, 1)
     assert words.reading(6) == "s, inside a word"
@@ -59,44 +54,27 @@ def test_special_word_pieces_can_have_other_names(word_pieces: Path) -> None:
     }
     write(word_pieces.parent, "special_tokens_map.json", roles)
     write(word_pieces.parent, "added_tokens.json", {"<s>": 8, "</s>": 9, "<x>": 10})
-    assert tokens(word_pieces, "The<x>zz") == [
-        (8, "<s>", True),
-        (4, "the", False),
-        (10, "<x>", True),
-        (1, "zz", False),
-        (9, "</s>", True),
-    ]
+    assert tokens(word_pieces, "The<x>zz") == "8:<s>* 4:the 10:<x>* 1:zz 9:</s>*"
 
 
 def test_word_pieces_alone_are_cut_as_with_a_map_that_adds_nothing(word_pieces: Path) -> None:
     before = tokens(word_pieces, "The waves [SEP] zz!")
-    roles = {
-        "cls_token": "[CLS]",
-        "sep_token": "[SEP]",
-        "pad_token": "[PAD]",
-        "unk_token": "[UNK]",
-        "mask_token": "[M]",
-    }
-    write(word_pieces.parent, "special_tokens_map.json", roles)
+    names = {"cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "unk": "[UNK]", "mask": "[M]"}
+    write(word_pieces.parent, "special_tokens_map.json", {f"{role}_token": name for role, name in names.items()})
     assert tokens(word_pieces, "The waves [SEP] zz!") == before
 
 
 def test_added_byte_pairs_are_cut_whole(byte_pairs: Path) -> None:
     write(byte_pairs.parent, "added_tokens.json", {"<tool>": 11})
     write(byte_pairs.parent, "special_tokens_map.json", {"additional_special_tokens": ["<tool>"]})
-    assert tokens(byte_pairs, "wave<tool>") == [
-        (0, "<s>", True),
-        (9, "wave", False),
-        (11, "<tool>", True),
-        (1, "</s>", True),
-    ]
+    assert tokens(byte_pairs, "wave<tool>") == "0:<s>* 9:wave 11:<tool>* 1:</s>*"
 
 
 def test_the_frame_of_byte_pairs_can_have_other_names(byte_pairs: Path) -> None:
     write(byte_pairs.parent, "tokenizer_config.json", {"tokenizer_class": "RobertaTokenizer"})
     write(byte_pairs.parent, "added_tokens.json", {"[A]": 11, "[B]": 12})
     write(byte_pairs.parent, "special_tokens_map.json", {"cls_token": "[A]", "sep_token": "[B]"})
-    assert [token[1] for token in tokens(byte_pairs, "wave")] == ["[A]", "wave", "[B]"]
+    assert tokens(byte_pairs, "wave") == "11:[A]* 9:wave 12:[B]*"
 
 
 @pytest.mark.parametrize(

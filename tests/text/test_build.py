@@ -15,15 +15,7 @@ import pytest
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text import build
-from tui_transformer.text.build import (
-    SPECIALS,
-    WordCounts,
-    build_bpe,
-    build_characters,
-    build_words,
-    byte_pairs_of,
-    words_of,
-)
+from tui_transformer.text.build import SPECIALS, Built, WordCounts, build_bpe, build_characters, build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.files import read_lines
 from tui_transformer.text.vocabulary import Vocabulary
@@ -41,7 +33,7 @@ def reopened(words: Vocabulary, folder: Path) -> Vocabulary:
 
 
 def test_words_come_by_frequency_and_equal_ones_in_the_order_in_which_they_appear() -> None:
-    words = build_words(LINES, 100)
+    words = build_words(LINES, 100).vocabulary
     rest = ("the", "cat", "sat", ",", "dog", "ran", ".", "a", "bird", "isn't", "!")
     assert words.words == SPECIAL + rest
     assert (words.pad_id, words.unknown_id, words.begin_id, words.end_id) == (0, 1, 2, 3)
@@ -49,31 +41,32 @@ def test_words_come_by_frequency_and_equal_ones_in_the_order_in_which_they_appea
 
 
 def test_size_counts_the_special_words_and_rare_words_are_left_out() -> None:
-    assert build_words(LINES, 6).words == (*SPECIAL, "the", "cat")
-    assert build_words(LINES, 100, min_frequency=2).words == (*SPECIAL, "the", "cat")
+    assert build_words(LINES, 6).vocabulary.words == (*SPECIAL, "the", "cat")
+    assert build_words(LINES, 100, min_frequency=2).vocabulary.words == (*SPECIAL, "the", "cat")
 
 
 def test_counts_and_coverage_are_those_of_the_text() -> None:
-    built = words_of(LINES, 6, 1, SPECIALS)
+    built = build_words(LINES, 6)
     assert built.counts == (0, 0, 0, 0, 3, 2)
     assert (built.tokens, built.distinct) == (14, 11)
     assert built.coverage == 5 / 14
 
 
 def test_special_words_in_the_text_are_counted_as_such() -> None:
-    built = words_of(["[BOS] a b [EOS] a"], 100, 1, SPECIALS)
+    built = build_words(["[BOS] a b [EOS] a"], 100)
     assert built.vocabulary.words == (*SPECIAL, "a", "b")
     assert built.counts == (0, 0, 1, 1, 2, 1)
 
 
 def test_built_words_cut_a_text_as_the_text_was_counted() -> None:
-    encoding = tokenizer_for(build_words(LINES, 100)).encode("".join(LINES))
+    built = build_words(LINES, 100)
+    encoding = tokenizer_for(built.vocabulary).encode("".join(LINES))
     assert not any(token.unknown for token in encoding.tokens)
-    assert len(encoding.tokens) == words_of(LINES, 100, 1, SPECIALS).tokens
+    assert len(encoding.tokens) == built.tokens
 
 
 def test_characters_keep_case_spaces_and_line_breaks() -> None:
-    words = build_characters(["ab a\n", "B\\a\n"], 100)
+    words = build_characters(["ab a\n", "B\\a\n"], 100).vocabulary
     assert words.words == (*SPECIAL, "a", "\n", "b", " ", "B", "\\")
     tokenizer = tokenizer_for(words)
     encoding = tokenizer.encode("a B\n[EOS]ü")
@@ -84,21 +77,24 @@ def test_characters_keep_case_spaces_and_line_breaks() -> None:
     assert [words.reading(i) for i in (4, 5, 7)] == ["a", "line break", "a space"]
 
 
+def test_special_words_are_told_from_characters() -> None:
+    tokens = tokenizer_for(build_characters(["ab"], 100).vocabulary).encode("a[PAD]bz").tokens
+    assert [token.text for token in tokens] == ["a", "[PAD]", "b", "z"]
+    assert [token.special for token in tokens] == [False, True, False, False]
+    assert [token.unknown for token in tokens] == [False, False, False, True]
+    assert [(token.start, token.end) for token in tokens] == [(0, 1), (1, 6), (6, 7), (7, 8)]
+
+
 def test_characters_that_are_too_many_are_refused_or_cut() -> None:
-    tokenizer = tokenizer_for(build_characters(["abc"], 100))
+    tokenizer = tokenizer_for(build_characters(["abc"], 100).vocabulary)
     with pytest.raises(InputError, match="3 tokens, the limit is 2"):
         tokenizer.encode("abc", max_tokens=2)
-    assert (
-        tokenizer.encode("abc", max_tokens=2, cut=True).ids,
-        tokenizer.encode("abc", max_tokens=2, cut=True).cut,
-    ) == (
-        (4, 5),
-        1,
-    )
+    cut = tokenizer.encode("abc", max_tokens=2, cut=True)
+    assert (cut.ids, cut.cut) == ((4, 5), 1)
 
 
 def test_byte_pairs_write_every_text() -> None:
-    built = byte_pairs_of(LINES * 5, 280, 2, SPECIALS)
+    built = build_bpe(LINES * 5, 280, 2)
     words = built.vocabulary
     assert (words.words[:4], words.size, built.coverage) == (SPECIAL, 280, 1.0)
     tokenizer = tokenizer_for(words)
@@ -110,9 +106,9 @@ def test_byte_pairs_write_every_text() -> None:
 @pytest.mark.parametrize("specials", [SPECIALS, TAGS])
 @pytest.mark.parametrize("build", [build_words, build_characters, build_bpe])
 def test_a_built_vocabulary_opens_again_and_cuts_the_same(
-    build: Callable[..., Vocabulary], specials: Specials, tmp_path: Path
+    build: Callable[..., Built], specials: Specials, tmp_path: Path
 ) -> None:
-    made = build([*LINES, "  \ttabs\u2028and \u202e marks \\n #!vocabulary\n"], 300, 1, specials)
+    made = build([*LINES, "  \ttabs\u2028and \u202e marks \\n #!vocabulary\n"], 300, 1, specials).vocabulary
     again = reopened(made, tmp_path)
     text = "".join(LINES) + f"{specials.begin} unseen ☃ \\n"
     assert (again.words, again.kind, again.special_ids) == (made.words, made.kind, made.special_ids)
@@ -130,13 +126,13 @@ def test_numbers_that_cannot_be_are_refused(size: int, frequency: int, problem: 
 
 
 @pytest.mark.parametrize("build", [build_words, build_characters, build_bpe])
-def test_a_text_of_nothing_is_refused(build: Callable[..., Vocabulary]) -> None:
+def test_a_text_of_nothing_is_refused(build: Callable[..., Built]) -> None:
     with pytest.raises(InputError, match="the text has no"):
         build([], 1_000)
 
 
 @pytest.mark.parametrize(("build", "what"), [(build_words, "word"), (build_characters, "character")])
-def test_a_text_where_nothing_comes_so_often_is_refused(build: Callable[..., Vocabulary], what: str) -> None:
+def test_a_text_where_nothing_comes_so_often_is_refused(build: Callable[..., Built], what: str) -> None:
     with pytest.raises(InputError, match=f"no {what} of the text comes 9 times: use a smaller minimum"):
         build(["the cat"], 100, 9)
 
@@ -151,8 +147,8 @@ def test_special_words_that_cannot_be_are_refused(names: tuple[str, str, str, st
 
 def test_counts_are_exact_however_little_memory_they_take() -> None:
     lines = [f"w{i * i % 101} w{i % 7} é{i % 50}" for i in range(1_000)]
-    whole = words_of(lines, 60, 2, SPECIALS)
-    spilled = words_of(lines, 60, 2, SPECIALS, together=100, room=20)
+    whole = build_words(lines, 60, 2)
+    spilled = build_words(lines, 60, 2, together=100, room=20)
     assert (spilled.vocabulary.words, spilled.counts) == (whole.vocabulary.words, whole.counts)
     assert (spilled.tokens, spilled.distinct) == (whole.tokens, whole.distinct)
     assert whole.distinct == len(set(" ".join(lines).split()))
@@ -177,7 +173,7 @@ def test_counts_that_cannot_be_written_are_one_line(monkeypatch: pytest.MonkeyPa
 
 
 def test_words_longer_than_an_entry_can_be_are_never_kept() -> None:
-    built = words_of(["x" * 2_000 + " a"], 10, 1, SPECIALS)
+    built = build_words(["x" * 2_000 + " a"], 10)
     assert (built.vocabulary.words[4:], built.tokens) == (("a",), 2)
 
 
@@ -185,18 +181,12 @@ def test_builds_are_the_same_in_every_process() -> None:
     program = (
         "from tui_transformer.text.build import build_bpe, build_words\n"
         "lines = ['the cat sat on the mat', 'a dog and a cat ran'] * 3\n"
-        "print(build_words(lines, 12).words, build_bpe(lines, 300).words)"
+        "print(build_words(lines, 12).vocabulary.words, build_bpe(lines, 300).vocabulary.words)"
     )
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": root},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed, root in (("1", str(Path(__file__).parents[2])), ("2", str(Path(__file__).parents[2])))
-    }
-    assert len(outputs) == 1
+    command, root = [sys.executable, "-c", program], str(Path(__file__).parents[2])
+    seeds = ({"PYTHONHASHSEED": seed, "PYTHONPATH": root} for seed in "12")
+    first, second = (subprocess.run(command, env=env, capture_output=True, check=True).stdout for env in seeds)
+    assert first == second
 
 
 def test_files_are_read_line_by_line_whatever_their_ends(tmp_path: Path) -> None:
@@ -265,7 +255,7 @@ def test_a_list_that_begins_with_special_words_keeps_their_order(tmp_path: Path)
 
 
 def test_a_word_of_a_million_letters_is_learned_from_in_parts() -> None:
-    built = build_bpe(["a" * 1_000_000 + "\n", "the cat\n"], 300)
+    built = build_bpe(["a" * 1_000_000 + "\n", "the cat\n"], 300).vocabulary
     tokenizer = tokenizer_for(built)
     assert tokenizer.decode(tokenizer.encode("aaaa the cat").ids) == "aaaa the cat"
     assert "a" * 512 in built.words

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from rich.cells import cell_len, get_character_cell_size
 
-from tui_transformer.text.display import cells, fit, token_label, visible
+from tui_transformer.text.display import byte_codes, cells, fit, piece_label, piece_text, token_label, visible
 
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -101,3 +101,62 @@ def test_a_token_of_spaces_is_seen():
     assert token_label("") == ""
     assert token_label("a b") == "a b"
     assert token_label("\n") == visible("\n")
+
+
+READINGS = [
+    ("word pieces", "##ing", "ing, inside a word"),
+    ("word pieces", "##", "##"),
+    ("word pieces", "é", "é"),
+    ("bytes", "Ġthe", "the, after a space"),
+    ("bytes", "the", "the"),
+    ("bytes", "Ġ", "a space"),
+    ("bytes", "ĠĠĠ", "3 spaces"),
+    ("bytes", "ðŁĺĬ", "😊, bytes F0 9F 98 8A"),
+    ("bytes", "ĠðŁĺĬ", "😊, after a space, bytes F0 9F 98 8A"),
+    ("bytes", "ĺĬ", "bytes 98 8A"),
+    ("bytes", "Ĭ", "byte 8A"),
+    ("bytes", "Ċ", "line break, byte 0A"),
+    ("bytes", "Ã©", "é, bytes C3 A9"),
+    ("bytes", "▁the", "▁the"),
+    ("marked spaces", "▁the", "the, after a space"),
+    ("marked spaces", "▁", "a space"),
+    ("marked spaces", "the", "the"),
+    ("marked spaces", "<0x0A>", "line break, byte 0A"),
+    ("marked spaces", "<0xF0>", "byte F0"),
+    ("words", "##ing", "##ing"),
+]
+
+
+@pytest.mark.parametrize(("style", "piece", "says"), READINGS)
+def test_a_piece_is_read_in_plain_words(style, piece, says):
+    assert piece_text(piece, style) == says
+
+
+def test_every_byte_has_one_character():
+    from tokenizers import pre_tokenizers
+
+    assert sorted(byte_codes().values()) == list(range(256))
+    assert set(byte_codes()) == set(pre_tokenizers.ByteLevel.alphabet())
+
+
+@pytest.mark.parametrize(
+    ("piece", "style", "label"),
+    [
+        ("Ġthe", "bytes", "␣the"),
+        ("ĠĠ", "bytes", "␣␣"),
+        ("Ã©", "bytes", "é"),
+        ("ĺĬ", "bytes", "ĺĬ"),
+        ("▁the", "marked spaces", "␣the"),
+        ("▁", "marked spaces", "␣"),
+        ("Ġanni", "words", "Ġanni"),
+        (" ", "characters", "␣"),
+        ("##ing", "word pieces", "##ing"),
+        ("<s>", "bytes", "<s>"),
+    ],
+)
+def test_a_label_has_one_sign_for_a_space(piece, style, label) -> None:
+    assert piece_label(piece, style) == label
+
+
+def test_a_label_is_harmless() -> None:
+    assert "\x1b" not in piece_label("Ä\x9b[31m", "marked spaces") + piece_label("\x1b[31m", "words")

@@ -1,9 +1,11 @@
-"""Vocabularies and tokenizers in broken files: read, or refused in one line that names a file."""
+"""Vocabularies, tokenizers and texts in broken files: read, or refused in one line that names a file."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from tui_transformer.gguf_file import GgufFile
 from tui_transformer.text import sentence_pieces
 from tui_transformer.text.build import build_bpe, build_characters, build_words
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.files import read_lines
 from tui_transformer.text.gguf_vocabulary import KEY, load_gguf_vocabulary
+from tui_transformer.text.vocabulary import Vocabulary
 
 LINES = ["the waves crashed against the shore", "a strong nation, and its surplus: the 3rd of May"]
 TEXT = "the waves don't [UNK] <s> crash\x00 ‘é’ 12"
@@ -26,14 +30,14 @@ PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nwave\n##s\n"
 LISTS = {
     "words.txt": b"the waves crashed [CLS] shore",
     "vocab.txt": PIECES.encode(),
-    "vocabulary.txt": build_characters(LINES).file()[1].encode(),
+    "vocabulary.txt": build_characters(LINES).vocabulary.file()[1].encode(),
     "named.txt": b"#!vocabulary words padding=<pad> unknown=<unk> begin=<s> end=</s>\n<pad>\n<unk>\n<s>\n</s>\nthe\n",
 }
 
 
-def use(path: Path, *siblings: Path) -> None:
+def use(path: Path, *siblings: Path, load: Callable[[Path], Vocabulary] = load_vocabulary) -> None:
     """Read a vocabulary; what is read cuts a text and puts it together again."""
-    words = read_or_refused(lambda: load_vocabulary(path), path, *siblings)
+    words = read_or_refused(lambda: load(path), path, *siblings)
     if words is None:
         return
     assert 0 < words.size <= 2_000_000
@@ -58,7 +62,7 @@ def test_broken_lists(tmp_path, name, count):
     hold(count, check, data=st.one_of(damaged(LISTS[name]), st.binary(max_size=200)))
 
 
-BYTE_PAIRS = json.loads(build_bpe(LINES, 300).file()[1])
+BYTE_PAIRS = json.loads(build_bpe(LINES, 300).vocabulary.file()[1])
 
 
 def _tokenizers() -> dict[str, Any]:
@@ -157,8 +161,6 @@ def test_broken_files_beside_word_pieces(tmp_path, broken, count):
 @pytest.mark.parametrize("name", ["spiece.model", "tokenizer.model"])
 def test_broken_sentence_pieces(tmp_path, name, count):
     library = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
-    import io
-
     out = io.BytesIO()
     ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1} if name == "spiece.model" else {}
     library.SentencePieceTrainer.train(
@@ -182,7 +184,7 @@ def test_broken_sentence_pieces(tmp_path, name, count):
 
 def test_what_is_built_is_read_again(tmp_path):
     """The files that the others are made of are whole."""
-    name, text = build_words(LINES).file()
+    name, text = build_words(LINES).vocabulary.file()
     (tmp_path / name).write_text(text)
     assert load_vocabulary(tmp_path / name).size > 10
 
@@ -205,34 +207,52 @@ GGUF: dict[str, dict[str, Any]] = {
 @COUNTS
 @pytest.mark.parametrize("kind", GGUF)
 def test_broken_vocabularies_of_gguf_files(tmp_path, kind, count):
-    path = tmp_path / "words.gguf"
-
     def check(entries: Any) -> None:
         given = entries if isinstance(entries, dict) else {}
-        file = GgufFile(path, {KEY + key: value for key, value in ({"model": kind} | given).items()}, {}, 0)
-        words = read_or_refused(lambda: load_gguf_vocabulary(file), path)
-        if words is not None:
-            with contextlib.suppress(InputError):
-                encoding = tokenizer_for(words).encode(TEXT)
-                assert all(0 <= token.id < words.size for token in encoding.tokens)
-                tokenizer_for(words).decode(encoding.ids)
+        use(tmp_path / "words.gguf", load=lambda path: load_gguf_vocabulary(gguf(path, {"model": kind} | given)))
 
     hold(count, check, entries=changed(GGUF[kind]))
 
 
-def test_a_very_long_piece_of_a_gguf_file_is_refused_by_its_length(tmp_path):
-    path = tmp_path / "words.gguf"
-    tokens = [*GGUF["llama"]["tokens"][:-1], "a" * 100_000]
-    metadata = GGUF["llama"] | {"model": "llama", "tokens": tokens}
-    file = GgufFile(path, {KEY + key: value for key, value in metadata.items()}, {}, 0)
-    with pytest.raises(InputError, match=r"words\.gguf .*a piece has 100,000 characters"):
-        load_gguf_vocabulary(file)
+def gguf(path: Path, entries: dict[str, Any]) -> GgufFile:
+    return GgufFile(path, {KEY + key: value for key, value in entries.items()}, {}, 0)
 
 
-def test_a_broken_table_of_characters_of_a_gguf_file_is_refused(tmp_path, capfd):
-    path = tmp_path / "words.gguf"
-    metadata = GGUF["t5"] | {"model": "t5", "precompiled_charsmap": np.frombuffer(b"\4\0\0\0\xff\xff\xff\x7fa\0", "u1")}
-    file = GgufFile(path, {KEY + key: value for key, value in metadata.items()}, {}, 0)
-    with pytest.raises(InputError, match=r"words\.gguf .*leads behind its end"):
-        load_gguf_vocabulary(file)
+@pytest.mark.parametrize(
+    ("kind", "entries", "says"),
+    [
+        ("llama", {"tokens": [*GGUF["llama"]["tokens"][:-1], "a" * 100_000]}, "a piece has 100,000 characters"),
+        (
+            "t5",
+            {"precompiled_charsmap": np.frombuffer(b"\4\0\0\0\xff\xff\xff\x7fa\0", "u1")},
+            "leads behind its end",
+        ),
+    ],
+)
+def test_a_very_long_piece_and_a_broken_table_of_characters_of_a_gguf_file_are_refused(
+    tmp_path, kind, entries, says, capfd
+):
+    with pytest.raises(InputError, match=rf"words\.gguf .*{says}"):
+        load_gguf_vocabulary(gguf(tmp_path / "words.gguf", GGUF[kind] | {"model": kind} | entries))
     assert capfd.readouterr().err == ""
+
+
+CORPUS = "The waves\r\ncrashed — ‘é’ \U0001f60a\n\nagainst the shore, and on and on and on\rof the sea".encode()
+
+
+@COUNTS
+def test_broken_texts(tmp_path, count):
+    path = tmp_path / "text.txt"
+
+    def check(data: bytes, longest: int, chunk: int) -> None:
+        path.write_bytes(data)
+        lines = read_or_refused(lambda: list(read_lines([path], longest=longest, chunk=chunk)), path)
+        if lines is None:
+            return
+        whole = data.decode().removeprefix("\ufeff")
+        assert "".join(lines) == whole.replace("\r\n", "\n")
+        assert all(0 < len(line.rstrip("\n")) <= max(longest, chunk) or line == "\n" for line in lines)
+        assert not any("\n" in line[:-1] for line in lines)
+
+    texts = st.one_of(damaged(CORPUS), st.text(max_size=60).map(str.encode), st.binary(max_size=20))
+    hold(count, check, data=texts, longest=st.integers(1, 50), chunk=st.integers(1, 50))

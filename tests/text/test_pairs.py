@@ -21,30 +21,15 @@ def test_word_pieces_stand_in_two_segments_between_their_marks() -> None:
     assert [token.text for token in pair.tokens] == WORDS
     assert pair.segments == (0, 0, 0, 0, 0, 1, 1, 1)
     assert pair.text == "The waves a zoo"
-    assert [pair.text[token.start : token.end] for token in pair.tokens] == [
-        "",
-        "The",
-        "wave",
-        "s",
-        "",
-        "a",
-        "zoo",
-        "",
-    ]
-    assert [(token.special, token.unknown) for token in pair.tokens][4:7] == [
-        (True, False),
-        (False, False),
-        (False, True),
-    ]
+    assert "|".join(pair.text[token.start : token.end] for token in pair.tokens) == "|The|wave|s||a|zoo|"
+    assert [token.special for token in pair.tokens[4:7]] == [True, False, False]
+    assert [token.unknown for token in pair.tokens[4:7]] == [False, False, True]
 
 
 def test_what_is_added_to_a_pair_lies_where_the_text_before_it_ends() -> None:
     pair = encode_pair(tokenizer_for(parse_vocabulary(PIECES, "pieces")), "The waves ", " a zoo", 512)
-    assert [(token.start, token.end) for token in pair.tokens if token.text in ("[CLS]", "[SEP]")] == [
-        (0, 0),
-        (9, 9),
-        (17, 17),
-    ]
+    added = [(token.start, token.end) for token in pair.tokens if token.text in ("[CLS]", "[SEP]")]
+    assert added == [(0, 0), (9, 9), (17, 17)]
 
 
 @pytest.mark.parametrize("family", ["bert", "distilbert"])

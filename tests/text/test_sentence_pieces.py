@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -107,31 +108,30 @@ def test_a_model_without_its_table_is_refused(marian: Path) -> None:
         load_vocabulary(marian / "source.spm")
 
 
-def test_t5_ends_with_its_end_and_has_sentinels_past_the_table(trained: dict[str, bytes], tmp_path: Path) -> None:
-    path = tmp_path / "spiece.model"
-    path.write_bytes(trained["spiece.model"])
+@pytest.fixture
+def one(trained: dict[str, bytes], tmp_path: Path) -> Callable[[str], Path]:
+    """A model alone in a folder."""
+
+    def write(name: str) -> Path:
+        (tmp_path / name).write_bytes(trained[name])
+        return tmp_path / name
+
+    return write
+
+
+def test_t5_ends_with_its_end_and_has_sentinels_past_the_table(one, trained, tmp_path) -> None:
+    path = one("spiece.model")
     words = load_vocabulary(path)
-    encoding = tokenizer_for(words).encode("The waves <extra_id_0> shore")
-    middle = [words.size - 1]
-    assert list(encoding.ids) == [
-        *own_ids(trained["spiece.model"], "The waves "),
-        *middle,
-        *own_ids(trained["spiece.model"], " shore"),
-        1,
-    ]
-    assert (words.size, words.rows, words.words[-1], words.words[SIZE]) == (
-        SIZE + 100,
-        SIZE,
-        "<extra_id_0>",
-        "<extra_id_99>",
-    )
+    ids = tokenizer_for(words).encode("The waves <extra_id_0> shore").ids
+    before, after = (own_ids(trained["spiece.model"], text) for text in ("The waves ", " shore"))
+    assert ids == (*before, words.size - 1, *after, 1)
+    assert (words.size, words.rows) == (SIZE + 100, SIZE)
+    assert (words.words[-1], words.words[SIZE]) == ("<extra_id_0>", "<extra_id_99>")
     assert (own_vocabulary(tmp_path), words.kind) == (path, "sentencepiece")
 
 
-def test_llama_begins_with_its_begin_and_writes_bytes(trained: dict[str, bytes], tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.model"
-    path.write_bytes(trained["tokenizer.model"])
-    tokenizer = tokenizer_for(load_vocabulary(path))
+def test_llama_begins_with_its_begin_and_writes_bytes(one, trained) -> None:
+    tokenizer = tokenizer_for(load_vocabulary(one("tokenizer.model")))
     text = "wave 漢 x"
     tokens = tokenizer.encode(text).tokens
     assert [token.id for token in tokens] == [1, *own_ids(trained["tokenizer.model"], text)]
@@ -141,9 +141,8 @@ def test_llama_begins_with_its_begin_and_writes_bytes(trained: dict[str, bytes],
     assert tokenizer.vocabulary.reading(tokens[-1].id) in ("x", "x, after a space")
 
 
-def test_options_say_what_stands_around_a_text(trained: dict[str, bytes], tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.model"
-    path.write_bytes(trained["tokenizer.model"])
+def test_options_say_what_stands_around_a_text(one, tmp_path) -> None:
+    path = one("tokenizer.model")
     (tmp_path / "tokenizer_config.json").write_text('{"add_bos_token": false, "add_eos_token": true}')
     assert tokenizer_for(load_vocabulary(path)).encode("the").tokens[-1].text == "</s>"
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "XLNetTokenizer"}')
@@ -151,9 +150,8 @@ def test_options_say_what_stands_around_a_text(trained: dict[str, bytes], tmp_pa
         load_vocabulary(path)
 
 
-def test_added_tokens_are_honoured(trained: dict[str, bytes], tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.model"
-    path.write_bytes(trained["tokenizer.model"])
+def test_added_tokens_are_honoured(one, tmp_path) -> None:
+    path = one("tokenizer.model")
     (tmp_path / "added_tokens.json").write_text('{"<tool>": 300}')
     (tmp_path / "special_tokens_map.json").write_text('{"additional_special_tokens": ["<tool>"]}')
     words = load_vocabulary(path)
@@ -202,9 +200,8 @@ def test_a_model_of_two_vocabularies_reads_one_and_writes_the_other(two_sided: P
     assert (model.vocabulary.ids, model.target_vocabulary.ids) == (source, target)
     written = model.encode_target("das Ufer")
     assert written.tokens[0].text == model.target_word(0) == "</s>"
-    assert [token.text for token in written.tokens[1:] if not token.unknown] == [
-        model.target_word(token.id) for token in written.tokens[1:] if not token.unknown
-    ]
+    known = [token for token in written.tokens[1:] if not token.unknown]
+    assert [token.text for token in known] == [model.target_word(token.id) for token in known]
     trace = model.trace("the shore", decoder_text="das Ufer")
     assert trace["output.logits"].shape == (len(written.tokens), 19)
     assert trace["embedding.tokens.weight"].shape == (24, 16)

@@ -13,7 +13,7 @@ import pytest
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
-from tui_transformer.text.display import byte_codes, piece_text
+from tui_transformer.text.display import byte_codes
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.known_words import sample_sentence
 
@@ -194,42 +194,6 @@ def test_what_is_saved_is_the_same_tokenizer(unigram, tmp_path):
 
 def test_pieces_begin_with_an_english_sentence(byte_level):
     assert sample_sentence(load_vocabulary(byte_level)).startswith("The waves")
-
-
-READINGS = [
-    ("word pieces", "##ing", "ing, inside a word"),
-    ("word pieces", "##", "##"),
-    ("word pieces", "é", "é"),
-    ("bytes", "Ġthe", "the, after a space"),
-    ("bytes", "the", "the"),
-    ("bytes", "Ġ", "a space"),
-    ("bytes", "ĠĠĠ", "3 spaces"),
-    ("bytes", "ðŁĺĬ", "😊, bytes F0 9F 98 8A"),
-    ("bytes", "ĠðŁĺĬ", "😊, after a space, bytes F0 9F 98 8A"),
-    ("bytes", "ĺĬ", "bytes 98 8A"),
-    ("bytes", "Ĭ", "byte 8A"),
-    ("bytes", "Ċ", "line break, byte 0A"),
-    ("bytes", "Ã©", "é, bytes C3 A9"),
-    ("bytes", "▁the", "▁the"),
-    ("marked spaces", "▁the", "the, after a space"),
-    ("marked spaces", "▁", "a space"),
-    ("marked spaces", "the", "the"),
-    ("marked spaces", "<0x0A>", "line break, byte 0A"),
-    ("marked spaces", "<0xF0>", "byte F0"),
-    ("words", "##ing", "##ing"),
-]
-
-
-@pytest.mark.parametrize(("style", "piece", "says"), READINGS)
-def test_a_piece_is_read_in_plain_words(style, piece, says):
-    assert piece_text(piece, style) == says
-
-
-def test_every_byte_has_one_character():
-    from tokenizers import pre_tokenizers
-
-    assert sorted(byte_codes().values()) == list(range(256))
-    assert set(byte_codes()) == set(pre_tokenizers.ByteLevel.alphabet())
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_the_apostrophe_between_is_a_token_where_the_vocabulary_has_it() -> None
     ],
 )
 def test_a_vocabulary_splits_by_the_rule_that_it_was_built_by(rule: WordRule, expected: list[str]) -> None:
-    built = build_words(["The don't end."], rule=rule)
+    built = build_words(["The don't end."], rule=rule).vocabulary
     again = parse_vocabulary(built.file()[1], "again")
     assert again.rule == rule
     assert again.words == built.words
@@ -54,14 +54,14 @@ def test_a_vocabulary_splits_by_the_rule_that_it_was_built_by(rule: WordRule, ex
 
 
 def test_capitals_that_are_kept_tell_words_apart() -> None:
-    built = build_words(["The the"], rule=WordRule(case="kept"))
+    built = build_words(["The the"], rule=WordRule(case="kept")).vocabulary
     assert built.ids["The"] != built.ids["the"]
     assert texts(built, "THE") == ["THE"]
     assert tokenizer_for(built).encode("THE").tokens[0].unknown
 
 
 def test_special_words_count_alone_between_spaces() -> None:
-    built = build_words(["a b"], rule=WordRule("spaces"))
+    built = build_words(["a b"], rule=WordRule("spaces")).vocabulary
     tokens = tokenizer_for(built).encode("[BOS] a[BOS] a").tokens
     assert [(token.text, token.special, token.unknown) for token in tokens] == [
         ("[BOS]", True, False),
@@ -71,13 +71,13 @@ def test_special_words_count_alone_between_spaces() -> None:
 
 
 def test_text_split_at_spaces_comes_back_with_spaces() -> None:
-    built = build_words(["end . here"], rule=WordRule("spaces"))
+    built = build_words(["end . here"], rule=WordRule("spaces")).vocabulary
     tokenizer = tokenizer_for(built)
     assert tokenizer.decode(tokenizer.encode("here . end").ids) == "here . end"
 
 
 def test_a_plain_list_has_no_header() -> None:
-    assert not build_words(["a b"]).file()[1].startswith("#!")
+    assert not build_words(["a b"]).vocabulary.file()[1].startswith("#!")
 
 
 @pytest.mark.parametrize("line", ["#!vocabulary words split=commas", "#!vocabulary characters split=runs"])

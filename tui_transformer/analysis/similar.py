@@ -16,7 +16,7 @@ import numpy as np
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops.lookups import SHARES
+from tui_transformer.engine.ops.pooling import SHARES
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError

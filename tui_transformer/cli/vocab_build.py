@@ -106,10 +106,10 @@ class Build:
         show("merging the most frequent pairs" if self.kind == "bpe" else "sorting")
 
     def _built(self, lines: Iterator[str], specials: Specials, rule: WordRule) -> Built:
-        from tui_transformer.text.build import BUILDERS, words_of
+        from tui_transformer.text.build import BUILDERS, build_words
 
         if self.kind == "word":
-            return words_of(lines, self.size, self.min_frequency, specials, rule)
+            return build_words(lines, self.size, self.min_frequency, specials, rule)
         return BUILDERS[self.kind](lines, self.size, self.min_frequency, specials)
 
     def _summary(self, built: Built) -> str:

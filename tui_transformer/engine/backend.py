@@ -122,12 +122,7 @@ def find_gpu() -> Gpu:
         cupy = importlib.import_module("cupy")
     except Exception as error:  # noqa: BLE001 - a broken CUDA installation raises whatever it likes
         return Gpu(None, f"CuPy does not start: {_first_line(error)}")
-    return _try_gpu(cupy)
-
-
-def _try_gpu(cupy: Any) -> Gpu:
-    """A small product tells whether driver, compiler and BLAS are all there."""
-    try:
+    try:  # a small product tells whether driver, compiler and BLAS are all there
         if cupy.cuda.runtime.getDeviceCount() < 1:
             return Gpu(None, "CuPy sees no GPU")
         probe = cupy.ones((2, 2), dtype=np.float32)

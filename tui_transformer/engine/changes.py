@@ -70,12 +70,7 @@ class _Part:
 
     def at(self, name: str, shape: Shape) -> Self:
         """The same in an array of this name and shape."""
-        region = self._region(name, shape)
-        self._check_values(name, tuple(map(len, region)))
-        return replace(self, name=name, region=region)
-
-    def _region(self, name: str, shape: Shape) -> Region:
-        named = dict(zip(("head", "row", "column"), self.parts, strict=True))
+        named = dict(zip(KINDS, self.parts, strict=True))
         here = KINDS[-len(shape) :]
         for kind, part in named.items():
             if part is not None and kind not in here:
@@ -89,18 +84,16 @@ class _Part:
             if asked is not None and not (0 <= part.start < part.stop <= size and part.step == 1):
                 raise InputError(f"{name} has no {kind}s {part.start} to {part.stop - 1}: use 0 to {size - 1}")
             region.append(part)
-        return tuple(region)
-
-    def _check_values(self, name: str, shape: Shape) -> None:
-        values = np.asarray(self.values)
+        values, cells = np.asarray(self.values), tuple(map(len, region))
         if values.dtype.kind not in "fiu" or np.isnan(values).any():
             raise InputError(f"{name} is changed by numbers, not by NaN or anything else")
         try:
-            fits = np.broadcast_shapes(values.shape, shape) == shape
+            fits = np.broadcast_shapes(values.shape, cells) == cells
         except ValueError:
             fits = False
         if not fits:
-            raise InputError(f"values of {shape_text(values.shape)} do not fit the {shape_text(shape)} of {name}")
+            raise InputError(f"values of {shape_text(values.shape)} do not fit the {shape_text(cells)} of {name}")
+        return replace(self, name=name, region=tuple(region))
 
     def widen(self, region: Region) -> Region:
         return region

@@ -115,10 +115,18 @@ class Computation:
             return values[name]
         store = self.store(name)
         if name in self.program.weights:
-            return store[name] if name in store else self._weight(name)
-        if name in store:
-            return self._repeated(store[name])
-        return self._repeated(self._given(name) if name in self.givens else self.shared[name])
+            if name not in self._changed:
+                return self.weights.get(name, self.program.shape(name))
+            if name not in store:
+                shape = self.program.shape(name)
+                weight = self.weights.get(name, shape)
+                store[name] = changed(self.edits, name, self.backend, weight, whole(shape))
+            return store[name]
+        if name in self.givens and name not in store:
+            given = self._owner(name).givens[name]
+            floats, booleans, integers = self.backend.floats, self.backend.booleans, self.backend.integers
+            store[name] = {"b": booleans, "f": floats}.get(given.dtype.kind, integers)(given)
+        return self._repeated(store[name] if name in store else self.shared[name])
 
     @cached_property
     def _repeats(self) -> bool:
@@ -146,21 +154,6 @@ class Computation:
         assert self.base is not None  # noqa: S101
         missing = sorted(wanted - self.base.held.keys() - self.shared.keys(), key=self.program.places.__getitem__)
         self.shared |= self.base.compute(missing, before=before)
-
-    def _weight(self, name: str) -> Array:
-        shape = self.program.shape(name)
-        weight = self.weights.get(name, shape)
-        if name not in self._changed:
-            return weight
-        self.held[name] = changed(self.edits, name, self.backend, weight, whole(shape))
-        return self.held[name]
-
-    def _given(self, name: str) -> Array:
-        owner = self._owner(name)
-        given, store = owner.givens[name], owner.held
-        convert = {"b": self.backend.booleans, "f": self.backend.floats}.get(given.dtype.kind, self.backend.integers)
-        store[name] = convert(given)
-        return store[name]
 
     # Whole steps
 

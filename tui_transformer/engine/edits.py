@@ -43,15 +43,12 @@ class Traced(Protocol):
     """The source of a patch: a trace."""
 
     @property
-    def program(self) -> Program:
-        """The steps."""
+    def program(self) -> Program: ...
 
     @property
-    def batch(self) -> int:
-        """How many sentences are computed together."""
+    def batch(self) -> int: ...
 
-    def window(self, name: str, region: Region, item: int = 0) -> Host:
-        """The cells of a region of a step, of one sentence."""
+    def window(self, name: str, region: Region, item: int = 0) -> Host: ...
 
 
 class Change(Protocol):
@@ -203,16 +200,29 @@ class Patch(Setting):
             InputError: No such step, rows or heads in one of the two, or shapes that do not fit.
         """
         step = step_of_numbers(trace.program, name)
-        shapes = here, there = step.shape, other.program.shape(step.name)
+        here, there = step.shape, other.program.shape(step.name)
         if here[-1] != there[-1]:
             raise InputError(
                 f"{step.name} is {shape_text(here)} here and {shape_text(there)} there: the last axis differs"
             )
         if other.batch not in (1, trace.batch):
             raise InputError(f"{other.batch} sentences cannot patch {trace.batch}: use one, or as many")
-        region = _chosen(step.name, shapes, rows, heads)
+        if heads is not None and len(here) < 3:
+            raise InputError(f"{step.name} has no heads: leave them out")
+        region: list[range] = []
+        asked = (as_range("heads", heads), as_range("rows", rows), None)[-len(here) :]
+        for kind, part, own, size in zip(KINDS[-len(here) :], asked, here, map(min, here, there), strict=True):
+            if part is None and size < max(own, there[len(region)]):
+                texts = f"{shape_text(here)} here and {shape_text(there)} there"
+                raise InputError(f"{step.name} is {texts}: name {kind}s that both have")
+            if part is not None and not 0 <= part.start < part.stop <= size:
+                missing = part.start if part.start not in range(size) else part.stop - 1
+                raise InputError(f"{step.name} has no {kind} {missing} in both: use 0 to {size - 1}")
+            region.append(range(own) if part is None else part)
         items = range(other.batch)
-        return cls(step.name, region, lambda part: np.stack([other.window(step.name, part, item) for item in items]))
+        return cls(
+            step.name, tuple(region), lambda part: np.stack([other.window(step.name, part, item) for item in items])
+        )
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the region lies in a step of numbers or a weight, and the values have its shape or that of all."""
@@ -262,28 +272,6 @@ class OfSentence:
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         self.change.pass_back(backend, gradient[self.item : self.item + 1], region)
-
-
-def _chosen(name: str, shapes: tuple[Shape, Shape], rows: Places, heads: Places) -> Region:
-    """The rows and heads of a step that both shapes have."""
-    here, there = shapes
-    if heads is not None and len(here) < 3:
-        raise InputError(f"{name} has no heads: leave them out")
-    asked = (as_range("heads", heads), as_range("rows", rows), None)[-len(here) :]
-    return tuple(
-        _line(name, kind, part, sizes, shapes)
-        for kind, part, sizes in zip(KINDS[-len(here) :], asked, zip(here, there, strict=True), strict=True)
-    )
-
-
-def _line(name: str, kind: str, part: range | None, sizes: tuple[int, int], shapes: tuple[Shape, Shape]) -> range:
-    if part is None and sizes[0] != sizes[1]:
-        here, there = map(shape_text, shapes)
-        raise InputError(f"{name} is {here} here and {there} there: name {kind}s that both have")
-    if part is not None and not 0 <= part.start < part.stop <= min(sizes):
-        missing = part.start if part.start not in range(min(sizes)) else part.stop - 1
-        raise InputError(f"{name} has no {kind} {missing} in both: use 0 to {min(sizes) - 1}")
-    return range(sizes[0]) if part is None else part
 
 
 # What a trace does with changes

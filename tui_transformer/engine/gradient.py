@@ -12,7 +12,6 @@ import numpy as np
 
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -69,13 +68,8 @@ def gradients(trace: Trace, targets: Sequence[Any] | Host, smoothing: float = 0.
     Raises:
         InputError: No logits, or targets that do not fit them.
     """
-    by_name: dict[str, Host] = {}
-
-    def visit(name: str, gradient: Array) -> None:
-        by_name[name] = trace.hand_out(name, gradient)
-
-    loss = backward(trace, targets, visit, smoothing=smoothing)
-    return Gradients(loss.mean, MappingProxyType(by_name))
+    by_name, visit = _handed_out(trace)
+    return Gradients(backward(trace, targets, visit, smoothing=smoothing).mean, by_name)
 
 
 def weight_gradients(
@@ -131,13 +125,19 @@ def gradients_from(trace: Trace, value: float, start: Start, item: int = 0) -> G
     Raises:
         InputError: The step is an input, or depends on no weight.
     """
+    by_name, visit = _handed_out(trace)
+    backward_from(trace, start, visit, item)
+    return Gradients(value, by_name, start)
+
+
+def _handed_out(trace: Trace) -> tuple[Mapping[str, Host], Visit]:
+    """Gradients by name as a trace hands out values, and the visitor that fills them in."""
     by_name: dict[str, Host] = {}
 
     def visit(name: str, gradient: Array) -> None:
         by_name[name] = trace.hand_out(name, gradient)
 
-    backward_from(trace, start, visit, item)
-    return Gradients(value, MappingProxyType(by_name), start)
+    return MappingProxyType(by_name), visit
 
 
 @np.errstate(all="ignore")
@@ -204,7 +204,8 @@ def _learned(program: Program) -> frozenset[str]:
 
 
 def _reads(trace: Trace, step: Step) -> tuple[str, ...]:
-    return (*step.inputs, step.name) if _by_hand(trace, step) else _undone_from(step)
+    by_hand = any(edit.name == step.name for edit in trace.edits)
+    return (*step.inputs, step.name) if by_hand else _undone_from(step)
 
 
 def _undone_from(step: Step) -> tuple[str, ...]:
@@ -213,30 +214,22 @@ def _undone_from(step: Step) -> tuple[str, ...]:
     return everything if places is None else tuple(everything[place] for place in places)
 
 
-def _by_hand(trace: Trace, step: Step) -> list[Change]:
-    return [edit for edit in trace.edits if edit.name == step.name]
-
-
 def _toward_inputs(
     trace: Trace, step: Step, gradient: Array, values: Mapping[str, Array]
 ) -> Iterator[tuple[str, Array]]:
-    """Names and gradients of a step's inputs, of those that have one."""
-    inputs = _inputs(trace, step, values)
-    output, by_hand = values.get(step.name), _by_hand(trace, step)
+    """Names and gradients of a step's inputs, of those that have one; weights that it reads are fetched now."""
+    if step.op.sparse and step.op.idle(values[step.inputs[-1]]):
+        inputs = [*trace.unread(step), values[step.inputs[-1]]]
+    else:
+        weights = set(_reads(trace, step)) & trace.program.weights.keys()
+        inputs = [trace.array(name) if name in weights else values.get(name) for name in step.inputs]
+    output, by_hand = values.get(step.name), [edit for edit in trace.edits if edit.name == step.name]
     if by_hand:
         output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()
     for change in reversed(by_hand):
         change.pass_back(trace.backend, gradient, whole(step.shape))
     parts = step.op.backward(trace.backend, gradient, output, *inputs)
     return ((source, part) for source, part in zip(step.inputs, parts, strict=True) if part is not None)
-
-
-def _inputs(trace: Trace, step: Step, values: Mapping[str, Array]) -> list[Array | None]:
-    """Values that the backward pass of a step reads, weights fetched now; None stands for the rest."""
-    if step.op.sparse and step.op.idle(values[step.inputs[-1]]):
-        return [*trace.unread(step), values[step.inputs[-1]]]
-    weights = set(_reads(trace, step)) & trace.program.weights.keys()
-    return [trace.array(name) if name in weights else values.get(name) for name in step.inputs]
 
 
 def _checked(targets: Sequence[Any] | Host, shape: tuple[int, ...]) -> Host:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tui_transformer.engine.axis import Region, slices, whole
-from tui_transformer.engine.backend import Backend, Host
-from tui_transformer.engine.edits import Change, changes_of
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.edits import changes_of
 from tui_transformer.engine.explanation import Explanation, Index, Item, Source, Sum, Value, Working, equation_of
 from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.number_format import bracketed, spoken
+from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import Step, check_index
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -19,7 +20,6 @@ from tui_transformer.errors import InputError
 GRADIENT = "gradient/"
 """Prefix of the name of a step or weight that means its gradient."""
 
-ON_HOST = Backend("NumPy", "cpu", np, np.dtype(np.float64), "explanations are worked out in float64")
 AT_LOGITS = "(p − 1 at the target) ÷ counted positions"
 SEVERAL = "Σ over the steps that read it"
 NO_READER = "no step that the loss depends on reads it: 0"
@@ -59,7 +59,11 @@ def explain_gradient(
         working, formula = _from_loss(trace, targets, index, item), AT_LOGITS
     else:
         items = range(trace.batch) if shared else (item,)
-        terms = [term for each in items for term in _terms(trace, gradients.values, name, index, each)]
+        terms = [
+            (step, toward, _through(trace, gradients.values, step, toward, index, each))
+            for each in items
+            for step, toward in _readers(trace, gradients.values, name)
+        ]
         working, formula = _together(terms)
     return Explanation(
         f"{GRADIENT}{name}", index, formula, working.items, working.result, stored, equation=equation_of(working)
@@ -109,11 +113,6 @@ Term = tuple[Step, int, Working]
 """A step that reads the value, as which of its inputs, and what it adds to the gradient."""
 
 
-def _terms(trace: Trace, values: Mapping[str, Host], name: str, index: Index, item: int) -> Iterator[Term]:
-    for step, toward in _readers(trace, values, name):
-        yield step, toward, _through(trace, values, step, toward, index, item)
-
-
 def _together(terms: Sequence[Term]) -> tuple[Working, str]:
     """The sum of the terms; where there are several, each begins with a line of its own."""
     if not terms:
@@ -135,22 +134,18 @@ def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, 
     by_hand = [change for change in trace.edits if change.name == step.name]
     origin = trace.base or trace
     before = origin.edited([change for change in trace.edits if change not in by_hand]) if by_hand else trace
-    gradient = _gradient(_item(trace, step.name, values[step.name], item), step.name, by_hand)
-    sources = [_step(trace, source, item) for source in step.inputs]
-    working = step.op.explain_backward(index, toward, gradient, _step(before, step.name, item), *sources)
-    return working or _by_backward(before, step, toward, index, gradient, item)
-
-
-def _gradient(array: Host, name: str, by_hand: Sequence[Change]) -> Source:
-    """The gradient that a step passes on."""
+    array = _item(trace, step.name, values[step.name], item)
 
     def read(region: Region) -> Host:
         part = array[slices(region)[1:]].astype(np.float64)
-        for change in reversed(changes_of(by_hand, name, region)):
-            change.pass_back(ON_HOST, part, region)
+        for change in reversed(changes_of(by_hand, step.name, region)):
+            change.pass_back(EXACT, part, region)
         return part
 
-    return Source(f"{GRADIENT}{name}", array.shape, read)
+    gradient = Source(f"{GRADIENT}{step.name}", array.shape, read)
+    sources = [_step(trace, source, item) for source in step.inputs]
+    working = step.op.explain_backward(index, toward, gradient, _step(before, step.name, item), *sources)
+    return working or _by_backward(before, step, toward, index, gradient, item)
 
 
 def _by_backward(trace: Trace, step: Step, toward: int, index: Index, gradient: Source, item: int) -> Working:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,22 +64,16 @@ def _choices(program: Program) -> Iterator[tuple[Step, ...]]:
     yield tuple(step for step in program.steps if not step.windowed)
     yield tuple(step for step in program.steps if _last_part(step) in RESIDUAL)
     yield tuple(step for step in program.steps if step.name in layers or _last_part(step) in PROJECTIONS)
-    for stride in range(1, len(layers) + 1):
-        yield tuple(program.step(name) for name in _every(stride, layers))
+    stacks: dict[str, list[Step]] = {}
+    for name in layers:
+        stacks.setdefault(name.partition(".")[0], []).append(program.step(name))
+    for stride in range(1, len(layers) + 1):  # the last layer of each stack, and every so many layers before it
+        yield tuple(step for stack in stacks.values() for step in stack[::-1][::stride])
     yield ()
 
 
 def _last_part(step: Step) -> str:
     return step.name.rpartition(".")[2]
-
-
-def _every(stride: int, names: Iterable[str]) -> Iterator[str]:
-    """Output of the last layer of each stack, and of every so many layers before it."""
-    stacks: dict[str, list[str]] = {}
-    for name in names:
-        stacks.setdefault(name.partition(".")[0], []).append(name)
-    for stack in stacks.values():
-        yield from stack[::-1][::stride]
 
 
 def layer_outputs(program: Program) -> tuple[str, ...]:
@@ -186,7 +180,10 @@ class Parts:
             yield region
             return
         *heads, rows, columns = region
-        height = self.block // max(1, self._width(step, region) * self.batch)
+        wide, reads = self._reads(step, region)
+        makers = map(self.program.by_name.get, step.inputs)  # what comes back in windows itself may be wider
+        widths = (len(part[-1]) for maker, part in zip(makers, reads, strict=True) if maker and maker.windowed)
+        height = self.block // max(1, max(len(wide[-1]), *widths, 1) * self.batch)
         if math.prod(map(len, heads)) * len(rows) <= height:
             yield region
             return
@@ -194,13 +191,6 @@ class Parts:
             for start in range(rows.start, rows.stop, max(1, height)):
                 part = range(start, min(start + max(1, height), rows.stop))
                 yield (*(range(head, head + 1) for _ in heads), part, columns)
-
-    def _width(self, step: Step, region: Region) -> int:
-        """Cells a row of the region takes, in the step or in what it is made from that comes back in windows."""
-        wide, reads = self._reads(step, region)
-        steps = map(self.program.by_name.get, step.inputs)
-        parts = (part for maker, part in zip(steps, reads, strict=True) if maker is not None and maker.windowed)
-        return max(len(wide[-1]), *(len(part[-1]) for part in parts), 1)
 
     def _reads(self, step: Step, region: Region) -> tuple[Region, tuple[Region, ...]]:
         """The cells that are computed together to get a region, and what they are computed from in every input."""
@@ -212,14 +202,14 @@ class Parts:
     def make_piece(self, step: Step, region: Region, values: Values) -> Array:
         """A region of a step from regions of its inputs, edits included."""
         wide, reads = self._reads(step, region)
-        parts = [self._part(source, part, values) for source, part in zip(step.inputs, reads, strict=True)]
+        parts = [
+            values[name][place(self.program, name, part)]
+            if name in values
+            else self.make_piece(self.program.step(name), part, values)
+            for name, part in zip(step.inputs, reads, strict=True)
+        ]
         result = step.op.forward(self.backend, *parts)
         return changed(self.edits, step.name, self.backend, result, wide)[within(region, wide)]
-
-    def _part(self, name: str, region: Region, values: Values) -> Array:
-        if name not in values:
-            return self.make_piece(self.program.step(name), region, values)
-        return values[name][place(self.program, name, region)]
 
 
 def place(program: Program, name: str, region: Region) -> tuple[slice, ...]:

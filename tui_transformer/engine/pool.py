@@ -103,16 +103,13 @@ class Pool:
             memory = self._free[size].pop()
         except (KeyError, IndexError):
             self._least.pop(size, None)
-            return self._fresh(size)
+            if size < LARGE:
+                return np.empty(size, np.uint8)
+            return np.frombuffer(memoryview((ctypes.c_char * size)()), np.uint8)
         self._idle -= size
         if len(self._free[size]) < self._least.get(size, 0):
             self._least[size] = len(self._free[size])
         return memory
-
-    def _fresh(self, size: int) -> Any:
-        if size < LARGE:
-            return np.empty(size, np.uint8)
-        return np.frombuffer(memoryview((ctypes.c_char * size)()), np.uint8)
 
     def give_back(self, memory: Any) -> None:
         """Take a block that nobody uses any more; past the limit all idle blocks are let go."""

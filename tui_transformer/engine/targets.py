@@ -51,8 +51,16 @@ class Target:
         Raises:
             InputError: The program has no such target, or no mean of its step is given.
         """
-        changes = tuple(self._ablation(program, name, mean=mean) for name in self.steps(program))
-        return changes if means is None else tuple(_to_mean(change, means) for change in changes)
+        kind, changes = _kind(self.kind), list[Change]()
+        for name in self.steps(program):
+            region = list(whole(program.shape(name)))
+            if kind.axis is not None and self.number is not None:
+                count = kind.count(program, name)
+                if self.number >= count:
+                    raise InputError(f"{name} has no {kind.name} {self.number}: use 0 to {count - 1}")
+                region[kind.axis] = range(self.number, self.number + 1)
+            changes.append(Ablate(name, tuple(region), mean) if means is None else _to_mean(name, region, means))
+        return tuple(changes)
 
     def steps(self, program: Program) -> Sequence[str]:
         """The own names of the steps that are set.
@@ -61,16 +69,6 @@ class Target:
             InputError: The program has no such place.
         """
         return tuple(program.step(name).name for name in _kind(self.kind).steps(program, self.place))
-
-    def _ablation(self, program: Program, name: str, *, mean: bool) -> Ablate:
-        step, kind = program.step(name), _kind(self.kind)
-        region = list(whole(step.shape))
-        if kind.axis is not None and self.number is not None:
-            count = kind.count(program, step.name)
-            if self.number >= count:
-                raise InputError(f"{step.name} has no {kind.name} {self.number}: use 0 to {count - 1}")
-            region[kind.axis] = range(self.number, self.number + 1)
-        return Ablate(step.name, tuple(region), mean)
 
 
 @dataclass(frozen=True)
@@ -144,14 +142,13 @@ def _kind(name: str) -> Kind:
     return KINDS[name]
 
 
-def _to_mean(change: Ablate, means: Mapping[str, Host]) -> Set:
-    """The same cells set to the mean of a data set."""
-    if change.name not in means:
-        raise InputError(f"there is no mean of {change.name}")
-    heads, rows, columns = [None] * (3 - len(change.region)) + list(change.region)
-    place = (*change.region[:-2], range(1), change.region[-1])
-    values = means[change.name][tuple(slice(part.start, part.stop) for part in place)]
-    return Set(change.name, values, heads, rows, columns)
+def _to_mean(name: str, region: Sequence[range], means: Mapping[str, Host]) -> Set:
+    """Cells of a step set to the mean of a data set."""
+    if name not in means:
+        raise InputError(f"there is no mean of {name}")
+    heads, rows, columns = [None] * (3 - len(region)) + list(region)
+    place = (*region[:-2], range(1), region[-1])
+    return Set(name, means[name][tuple(slice(part.start, part.stop) for part in place)], heads, rows, columns)
 
 
 # Where the kinds are

@@ -143,7 +143,10 @@ class Trace(Mapping[str, Host]):
 
     def _repr_html_(self) -> str:
         """In a notebook: what it is, and the steps that are there already as small pictures; nothing is computed."""
-        return html_of(self)
+        values = ((step, self.held_value(step.name)) for step in self.program.steps)
+        return html_of(
+            repr(self), ((step, None if value is None else self.backend.to_host(value)) for step, value in values)
+        )
 
     def __repr__(self) -> str:
         size = self.program.step_cells() * self.backend.dtype.itemsize * self.batch

@@ -18,13 +18,13 @@ from tui_transformer.engine.gradient import NOT_COUNTED, counted
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import Reader, Row, Task, needed, task_of
-from tui_transformer.text.build import build_bpe, build_characters, build_words
+from tui_transformer.text.build import Built, build_bpe, build_characters, build_words
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import read_lines, shown_path
 from tui_transformer.text.vocabulary import SPECIAL_WORDS, Vocabulary
 from tui_transformer.text.vocabulary_rules import WordRule
 
-BUILDERS: dict[str, Callable[..., Vocabulary]] = {
+BUILDERS: dict[str, Callable[..., Built]] = {
     "words": build_words,
     "characters": build_characters,
     "bpe": build_bpe,
@@ -110,7 +110,7 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
         if given and unit != "words":
             raise UsageError(f"--{next(iter(given))} says what a word is: leave it out, or use --tokens words")
         rule = {"rule": WordRule(**given)} if given else {}
-        built = BUILDERS[unit](task.text(lines), settings.vocab_size, **rule)
+        built = BUILDERS[unit](task.text(lines), settings.vocab_size, **rule).vocabulary
     missing = tuple(word for word in own_words if word not in built.ids)
     if missing and unit == "bpe":
         raise InputError(f"--tokens bpe: {settings.task} needs words of its own in the vocabulary: use words")

@@ -269,7 +269,7 @@ class LabelHead:
     """The head that gives a logit for every label of a classifier.
 
     Attributes:
-        pool: How the tokens become one vector, a key of `engine.ops.pool.SHARES`; "" for labels of every token.
+        pool: How the tokens become one vector, a key of `engine.ops.pooling.SHARES`; "" for labels of every token.
         until_end: Tokens behind the last that ends a text have no part in it.
         transform: What comes before.
         shares: "softmax" where one label is right, "sigmoid" where any may be, "" where the logits are no scores.
@@ -288,8 +288,8 @@ class SentenceHead:
     """The head that makes one vector of a sentence (Reimers & Gurevych 2019, §3).
 
     Attributes:
-        pools: How the tokens become one vector, keys of `engine.ops.pool.SHARES`; the vectors of several stand side by
-            side.
+        pools: How the tokens become one vector, keys of `engine.ops.pooling.SHARES`; the vectors of several stand side
+            by side.
         then: What follows: matrices, and None where the vector is brought to length 1.
         most_tokens: How many tokens a text may have; None for what the layers read.
     """

@@ -28,6 +28,13 @@ NAME = "built"
 BYTES = 256
 _TOGETHER = 1 << 20
 """Characters that are looked through at once."""
+LONGEST_WORD = 1000
+"""Characters without a space, or spaces, that are looked at together: learning from a word takes its length squared."""
+
+WAIT = 0.1
+"""Seconds between two looks whether the work is done."""
+
+_LONG = re.compile(rf"\S{{{LONGEST_WORD}}}|\s{{{LONGEST_WORD}}}")
 
 
 @dataclass(frozen=True)
@@ -55,8 +62,11 @@ def build_words(
     min_frequency: int = 1,
     specials: Specials = SPECIALS,
     rule: WordRule = RULE,
-) -> Vocabulary:
-    """The most frequent words of a text, cut and written as `WordTokenizer` does.
+    *,
+    together: int = _TOGETHER,
+    room: int = MOST_IN_MEMORY,
+) -> Built:
+    """The most frequent words of a text, cut and written as `WordTokenizer` does; memory is bounded.
 
     Args:
         lines: The text; a word goes over no end of a line.
@@ -64,50 +74,26 @@ def build_words(
         min_frequency: How often a word must come.
         specials: What the special words are called; they have the IDs 0 to 3.
         rule: What a word is, and whether capitals are kept.
+        together: Characters that are split into words at once.
+        room: Words in memory; more go to a file.
 
     Raises:
         InputError: The text has no words, or a number cannot be used.
-    """
-    return words_of(lines, size, min_frequency, specials, rule).vocabulary
-
-
-def build_characters(
-    lines: Iterable[str], size: int = DEFAULT_SIZE, min_frequency: int = 1, specials: Specials = SPECIALS
-) -> Vocabulary:
-    """The most frequent characters of a text, line breaks among them; the arguments are those of `build_words`."""
-    return characters_of(lines, size, min_frequency, specials).vocabulary
-
-
-def build_bpe(
-    lines: Iterable[str], size: int = DEFAULT_SIZE, min_frequency: int = 1, specials: Specials = SPECIALS
-) -> Vocabulary:
-    """Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), learned by the library `tokenizers`.
-
-    The arguments are those of `build_words`; `min_frequency` is that of a pair, and 256 entries are single bytes.
-    """
-    return byte_pairs_of(lines, size, min_frequency, specials).vocabulary
-
-
-def words_of(
-    lines: Iterable[str],
-    size: int,
-    min_frequency: int,
-    specials: Specials,
-    rule: WordRule = RULE,
-    *,
-    together: int = _TOGETHER,
-    room: int = MOST_IN_MEMORY,
-) -> Built:
-    """As `build_words`, with counts; memory is bounded.
-
-    So many characters are split into words `together`; there is `room` for so many words in memory, more go to a file.
     """
     words_at_most = _room(size, min_frequency, len(specials.names))
     special: Counter[str] = Counter()
     too_long = 0
     with WordCounts(room) as counts:
-        for text in several_lines(lines, together, "\n"):
-            words = _words(without_surrogates(text), specials, special, rule)
+        for text in map(without_surrogates, several_lines(lines, together, "\n")):
+            if any(name in text for name in specials.names):
+                matches = list(word_pattern(specials.names, text, rule).finditer(text))
+                special.update(match[0] for match in matches if match.lastgroup == "special")
+                written = Counter(match[0] for match in matches if match.lastgroup != "special")
+            else:
+                written = Counter(words_in(text, rule))
+            words: Counter[str] = Counter()
+            for word, count in written.items():
+                words[rule.form(word)] += count
             too_long += sum(words.pop(word) for word in [*words] if len(word) > MAX_ENTRY_LENGTH)
             counts.add(words)
         counted = counts.most_common(words_at_most, min_frequency)
@@ -115,22 +101,10 @@ def words_of(
     return _built("words", specials, special, replace(counted, tokens=counted.tokens + too_long), rule)
 
 
-def _words(text: str, specials: Specials, special: Counter[str], rule: WordRule) -> Counter[str]:
-    """The words of a text in their normal form; its special words are counted apart."""
-    if any(name in text for name in specials.names):
-        matches = list(word_pattern(specials.names, text, rule).finditer(text))
-        special.update(match[0] for match in matches if match.lastgroup == "special")
-        written = Counter(match[0] for match in matches if match.lastgroup != "special")
-    else:
-        written = Counter(words_in(text, rule))
-    normal: Counter[str] = Counter()
-    for word, count in written.items():
-        normal[rule.form(word)] += count
-    return normal
-
-
-def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials) -> Built:
-    """As `build_characters`, with counts."""
+def build_characters(
+    lines: Iterable[str], size: int = DEFAULT_SIZE, min_frequency: int = 1, specials: Specials = SPECIALS
+) -> Built:
+    """The most frequent characters of a text, line breaks among them; the arguments are those of `build_words`."""
     room = _room(size, min_frequency, len(specials.names))
     counts: Counter[str] = Counter()
     for line in lines:
@@ -141,29 +115,54 @@ def characters_of(lines: Iterable[str], size: int, min_frequency: int, specials:
     return _built("characters", specials, {}, counted)
 
 
-def _built(
-    kind: Kind, specials: Specials, special: Mapping[str, int], counted: Counted, rule: WordRule = RULE
+def build_bpe(
+    lines: Iterable[str], size: int = DEFAULT_SIZE, min_frequency: int = 1, specials: Specials = SPECIALS
 ) -> Built:
-    words = (*specials.names, *(word for word, _ in counted.words))
-    counts = (*(special.get(name, 0) for name in specials.names), *(count for _, count in counted.words))
-    vocabulary = Vocabulary(NAME, words, 0, kind, None, specials=specials, rule=rule)
-    return Built(vocabulary, counts, counted.tokens + sum(special.values()), counted.distinct)
+    """Byte-level byte-pair encoding (Sennrich et al. 2016; Radford et al. 2019), learned by the library `tokenizers`.
 
+    The most frequent pair is merged until there are so many entries, of which 256 are single bytes, so every text can
+    be written; the distinct words of the text are in memory meanwhile. The arguments are those of `build_words`;
+    `min_frequency` is that of a pair.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-def byte_pairs_of(lines: Iterable[str], size: int, min_frequency: int, specials: Specials) -> Built:
-    """As `build_bpe`; the distinct words of the text are in memory while it is learned."""
+    from tui_transformer.text.tokenizer_files import built_vocabulary
+
     _room(size, min_frequency, len(specials.names) + BYTES)
+    rust = Tokenizer(models.BPE(unk_token=specials.unknown))
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=min_frequency,
+        special_tokens=list(specials.names),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
     characters = 0
 
-    def read() -> Iterator[str]:
+    def parts() -> Iterator[str]:
+        """The lines, cut inside the words that are too long."""
         nonlocal characters
-        for line in lines:
+        for line in map(without_surrogates, lines):
             characters += len(line)
-            yield without_surrogates(line)
+            start = 0
+            for match in _LONG.finditer(line) if len(line) > LONGEST_WORD else ():
+                yield line[start : match.end()]
+                start = match.end()
+            yield line[start:]
 
-    vocabulary = learn(read(), size, min_frequency, specials)
+    interruptible(lambda wanted: rust.train_from_iterator(takewhile(wanted, parts()), trainer))
     _check_counts(characters, characters, min_frequency, "character")
+    vocabulary = built_vocabulary(rust, NAME, specials)
     return Built(vocabulary, None, characters, vocabulary.size)
+
+
+BUILDERS: Mapping[str, Callable[[Iterable[str], int, int, Specials], Built]] = {
+    "word": build_words,
+    "character": build_characters,
+    "bpe": build_bpe,
+}
 
 
 def _room(size: int, min_frequency: int, fixed: int) -> int:
@@ -182,11 +181,13 @@ def _check_counts(distinct: int, frequent: int, min_frequency: int, what: str) -
         raise InputError(f"no {what} of the text comes {min_frequency:,} times: use a smaller minimum")
 
 
-BUILDERS: Mapping[str, Callable[[Iterable[str], int, int, Specials], Built]] = {
-    "word": words_of,
-    "character": characters_of,
-    "bpe": byte_pairs_of,
-}
+def _built(
+    kind: Kind, specials: Specials, special: Mapping[str, int], counted: Counted, rule: WordRule = RULE
+) -> Built:
+    words = (*specials.names, *(word for word, _ in counted.words))
+    counts = (*(special.get(name, 0) for name in specials.names), *(count for _, count in counted.words))
+    vocabulary = Vocabulary(NAME, words, 0, kind, None, specials=specials, rule=rule)
+    return Built(vocabulary, counts, counted.tokens + sum(special.values()), counted.distinct)
 
 
 Row = tuple[str, int, int]
@@ -228,10 +229,8 @@ class WordCounts:
             InputError: The temporary files cannot be written.
         """
         self._table.update(words)
-        if len(self._table) > self.most:
-            self._spill()
-
-    def _spill(self) -> None:
+        if len(self._table) <= self.most:
+            return
         try:
             run = self._files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n"))  # noqa: SIM115
             run.writelines(f"{word}\t{count}\t{place}\n" for word, count, place in self._sorted_table())
@@ -252,68 +251,21 @@ class WordCounts:
 
         def frequent() -> Iterator[tuple[int, int, str]]:
             nonlocal tokens, distinct
-            for word, count, place in self._merged():
-                tokens, distinct = tokens + count, distinct + 1
-                if count >= min_frequency:
-                    yield -count, place, word
+            rows = heapq.merge(*map(_rows, self.runs), self._sorted_table())
+            for word, same in groupby(rows, itemgetter(0)):
+                counts, places = zip(*(row[1:] for row in same), strict=True)
+                tokens, distinct = tokens + sum(counts), distinct + 1
+                if sum(counts) >= min_frequency:
+                    yield -sum(counts), min(places), word
 
         best = heapq.nsmallest(size, frequent())
         return Counted(tuple((word, -less) for less, _, word in best), tokens, distinct)
-
-    def _merged(self) -> Iterator[Row]:
-        rows = heapq.merge(*map(_rows, self.runs), self._sorted_table())
-        for word, same in groupby(rows, itemgetter(0)):
-            counts, places = zip(*(row[1:] for row in same), strict=True)
-            yield word, sum(counts), min(places)
 
 
 def _rows(run: IO[str]) -> Iterator[Row]:
     for line in run:
         word, count, place = line.rstrip("\n").split("\t")
         yield word, int(count), int(place)
-
-
-LONGEST_WORD = 1000
-"""Characters without a space, or spaces, that are looked at together: learning from a word takes its length squared."""
-
-WAIT = 0.1
-"""Seconds between two looks whether the work is done."""
-
-_LONG = re.compile(rf"\S{{{LONGEST_WORD}}}|\s{{{LONGEST_WORD}}}")
-
-
-def learn(lines: Iterator[str], size: int, min_frequency: int, specials: Specials) -> Vocabulary:
-    """Merge the most frequent pair until there are so many entries (Sennrich et al. 2016, algorithm 1).
-
-    Every byte is an entry, so every text can be written.
-    """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    from tui_transformer.text.tokenizer_files import built_vocabulary
-
-    rust = Tokenizer(models.BPE(unk_token=specials.unknown))
-    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    rust.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        min_frequency=min_frequency,
-        special_tokens=list(specials.names),
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    parts = (part for line in lines for part in _parts(line))
-    interruptible(lambda wanted: rust.train_from_iterator(takewhile(wanted, parts), trainer))
-    return built_vocabulary(rust, "built", specials)
-
-
-def _parts(line: str) -> Iterator[str]:
-    """The line, cut inside the words that are too long."""
-    start = 0
-    if len(line) > LONGEST_WORD:
-        for match in _LONG.finditer(line):
-            yield line[start : match.end()]
-            start = match.end()
-    yield line[start:]
 
 
 def interruptible(work: Callable[[Callable[[object], bool]], None]) -> None:

@@ -15,7 +15,13 @@ from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import read_text
 from tui_transformer.text.json_files import ADDED, SPECIAL_MAP
 from tui_transformer.text.sentence_pieces import SentencePieceTokenizer, load_sentence_pieces
-from tui_transformer.text.tokenizer_files import PieceTokenizer, byte_pairs, load_tokenizer_file, word_pieces
+from tui_transformer.text.tokenizer_files import (
+    PieceTokenizer,
+    WordPieceTokenizer,
+    byte_pairs,
+    load_tokenizer_file,
+    word_pieces,
+)
 from tui_transformer.text.vocabulary import (
     Kind,
     Vocabulary,
@@ -24,7 +30,7 @@ from tui_transformer.text.vocabulary import (
     parse_vocabulary,
 )
 from tui_transformer.text.vocabulary_rules import normal_form
-from tui_transformer.text.word_tokenizers import CharacterTokenizer, WordPieceTokenizer, WordTokenizer
+from tui_transformer.text.word_tokenizers import CharacterTokenizer, WordTokenizer
 
 _TOKENIZERS: Mapping[Kind, Callable[[Any], Tokenizer]] = {
     "words": WordTokenizer,
@@ -54,15 +60,16 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
     Raises:
         InputError: If there is no such vocabulary, or its file cannot be used.
     """
-    if isinstance(where, str) and where in built_in_vocabularies():
-        return built_in_vocabulary(where)
-    if isinstance(where, str) and not _names_a_file(where):
-        names = built_in_vocabularies()
-        close = difflib.get_close_matches(normal_form(where[:80]), names, 1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        raise InputError(
-            f"no vocabulary is called “{visible(where[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
-        )
+    if isinstance(where, str):
+        names, refused = built_in_vocabularies(), bool(meant(where).suffix) and not may_open(meant(where))
+        if where in names:
+            return built_in_vocabulary(where)
+        if not where or (Path(where).name == where and not is_there(meant(where)) and not refused):
+            close = difflib.get_close_matches(normal_form(where[:80]), names, 1)
+            hint = f" (did you mean {close[0]}?)" if close else ""
+            raise InputError(
+                f"no vocabulary is called “{visible(where[:80])}”{hint}: use {', '.join(names)}, or the path of a file"
+            )
     path = expanded(Path(where))
     if is_gguf(path):
         from tui_transformer.gguf_file import read_gguf
@@ -78,9 +85,3 @@ def load_vocabulary(where: str | Path) -> Vocabulary:
     words = parse_vocabulary(read_text(path), path.name, path)
     more = any(path.with_name(name).exists() for name in (ADDED, SPECIAL_MAP))
     return word_pieces(path, words) if more and words.kind == "wordpiece" and path.name == "vocab.txt" else words
-
-
-def _names_a_file(where: str) -> bool:
-    path = meant(where)
-    is_refused = bool(path.suffix) and not may_open(path)  # which is said
-    return bool(where) and (Path(where).name != where or is_there(path) or is_refused)

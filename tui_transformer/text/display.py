@@ -46,6 +46,9 @@ class _Shown:
         return _shown(code)
 
 
+_SHOWN = _Shown()
+
+
 @lru_cache(maxsize=4096)
 def _shown(code: int) -> str:
     if code < 0x20:
@@ -57,9 +60,6 @@ def _shown(code: int) -> str:
     character = chr(code)
     is_unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES or code in _BLANK or code in _SELECTORS
     return escape(code) if is_unseen else character
-
-
-_SHOWN = _Shown()
 
 
 def escape(code: int) -> str:
@@ -103,8 +103,7 @@ def fit(text: str, cells: int, align: Literal["left", "right"] = "left") -> str:
     """Cut (with an ellipsis) or pad `visible(text)` to exactly so many terminal cells; 0 or less give nothing."""
     shown, room = visible(text), max(cells, 0)
     if _cells_shown(shown) > room:
-        ends = accumulate(map(_width, shown))
-        shown = shown[: sum(1 for _ in takewhile(lambda end: end < room, ends))] + ELLIPSIS if room else ""
+        shown = _start(shown, room - 1) + ELLIPSIS if room else ""
     padding = " " * (cells - _cells_shown(shown))
     return padding + shown if align == "right" else shown + padding
 
@@ -121,9 +120,9 @@ def fit_label(text: str, width: int, align: Literal["left", "right", "center"] =
         word, _, position = shown.rpartition(" @")
         left = width - len(position) - 1
         if not position.isdecimal() or left < LEAST_OF_NAME:
-            shown = _start(shown, width - 1) + ELLIPSIS
+            shown = _start(shown, width - 1).rstrip(" ") + ELLIPSIS
         else:
-            short = word if _cells_shown(word) <= left else _start(word, left - 1) + ELLIPSIS
+            short = word if _cells_shown(word) <= left else _start(word, left - 1).rstrip(" ") + ELLIPSIS
             shown, align = f"{short}@{position}", "left"
     room = width - _cells_shown(shown)
     before = {"left": 0, "right": room, "center": room // 2}[align]
@@ -135,19 +134,9 @@ def first_fitting(texts: Sequence[str], width: int) -> str:
     return next((text for text in texts if _cells_shown(text) <= width), texts[-1])
 
 
-def _cut(shown: str, room: int) -> str:
-    if _cells_shown(shown) <= room:
-        return shown
-    return shown[: _fitting(shown, room - 1)] + ELLIPSIS if room else ""
-
-
 def _start(shown: str, room: int) -> str:
-    return shown[: _fitting(shown, room)].rstrip(" ")
-
-
-def _fitting(shown: str, room: int) -> int:
-    """How many characters take no more cells than there are."""
-    return sum(1 for _ in takewhile(lambda end: end <= room, accumulate(map(_width, shown))))
+    """The characters that take no more cells than there are."""
+    return shown[: sum(1 for _ in takewhile(lambda end: end <= room, accumulate(map(_width, shown))))]
 
 
 Style = Literal["words", "characters", "word pieces", "bytes", "marked spaces"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, takewhile
 from typing import Protocol, runtime_checkable
 
 from tui_transformer.errors import InputError
@@ -104,26 +103,6 @@ def check_length(text: str) -> None:
         raise InputError(f"the text has {len(text):,} characters, the limit is {MAX_CHARACTERS:,}: use a shorter one")
 
 
-def encoded(
-    text: str,
-    matches: Iterator[re.Match[str]],
-    token: Callable[[re.Match[str]], Token],
-    *,
-    max_tokens: int | None,
-    cut: bool,
-) -> Encoding:
-    """The tokens of a text, each made of a match; the matches behind the limit are only counted.
-
-    Raises:
-        InputError: There are more than `max_tokens`, and they are not to be cut.
-    """
-    tokens = tuple(map(token, islice(matches, max_tokens)))
-    left = sum(1 for _ in matches)
-    if left and not cut:
-        raise too_many(len(tokens) + left, max_tokens)
-    return Encoding(text, tokens, left)
-
-
 def within(encoding: Encoding, most: int) -> Encoding:
     """The text with so many tokens at most: its last words go, what was put before and behind it stays.
 
@@ -134,8 +113,8 @@ def within(encoding: Encoding, most: int) -> Encoding:
     over = len(tokens) - most
     if over <= 0:
         return encoding
-    first = sum(1 for _ in takewhile(_is_added, tokens))
-    last = len(tokens) - sum(1 for _ in takewhile(_is_added, reversed(tokens)))
+    own = [i for i, token in enumerate(tokens) if not token.special or token.start != token.end]
+    first, last = (own[0], own[-1] + 1) if own else (len(tokens), 0)
     if last - over <= first:
         around = " and ".join(visible(token.text) for token in (*tokens[:first], *tokens[last:]))
         raise InputError(f"{most} tokens leave no room for a word beside {around}")
@@ -146,10 +125,6 @@ def within(encoding: Encoding, most: int) -> Encoding:
         cut=encoding.cut + over,
         segments=None if segments is None else segments[: last - over] + segments[last:],
     )
-
-
-def _is_added(token: Token) -> bool:
-    return token.special and token.start == token.end
 
 
 def over(count: int, max_tokens: int | None, own: int, *, cut: bool) -> int:
@@ -223,9 +198,6 @@ def encode_pair(tokenizer: Tokenizer, first: str, second: str, max_tokens: int, 
     return within(Encoding(whole, tuple(tokens), segments=tuple(piece.segment for piece in pieces)), max_tokens)
 
 
-_WORD = re.compile(r"\S+")
-
-
 @dataclass(frozen=True)
 class Cut:
     """One way to cut the text: how many tokens, and how many of them the vocabulary does not have.
@@ -253,25 +225,19 @@ def cut_by(text: str, tokenizers: Sequence[Tokenizer]) -> Cuts:
     Raises:
         InputError: The text is too long.
     """
-    words = list(_WORD.finditer(text))
-    starts = [word.start() for word in words]
-    cuts = (_cut(each.vocabulary, each.encode(text), starts) for each in tokenizers)
-    return Cuts(("", *(word[0] for word in words), ""), tuple(cuts))
-
-
-def _cut(words: Vocabulary, encoding: Encoding, starts: Sequence[int]) -> Cut:
-    parts: list[list[Token]] = [[] for _ in range(len(starts) + 2)]
-    for token in encoding.tokens:
-        shown = token if token.unknown else replace(token, text=words.label(token.text))
-        parts[_row(token, starts, len(encoding.text))].append(shown)
-    unknown = sum(token.unknown for token in encoding.tokens)
-    return Cut(words.name, len(encoding.tokens), unknown, tuple(map(tuple, parts)))
-
-
-def _row(token: Token, starts: Sequence[int], length: int) -> int:
-    if token.start == token.end:
-        return 0 if token.end == 0 else len(starts) + 1 if token.end == length else bisect_right(starts, token.end)
-    return bisect_right(starts, token.end - 1)
+    rows = list(re.finditer(r"\S+", text))
+    starts = [row.start() for row in rows]
+    cuts = []
+    for words, tokens in ((each.vocabulary, each.encode(text).tokens) for each in tokenizers):
+        parts: list[list[Token]] = [[] for _ in range(len(rows) + 2)]
+        for token in tokens:
+            row = bisect_right(starts, token.end - (token.start < token.end))
+            if token.start == token.end and token.end in (0, len(text)):
+                row = len(rows) + 1 if token.end else 0
+            parts[row].append(token if token.unknown else replace(token, text=words.label(token.text)))
+        unknown = sum(token.unknown for token in tokens)
+        cuts.append(Cut(words.name, len(tokens), unknown, tuple(map(tuple, parts))))
+    return Cuts(("", *(row[0] for row in rows), ""), tuple(cuts))
 
 
 def joined(tokens: Sequence[Token]) -> str:

@@ -35,10 +35,21 @@ def read_text(path: Path) -> str:
         InputError: If the file is missing, not a regular file, not readable, too large, binary or not UTF-8.
     """
     try:
-        data = _read(path)
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise InputError(f"{shown_path(path)} is a folder: name a file in it")
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{shown_path(path)} is a pipe or a device: save its text in a file and name that")
+        with path.open("rb") as file:
+            data = b"" if status.st_size > MAX_BYTES else file.read(MAX_BYTES + 1)
+    except ValueError as error:
+        raise InputError(f"{shown_path(path)} cannot be the path of a file: check the path") from error
     except OSError as error:
         reason = _REASONS.get(type(error)) or f"cannot be read ({error.strerror}): choose another file"
         raise InputError(f"{shown_path(path)} {reason}") from error
+    if (size := max(status.st_size, len(data))) > MAX_BYTES:
+        limit = MAX_BYTES // 2**20
+        raise InputError(f"{shown_path(path)} is larger than {limit} MiB ({size:,} bytes): choose a smaller file")
     if (nul := data.find(0)) >= 0:
         raise InputError(f"{shown_path(path)} is binary (byte {nul:,} is NUL): choose a text file in UTF-8")
     try:
@@ -46,23 +57,6 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 (at byte {error.start:,})"
         raise InputError(f"{shown_path(path)} {problem}: save it as UTF-8") from error
-
-
-def _read(path: Path) -> bytes:
-    try:
-        status = path.stat()
-    except ValueError as error:
-        raise InputError(f"{shown_path(path)} cannot be the path of a file: check the path") from error
-    if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{shown_path(path)} is a folder: name a file in it")
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError(f"{shown_path(path)} is a pipe or a device: save its text in a file and name that")
-    with path.open("rb") as file:
-        data = b"" if status.st_size > MAX_BYTES else file.read(MAX_BYTES + 1)
-    if (size := max(status.st_size, len(data))) > MAX_BYTES:
-        limit = MAX_BYTES // 2**20
-        raise InputError(f"{shown_path(path)} is larger than {limit} MiB ({size:,} bytes): choose a smaller file")
-    return data
 
 
 def read_lines(
@@ -97,7 +91,18 @@ def lines_of(
     chunk: int = CHUNK,
 ) -> Iterator[str]:
     """The same of a file that is open, as standard input is; `name` is what messages call it."""
-    return _lines(_texts(file, name, read, chunk), longest)
+    rest = ""
+    for text in _texts(file, name, read, chunk):
+        *lines, rest = (rest + text).replace("\r\n", "\n").split("\n")
+        for line in lines:
+            yield f"{line}\n"
+        while len(rest) > longest:
+            part = rest[:longest]
+            end = part.rfind(" ") + 1 or longest
+            yield rest[:end]
+            rest = rest[end:]
+    if rest:
+        yield rest
 
 
 def _texts(file: BinaryIO, name: str, read: Callable[[int], None], chunk: int) -> Iterator[str]:
@@ -117,22 +122,6 @@ def _texts(file: BinaryIO, name: str, read: Callable[[int], None], chunk: int) -
         at, first = at + len(data), False
         if not data:
             return
-
-
-def _lines(texts: Iterator[str], longest: int) -> Iterator[str]:
-    rest = ""
-    for text in texts:
-        whole = (rest + text).replace("\r\n", "\n")
-        *lines, rest = whole.split("\n")
-        for line in lines:
-            yield f"{line}\n"
-        while len(rest) > longest:
-            part = rest[:longest]
-            end = part.rfind(" ") + 1 or longest
-            yield rest[:end]
-            rest = rest[end:]
-    if rest:
-        yield rest
 
 
 def several_lines(lines: Iterable[str], size: int, between: str = "") -> Iterator[str]:

@@ -142,9 +142,8 @@ class Guarded:
         if process is not None:
             _stop(process)
 
-    @contextlib.contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        """One request after the other; it is known what the main thread waits for."""
+    def _asked(self, request: Mapping[str, Any], size: int) -> Mapping[str, Any]:
+        """One request after the other is answered; it is known what the main thread waits for."""
         global _awaited
         here = threading.current_thread() is threading.main_thread()
         try:
@@ -153,22 +152,28 @@ class Guarded:
             with self._turn:
                 if _over.is_set() or (here and _unwanted.is_set()):
                     raise RuntimeError(UNANSWERED)
-                yield
+                if self._process is None:
+                    self._start()
+                answer = self._answer(request, SECONDS + MORE * size)
         finally:
             if here:
                 _awaited = None
-
-    def _asked(self, request: Mapping[str, Any], size: int) -> Mapping[str, Any]:
-        with self._in_turn():
-            if self._process is None:
-                self._process = process = _started()
-                weakref.finalize(self, _end, process)
-                _PROCESSES.add(process)
-                self._answer({"file": self._rust.to_str()}, 2 * SECONDS)
-            answer = self._answer(request, SECONDS + MORE * size)
         if "failed" in answer:
             raise RuntimeError(answer["failed"])
         return answer
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
+            [*GUARDED, str(MEMORY)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+        weakref.finalize(self, _end, self._process)
+        _PROCESSES.add(self._process)
+        self._answer({"file": self._rust.to_str()}, 2 * SECONDS)
 
     def _answer(self, request: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
         """What the process says; where that is nothing, or not in time, it is ended, and the next one begins anew."""
@@ -204,17 +209,6 @@ class Guarded:
                 else f"it takes more than {MEMORY >> 20:,} MiB of memory, as the text grows"
             )
         return answer
-
-
-def _started() -> subprocess.Popen[str]:
-    return subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
-        [*GUARDED, str(MEMORY)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-        start_new_session=True,
-    )
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -253,17 +247,24 @@ def _texts_of(key: str, text: str) -> Iterator[str]:
 
 def _is_tame(rust: tokenizers.Tokenizer) -> bool:
     """Whether its parts take time and memory in proportion to the text."""
-    parts = [*parts_of(rust.normalizer), *parts_of(rust.pre_tokenizer), *parts_of(rust.decoder)]
+    before, after = [*parts_of(rust.normalizer)], [*parts_of(rust.decoder)]
+    parts = [*before, *parts_of(rust.pre_tokenizer), *after]
     regexes = {part["pattern"].get("Regex") for part in parts if isinstance(part.get("pattern"), dict)} - {None}
-    added = sum(len(part.get("prepend", "")) for part in parts) + sum(map(_added, parts_of(rust.post_processor)))
-    growth = [_growth(list(parts_of(each))) for each in (rust.normalizer, rust.decoder)]
+    added = sum(len(part.get("prepend", "")) for part in parts)
+    for around in parts_of(rust.post_processor):
+        if around.get("type") == "TemplateProcessing":
+            sizes = {name: len(token["ids"]) for name, token in around["special_tokens"].items()}
+            names = (
+                each["SpecialToken"]["id"] for each in (*around["single"], *around["pair"]) if "SpecialToken" in each
+            )
+            added += sum(sizes.get(name, 1) for name in names)
     word = getattr(rust.model, "max_input_chars_per_word", 0)
     lengths = [part["length"] for part in parts if part.get("type") == "FixedLength"]
-    stripped = [max(part["start"], part["stop"] * LONGEST_WORD) for part in parts_of(rust.decoder) if "stop" in part]
+    stripped = [max(part["start"], part["stop"] * LONGEST_WORD) for part in after if "stop" in part]
     return (
         regexes <= KNOWN
         and added <= MOST_ADDED
-        and max(growth) <= MOST_GROWTH
+        and max(_growth(before), _growth(after)) <= MOST_GROWTH
         and word <= LONGEST_WORD
         and min(lengths, default=1) > 0
         and max(stripped, default=0) <= MOST_ADDED
@@ -281,29 +282,14 @@ def _growth(parts: Sequence[Mapping[str, Any]]) -> float:
     return growth * math.pow(LONGEST, max(0, tables - 1))
 
 
-def _added(processor: Mapping[str, Any]) -> int:
-    """Tokens that are put around any text."""
-    if processor.get("type") != "TemplateProcessing":
-        return 0
-    sizes = {name: len(token["ids"]) for name, token in processor["special_tokens"].items()}
-    pieces = [
-        piece["SpecialToken"]["id"] for piece in (*processor["single"], *processor["pair"]) if "SpecialToken" in piece
-    ]
-    return sum(sizes.get(piece, 1) for piece in pieces)
-
-
 def parts_of(component: Any) -> Iterator[Mapping[str, Any]]:
     """A component of a tokenizer and those inside it, as the file describes them."""
-    # what the library writes of itself
     whole = None if component is None else json.loads(component.__getstate__())
     waiting = [whole] if isinstance(whole, dict) else []
     while waiting:
-        part = waiting.pop()
-        yield part
-        inside = (
-            each for key in ("normalizers", "processors", "pretokenizers", "decoders") for each in part.get(key, ())
-        )
-        waiting.extend(inside)
+        yield (part := waiting.pop())
+        for key in ("normalizers", "processors", "pretokenizers", "decoders"):
+            waiting.extend(part.get(key, ()))
 
 
 PUBLISHED = frozenset(
@@ -334,8 +320,7 @@ def check_charsmap(data: bytes) -> None:
     units, texts = np.frombuffer(data, "<u4", size // 4, 4), data[4 + size :]
     if max(map(len, texts.split(b"\0"))) > LONGEST:
         raise ValueError(f"its table makes a character longer than {LONGEST} bytes")
-    starts = _starts(units)
-    if any(start >= len(texts) or texts[start] & 0xC0 == 0x80 for start in starts.tolist()):
+    if any(start >= len(texts) or texts[start] & 0xC0 == 0x80 for start in _starts(units).tolist()):
         raise ValueError("its table of characters leads into no text")
 
 

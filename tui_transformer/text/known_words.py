@@ -82,9 +82,7 @@ def unknown_count(encoding: Encoding) -> int:
 
 def unknown_named(encoding: Encoding) -> str:
     """The first of the unknown words, with commas between them; "" where all are known."""
-    unknown = Unknown()
-    unknown.add(encoding)
-    return named(list(unknown.words))
+    return named(list(dict.fromkeys(token.text for token in encoding.tokens if token.unknown)))
 
 
 def named(words: Sequence[str]) -> str:

@@ -29,7 +29,6 @@ EXTRA_IDS = 100
 _NAMES = Specials("<pad>", "<unk>", "<s>", "</s>")
 _LANGUAGE = re.compile(r">>.+?<<")
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
-_SPACE = "▁"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +110,10 @@ class SentencePieceTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the pieces, special ones as they are written."""
-        parts = [self.vocabulary.word(token_id) for token_id in ids]
         data = bytearray()
-        for part in parts:
-            match = _BYTE.fullmatch(part)
-            data += bytes([int(match[1], 16)]) if match else part.replace(_SPACE, " ").encode()
+        for piece in [self.vocabulary.word(token_id) for token_id in ids]:
+            match = _BYTE.fullmatch(piece)
+            data += bytes([int(match[1], 16)]) if match else piece.replace("▁", " ").encode()
         return data.decode(errors="replace").removeprefix(" ")
 
     def _pieces(self, text: str, written: str) -> Iterator[Token]:
@@ -212,24 +210,19 @@ def _marian(path: Path) -> SentencePieceVocabulary:
     table = path.with_name(TABLE)
     if not table.exists():
         raise InputError(f"{shown_path(path)} has no {TABLE} beside it, which gives the IDs of its pieces: copy it too")
-    target = path.with_name(TARGET)
-    words = by_id(read_ids(table), shown_path(table))
-    end = _present(words, "</s>")
+    words, target = by_id(read_ids(table), shown_path(table)), path.with_name(TARGET)
+    written: tuple[str, ...] = ()
     other = target if path.name == SOURCE and target.exists() else None
-    written = _target_words(path) if other is not None else ()
+    if other is not None and sibling_options(path).get("separate_vocabs") is True:
+        table = path.with_name(TARGET_TABLE)
+        if not table.exists():
+            missing = f"{TARGET_TABLE} beside it, though separate_vocabs is true"
+            raise InputError(f"{shown_path(path)} has no {missing}: copy it")
+        written = by_id(read_ids(table), shown_path(table))
+    end = _present(words, "</s>")
     return SentencePieceVocabulary(
         path.name, words, 0, "sentencepiece", path, path, other, written, last=end, language=True, specials=_NAMES
     )
-
-
-def _target_words(path: Path) -> tuple[str, ...]:
-    """The pieces of `target_vocab.json`, where the options say that the sides have vocabularies of their own."""
-    if sibling_options(path).get("separate_vocabs") is not True:
-        return ()
-    table = path.with_name(TARGET_TABLE)
-    if not table.exists():
-        raise InputError(f"{shown_path(path)} has no {TARGET_TABLE} beside it, though separate_vocabs is true: copy it")
-    return by_id(read_ids(table), shown_path(table))
 
 
 def _t5(path: Path) -> SentencePieceVocabulary:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,13 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import Style, piece_label, piece_text, visible
-from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, over, without_surrogates
+from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, over, too_many, without_surrogates
 from tui_transformer.text.files import read_text, shown_path
 from tui_transformer.text.guarded import check_parts, guarded, parts_of
 from tui_transformer.text.json_files import ADDED, Added, Special, read_ids, sibling_options, sibling_tokens
 from tui_transformer.text.vocabulary import Vocabulary, by_id, has_capitals
-from tui_transformer.text.vocabulary_rules import Specials
-from tui_transformer.text.word_tokenizers import bert_pieces
+from tui_transformer.text.vocabulary_rules import UNKNOWN, Specials
+from tui_transformer.text.word_tokenizers import join_words
 
 if TYPE_CHECKING:
     import tokenizers
@@ -42,7 +44,7 @@ class PieceVocabulary(Vocabulary):
 
     @property
     def unknown_id(self) -> int | None:
-        """The ID that stands for what the pieces cannot write, where there is one."""
+        """The ID `unknown`."""
         return self.unknown
 
     @cached_property
@@ -73,16 +75,21 @@ class PieceVocabulary(Vocabulary):
 
 
 @dataclass(frozen=True)
-class PieceTokenizer:
-    """Splits text as the tokenizer's file says, with the tokens that its post-processor adds."""
+class RustTokenizer(ABC):
+    """Splits text by the library, with the tokens that its post-processor adds."""
 
-    vocabulary: PieceVocabulary
+    vocabulary: Vocabulary
+
+    @property
+    @abstractmethod
+    def rust(self) -> tokenizers.Tokenizer:
+        """The tokenizer of the library."""
 
     def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
         """Split a text into pieces; see `Tokenizer.encode`. A cut text keeps the tokens that are added at its end."""
         check_length(text)
         with refused("the text cannot be split by this tokenizer"):
-            cut_text = self.vocabulary.rust.encode(without_surrogates(text))
+            cut_text = self.rust.encode(without_surrogates(text))
         added = cut_text.special_tokens_mask
         own = [i for i, mark in enumerate(added) if not mark]
         left = over(len(added), max_tokens, len(own), cut=cut)
@@ -98,7 +105,7 @@ class PieceTokenizer:
     def pair(self, first: str, second: str) -> Sequence[Piece]:
         """Two sentences as the post-processor puts them together; see `encoding.Pairs`."""
         with refused("the sentences cannot be split by this tokenizer"):
-            pair = self.vocabulary.rust.encode(without_surrogates(first), without_surrogates(second))
+            pair = self.rust.encode(without_surrogates(first), without_surrogates(second))
         places = zip(pair.ids, pair.sequence_ids, pair.offsets, pair.type_ids, strict=True)
         return [Piece(token_id, sentence, *place, segment) for token_id, sentence, place, segment in places]
 
@@ -107,13 +114,76 @@ class PieceTokenizer:
         for token_id in ids:
             self.vocabulary.word(token_id)
         with refused("the IDs cannot be turned into text"):
-            return self.vocabulary.rust.decode(list(ids), skip_special_tokens=False)
+            return self.rust.decode(list(ids), skip_special_tokens=False)
 
     def _token(self, text: str, token_id: int, place: tuple[int, int]) -> Token:
         word, written = self.vocabulary.words[token_id], text[slice(*place)]
-        if token_id == self.vocabulary.unknown and written not in ("", word):
+        if token_id == self.vocabulary.unknown_id and written not in ("", word):
             return Token(token_id, written, *place, unknown=True)
         return Token(token_id, word, *place, special=token_id in self.vocabulary.special_ids)
+
+
+@dataclass(frozen=True)
+class PieceTokenizer(RustTokenizer):
+    """Splits text as the tokenizer's file says."""
+
+    vocabulary: PieceVocabulary
+
+    @property
+    def rust(self) -> tokenizers.Tokenizer:
+        """That of the file."""
+        return self.vocabulary.rust
+
+
+_WORD = re.compile(r"[^\W_]\S*")
+
+
+@dataclass(frozen=True)
+class WordPieceTokenizer(RustTokenizer):
+    """BERT's word pieces (Devlin et al. 2019), from a list of them.
+
+    The text is cleaned, lower-cased and stripped of accents, unless the vocabulary itself has capitals, and split at
+    white space and punctuation; each word is the longest pieces from its left. [CLS] … [SEP] stand around the pieces
+    where the vocabulary has both.
+    """
+
+    @cached_property
+    def rust(self) -> tokenizers.Tokenizer:
+        """Made of the list."""
+        rust = bert_pieces(self.vocabulary.ids, UNKNOWN, lower=not has_capitals(self.vocabulary))
+        rust.add_special_tokens(list(self.vocabulary.special_words))
+        if "[CLS]" in self.vocabulary.ids and "[SEP]" in self.vocabulary.ids:
+            add_frame(rust, "[CLS]", "[SEP]")
+        return rust
+
+    def encode(self, text: str, *, max_tokens: int | None = None, cut: bool = False) -> Encoding:
+        """Split a text into word pieces; see `Tokenizer.encode`. A cut text keeps its [SEP]."""
+        check_length(text)
+        if max_tokens is not None and not cut:
+            words = sum(1 for _ in _WORD.finditer(text))
+            if words > max_tokens:  # refused before the work, as each word is one piece or more
+                raise too_many(words, max_tokens, "at least ")
+        return super().encode(text, max_tokens=max_tokens, cut=cut)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Join the pieces to words and the words with spaces, none before punctuation."""
+        words: list[str] = []
+        for piece in map(self.vocabulary.word, ids):
+            if words and piece.startswith("##") and len(piece) > 2:
+                words[-1] += piece[2:]
+            else:
+                words.append(piece)
+        return join_words(words)
+
+
+def bert_pieces(ids: dict[str, int], unknown: str, *, lower: bool, accents: bool | None = None) -> tokenizers.Tokenizer:
+    """BERT's tokenizer of these pieces; where accents are not said to be stripped, small letters lose them."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    rust = Tokenizer(models.WordPiece(vocab=ids, unk_token=unknown))
+    rust.normalizer = normalizers.BertNormalizer(lowercase=lower, strip_accents=accents)
+    rust.pre_tokenizer, rust.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    return rust
 
 
 def load_tokenizer_file(path: Path) -> PieceVocabulary:
@@ -122,25 +192,17 @@ def load_tokenizer_file(path: Path) -> PieceVocabulary:
     Raises:
         InputError: The file is missing or broken, or describes a tokenizer that is not known.
     """
-    from tokenizers import Tokenizer
+    from tokenizers import Tokenizer, models
 
     text = read_text(path)
     with refused(f"{shown_path(path)} is no tokenizer that can be read"):
         check_parts(text)
         rust = guarded(Tokenizer.from_str(text))
-    return vocabulary_of(rust, path, _unknown(rust, text))
-
-
-def _unknown(rust: tokenizers.Tokenizer, text: str) -> int | None:
-    """The ID of the unknown piece; the library gives that of Unigram to nobody, so it is read from the file."""
-    from tokenizers.models import Unigram
-
-    if isinstance(rust.model, Unigram):
-        # the library has read it already: it is JSON, an object, and has a model
-        unknown = json.loads(text)["model"].get("unk_id")
-        return unknown if isinstance(unknown, int) else None
     word = getattr(rust.model, "unk_token", None)
-    return None if word is None else rust.token_to_id(word)
+    unknown = None if word is None else rust.token_to_id(word)
+    if isinstance(rust.model, models.Unigram):  # of which the library tells nobody the ID
+        unknown = json.loads(text)["model"].get("unk_id")
+    return vocabulary_of(rust, path, unknown if isinstance(unknown, int) else None)
 
 
 def built_vocabulary(rust: tokenizers.Tokenizer, name: str, specials: Specials) -> PieceVocabulary:
@@ -158,23 +220,19 @@ def vocabulary_of(rust: tokenizers.Tokenizer, path: Path, unknown: int | None) -
     """
     rust.no_truncation()
     rust.no_padding()
-    words = by_id(rust.get_vocab(with_added_tokens=True), shown_path(path))
-    _check_added(rust, shown_path(path), len(words))
-    return PieceVocabulary(path.name, words, 0, "pieces", path, rust, unknown, _style(rust))
-
-
-def _check_added(rust: tokenizers.Tokenizer, where: str, size: int) -> None:
-    """Raise InputError where the post-processor adds tokens that are not there, at which the library would panic."""
+    where = shown_path(path)
+    words = by_id(rust.get_vocab(with_added_tokens=True), where)
     for part in parts_of(rust.post_processor):
         if part.get("type") == "TemplateProcessing":
-            known = part["special_tokens"]
-            for name in (piece["SpecialToken"]["id"] for piece in part["single"] if "SpecialToken" in piece):
-                if name not in known:
-                    raise InputError(f"{where} adds {name!r} to every text and does not say which token that is")
+            names = (piece["SpecialToken"]["id"] for piece in part["single"] if "SpecialToken" in piece)
+            missing = [name for name in names if name not in part["special_tokens"]]
+            if missing:  # the library would panic
+                raise InputError(f"{where} adds {missing[0]!r} to every text and does not say which token that is")
     with refused(f"{where} is a tokenizer that splits no text"):
-        outside = [i for i in rust.encode("a").ids if i >= size]
+        outside = [i for i in rust.encode("a").ids if i >= len(words)]
     if outside:
-        raise InputError(f"{where} adds token {outside[0]} to every text, and its IDs go up to {size - 1}")
+        raise InputError(f"{where} adds token {outside[0]} to every text, and its IDs go up to {len(words) - 1}")
+    return PieceVocabulary(path.name, words, 0, "pieces", path, rust, unknown, _style(rust))
 
 
 def _style(rust: tokenizers.Tokenizer) -> Style:

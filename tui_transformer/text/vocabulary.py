@@ -61,7 +61,6 @@ class Vocabulary:
 
     Attributes:
         name: The built-in name, or the file's name.
-        words: The word of each ID.
         repeated: Number of entries of the file that came again and were ignored.
         kind: Whole words, characters, word pieces, or pieces of a tokenizer's file (`tokenizer_files.PieceVocabulary`).
         path: The file it came from, where there is one.
@@ -249,11 +248,12 @@ def parse_vocabulary(text: str, name: str, path: Path | None = None, most: int =
     text = text.removeprefix("\ufeff")
     if text.startswith(MARK):
         return _parse_headed(text, name, path, most)
-    parse = _parse_pieces if _PIECE.search(text) else _parse_words
-    return parse(text, name, path, most)
-
-
-def _parse_words(text: str, name: str, path: Path | None, most: int) -> Vocabulary:
+    if _PIECE.search(text):
+        entries = [line.rstrip() for line in text.rstrip().split("\n", most)]
+        _check(entries, name, path, most)
+        if UNKNOWN not in entries:
+            raise InputError(f"{_shown(name, path)} holds word pieces (##) but no [UNK]: add a line [UNK]")
+        return Vocabulary(name, tuple(entries), len(entries) - len(set(entries)), "wordpiece", path)
     entries = text.split(maxsplit=most)
     _check(entries, name, path, most)
     own = UNKNOWN in takewhile(_in_brackets, entries)
@@ -285,14 +285,6 @@ def _kept(word: str, form: Callable[[str], str] = normal_form) -> str:
 
 def _in_brackets(word: str) -> bool:
     return len(word) > 1 and word[0] == "[" and word[-1] == "]"
-
-
-def _parse_pieces(text: str, name: str, path: Path | None, most: int) -> Vocabulary:
-    entries = [line.rstrip() for line in text.rstrip().split("\n", most)]
-    _check(entries, name, path, most)
-    if UNKNOWN not in entries:
-        raise InputError(f"{_shown(name, path)} holds word pieces (##) but no [UNK]: add a line [UNK]")
-    return Vocabulary(name, tuple(entries), len(entries) - len(set(entries)), "wordpiece", path)
 
 
 def _check(entries: list[str], name: str, path: Path | None, most: int) -> None:

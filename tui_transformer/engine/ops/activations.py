@@ -1,17 +1,61 @@
-"""Activations: functions of one value that feed-forward layers are made of."""
+"""Activations: functions of one value, most of which feed-forward layers are made of."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
+
+import numpy as np
 
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops.base import RESULT, Gradients, by_cells
-from tui_transformer.engine.ops.elementwise import Function
+from tui_transformer.engine.ops.base import EXACT, RESULT, Gradients, Op, by_cells, passed_on
+
+
+@dataclass(frozen=True)
+class Function(Op):
+    """A function of one value, made in every cell alone.
+
+    Class attributes:
+        slope_from: Of which value the slope is explained: 0 for the input, `RESULT` for the result.
+        slope_text: The slope, written out; `{x}` is that value, `{op}` the operation.
+        equation: The function of a number `{x}`, or of the `{minus}` of it.
+    """
+
+    overwrites = True
+    slope_from: ClassVar[int] = 0
+    slope_text: ClassVar[str] = ""
+    equation: ClassVar[str] = ""
+
+    @abstractmethod
+    def slope(self, backend: Backend, value: Array) -> Array:
+        """The derivative at values of the input; of the result, where `undone_from` says so."""
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = f(x); ∂x = ∂y f'(x)."""
+        slope = self.slope(backend, output if self.undone_from == (RESULT,) else inputs[0])
+        return (backend.xp.multiply(gradient, slope, out=backend.like(gradient)),)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        cell = inputs[0].operand(*index)
+        result = at(self.forward, cell.value)
+        equation = self.equation.format(x=spoken(cell.value), minus=spoken(-cell.value))
+        return Working((Value("x", cell.value, cell), Value(self.definition, result)), result, equation)
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        cell = (output if self.slope_from == RESULT else inputs[0]).operand(*index)
+        note = self.slope_text.format(x=f"{cell.value:.6g}", op=self)
+        return passed_on(gradient.operand(*index), at(self.slope, cell.value), "· slope", note, cell)
+
+
+@np.errstate(all="ignore")
+def at(function: Callable[[Backend, Array], Array], value: float) -> float:
+    """What a function of arrays gives for one value, in float64."""
+    return float(function(EXACT, np.array([value]))[0])
 
 
 @dataclass(frozen=True)
@@ -26,17 +70,20 @@ class Relu(Function):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         return backend.xp.maximum(inputs[0], 0.0, out=backend.like(inputs[0]) if out is None else out)
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = max(0, x); y > 0 where x > 0."""
-        return (backend.xp.multiply(gradient, output > 0.0, out=backend.like(gradient)),)
+    def slope(self, backend: Backend, value: Array) -> Array:
+        """1 where y > 0, which is where x > 0."""
+        return value > 0.0
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
         note = "above 0: passes" if cell.value > 0 else "not above 0: becomes 0"
         return Working((Value("x", cell.value, cell, note),), max(0.0, cell.value), f"max(0, {spoken(cell.value)})")
 
-    def slope_at(self, value: float) -> tuple[float, str]:
-        return (1.0, "1: x is above 0") if value > 0 else (0.0, "0: x is not above 0")
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        cell = inputs[0].operand(*index)
+        passes = cell.value > 0
+        note = "1: x is above 0" if passes else "0: x is not above 0"
+        return passed_on(gradient.operand(*index), float(passes), "· slope", note, cell)
 
 
 @dataclass(frozen=True)
@@ -46,15 +93,15 @@ class ReluSquared(Function):
     definition = "max(0, x)²"
     cost = 2
     chain = ("∂y · 2 max(0, x)",)
+    slope_text = "2 max(0, x)"
     signed = False
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         result = backend.xp.maximum(inputs[0], 0.0, out=backend.like(inputs[0]) if out is None else out)
         return backend.xp.multiply(result, result, out=result)
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = max(0, x)²; ∂x = ∂y · 2 max(0, x)."""
-        return (gradient * (2.0 * backend.xp.maximum(inputs[0], 0.0)),)
+    def slope(self, backend: Backend, value: Array) -> Array:
+        return 2.0 * backend.xp.maximum(value, 0.0)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
@@ -64,33 +111,23 @@ class ReluSquared(Function):
         text = f"max(0, {spoken(cell.value)})"
         return Working(items, passed * passed, f"{text} · {text}")
 
-    def slope_at(self, value: float) -> tuple[float, str]:
-        return 2.0 * max(0.0, value), "2 max(0, x)"
-
 
 @dataclass(frozen=True)
 class Tanh(Function):
     """tanh(x) = (e^x − e^−x) ÷ (e^x + e^−x)."""
 
     definition = "tanh(x)"
+    equation = "tanh({x})"
     undone_from = (RESULT,)
     slope_from = RESULT
+    slope_text = "1 − y²"
     chain = ("∂y · (1 − y²)",)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         return backend.xp.tanh(inputs[0], out=backend.like(inputs[0]) if out is None else out)
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = tanh(x); ∂x = ∂y (1 − y²)."""
-        return (gradient * (1.0 - output * output),)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        cell = inputs[0].operand(*index)
-        result = math.tanh(cell.value)
-        return Working((Value("x", cell.value, cell), Value("tanh(x)", result)), result, f"tanh({spoken(cell.value)})")
-
-    def slope_at(self, value: float) -> tuple[float, str]:
-        return 1.0 - value**2, "1 − y²"
+    def slope(self, backend: Backend, value: Array) -> Array:
+        return 1.0 - value * value
 
 
 @dataclass(frozen=True)
@@ -98,33 +135,60 @@ class Sigmoid(Function):
     """1 ÷ (1 + e^−x)."""
 
     definition = "1 ÷ (1 + e^−x)"
+    equation = "1 ÷ (1 + e^({minus}))"
     undone_from = (RESULT,)
     slope_from = RESULT
+    slope_text = "y (1 − y)"
     cost = 3
     signed = False
     chain = ("∂y · (y (1 − y))",)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        """By tanh, which does not overflow."""
-        xp, result = backend.xp, backend.like(inputs[0]) if out is None else out
-        xp.multiply(inputs[0], 0.5, out=result)
-        xp.tanh(result, out=result)
-        result += 1.0
-        result *= 0.5
-        return result
+        return sigmoid(backend, inputs[0], 1.0, backend.like(inputs[0]) if out is None else out)
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = 1 ÷ (1 + e^−x); ∂x = ∂y y (1 − y)."""
-        return (gradient * (output * (1.0 - output)),)
+    def slope(self, backend: Backend, value: Array) -> Array:
+        return value * (1.0 - value)
+
+
+def sigmoid(backend: Backend, x: Array, steepness: float, out: Array) -> Array:
+    """1 ÷ (1 + e^−kx) by tanh, which does not overflow."""
+    backend.xp.multiply(x, 0.5 * steepness, out=out)
+    backend.xp.tanh(out, out=out)
+    out += 1.0
+    out *= 0.5
+    return out
+
+
+@dataclass(frozen=True)
+class SoftCap(Function):
+    """c · tanh(x ÷ c) (Gemma Team 2024, "Gemma 2", §2)."""
+
+    cost = 3
+    undone_from = (RESULT,)
+    slope_from = RESULT
+    slope_text = "1 − (y ÷ {op.cap:g})²"
+    chain = ("∂y · (1 − (y ÷ c)²)",)
+    cap: float
+
+    @property
+    def formula(self) -> str:
+        return f"{self.cap:g} · tanh(x ÷ {self.cap:g})"
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        xp, result = backend.xp, backend.like(inputs[0]) if out is None else out
+        xp.divide(inputs[0], self.cap, out=result)
+        xp.tanh(result, out=result)
+        return xp.multiply(result, self.cap, out=result)
+
+    def slope(self, backend: Backend, value: Array) -> Array:
+        share = value / self.cap
+        return 1.0 - share * share
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
-        result = 0.5 * (1.0 + math.tanh(0.5 * cell.value))
-        items = (Value("x", cell.value, cell), Value("1 ÷ (1 + e^−x)", result))
-        return Working(items, result, f"1 ÷ (1 + e^({spoken(-cell.value)}))")
-
-    def slope_at(self, value: float) -> tuple[float, str]:
-        return value * (1.0 - value), "y (1 − y)"
+        share = math.tanh(cell.value / self.cap)
+        items = (Value("x", cell.value, cell), Value("c", self.cap), Value("tanh(x ÷ c)", share))
+        return Working(items, self.cap * share, f"{spoken(self.cap)} · tanh({spoken(cell.value)} ÷ {spoken(self.cap)})")
 
 
 @dataclass(frozen=True)
@@ -143,10 +207,6 @@ class SelfGated(Function):
     def share(self, backend: Backend, x: Array) -> Array:
         """s(x) of an array, in a new one."""
 
-    @abstractmethod
-    def share_at(self, x: float) -> float:
-        """s(x) of one value, in float64."""
-
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         result = backend.like(inputs[0]) if out is None else out
 
@@ -158,45 +218,28 @@ class SelfGated(Function):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
-        share = self.share_at(cell.value)
+        share = at(self.share, cell.value)
         items = (Value("x", cell.value, cell), Value(self.symbol, share, note=self.share_text))
         return Working(items, cell.value * share, f"{spoken(cell.value)} · {spoken(share)}")
 
 
 @dataclass(frozen=True)
 class Swish(SelfGated):
-    """x · σ(k x) with σ(x) = 1 ÷ (1 + e^−x), worked out by tanh, which does not overflow.
-
-    Class attributes:
-        slope_text: The derivative, written out.
-    """
-
-    slope_text: ClassVar[str]
+    """x · σ(k x) with σ(x) = 1 ÷ (1 + e^−x)."""
 
     @property
     @abstractmethod
     def steepness(self) -> float:
         """The number k."""
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = x σ(k x); ∂x = σ (1 + k x (1 − σ))."""
-        share = self.share(backend, inputs[0])
-        scaled = inputs[0] if self.steepness == 1.0 else self.steepness * inputs[0]
-        return (gradient * share * (1.0 + scaled * (1.0 - share)),)
-
     def share(self, backend: Backend, x: Array) -> Array:
-        share = backend.xp.multiply(x, 0.5 * self.steepness, out=backend.like(x))
-        backend.xp.tanh(share, out=share)
-        share += 1.0
-        share *= 0.5
-        return share
+        return sigmoid(backend, x, self.steepness, backend.like(x))
 
-    def share_at(self, x: float) -> float:
-        return 0.5 * (1.0 + math.tanh(0.5 * self.steepness * x))
-
-    def slope_at(self, value: float) -> tuple[float, str]:
-        share = self.share_at(value)
-        return share * (1.0 + self.steepness * value * (1.0 - share)), f"{self.slope_text} at {value:.6g}"
+    def slope(self, backend: Backend, value: Array) -> Array:
+        """σ (1 + k x (1 − σ))."""
+        share = self.share(backend, value)
+        scaled = value if self.steepness == 1.0 else self.steepness * value
+        return share * (1.0 + scaled * (1.0 - share))
 
 
 @dataclass(frozen=True)
@@ -209,7 +252,7 @@ class Silu(Swish):
     symbol = "σ(x)"
     share_text = "1 ÷ (1 + e^−x)"
     steepness = 1.0
-    slope_text = "σ (1 + x (1 − σ))"
+    slope_text = "σ (1 + x (1 − σ)) at {x}"
 
 
 @dataclass(frozen=True)
@@ -222,7 +265,43 @@ class QuickGelu(Swish):
     symbol = "σ(1.702 x)"
     share_text = "1 ÷ (1 + e^(−1.702 x))"
     steepness = 1.702
-    slope_text = "s (1 + 1.702 x (1 − s))"
+    slope_text = "s (1 + 1.702 x (1 − s)) at {x}"
+
+
+@dataclass(frozen=True)
+class ClampedSwish(Swish):
+    """g σ(α g) with g = min(x, limit) (OpenAI 2025, model card of gpt-oss; Ramachandran et al. 2017)."""
+
+    chain = ("∂y · σ (1 + α g (1 − σ)) where x ≤ limit, else 0",)
+    cost = 6
+    slope_text = "at {x}"
+    alpha: float = 1.702
+    limit: float = 7.0
+
+    @property
+    def steepness(self) -> float:
+        return self.alpha
+
+    @property
+    def formula(self) -> str:
+        return f"g ÷ (1 + e^(−{self.alpha:g} g)), g = min(x, {self.limit:g})"
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        return super().forward(backend, backend.xp.minimum(inputs[0], self.limit), out=out)
+
+    def slope(self, backend: Backend, value: Array) -> Array:
+        return super().slope(backend, backend.xp.minimum(value, self.limit)) * (value <= self.limit)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        cell = inputs[0].operand(*index)
+        kept = min(cell.value, self.limit)
+        share = at(self.share, kept)
+        items = (
+            Value("x", cell.value, cell),
+            Value("g", kept, note=f"min(x, {self.limit:g})"),
+            Value("σ(α g)", share, note=f"α = {self.alpha:g}"),
+        )
+        return Working(items, kept * share, f"{spoken(kept)} · {spoken(share)}")
 
 
 @dataclass(frozen=True)
@@ -235,12 +314,7 @@ class Gelu(SelfGated):
     cost = 5
     symbol = "Φ(x)"
     share_text = "(1 + erf(x ÷ √2)) ÷ 2"
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = x Φ(x); ∂x = Φ(x) + x φ(x) with the normal density φ."""
-        x = inputs[0]
-        density = backend.xp.exp(-0.5 * x * x) * (1.0 / math.sqrt(2.0 * math.pi))
-        return (gradient * (self.share(backend, x) + x * density),)
+    slope_text = "Φ(x) + x φ(x) at {x}"
 
     def share(self, backend: Backend, x: Array) -> Array:
         phi = backend.erf(x * math.sqrt(0.5))
@@ -248,12 +322,10 @@ class Gelu(SelfGated):
         phi *= 0.5
         return phi
 
-    def share_at(self, x: float) -> float:
-        return 0.5 * (1.0 + math.erf(x * math.sqrt(0.5)))
-
-    def slope_at(self, value: float) -> tuple[float, str]:
-        density = value * math.exp(-0.5 * value * value) / math.sqrt(2.0 * math.pi)
-        return self.share_at(value) + density, f"Φ(x) + x φ(x) at {value:.6g}"
+    def slope(self, backend: Backend, value: Array) -> Array:
+        """Φ(x) + x φ(x) with the normal density φ."""
+        density = backend.xp.exp(-0.5 * value * value) * (1.0 / math.sqrt(2.0 * math.pi))
+        return self.share(backend, value) + value * density
 
 
 RATE, CUBIC = math.sqrt(2.0 / math.pi), 0.044715
@@ -268,12 +340,7 @@ class GeluTanh(SelfGated):
     cost = 8
     symbol = "share"
     share_text = "(1 + tanh(…)) ÷ 2"
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = x s(x); ∂x = s + x · 2 s (1 − s) · √(2/π) (1 + 3 · 0.044715 x²)."""
-        x, share = inputs[0], self.share(backend, inputs[0])
-        slope = RATE * (1.0 + 3.0 * CUBIC * x * x)
-        return (gradient * (share + x * 2.0 * share * (1.0 - share) * slope),)
+    slope_text = "of x s(x) at {x}"
 
     def share(self, backend: Backend, x: Array) -> Array:
         inner = backend.xp.multiply(x, x, out=backend.like(x))
@@ -286,12 +353,8 @@ class GeluTanh(SelfGated):
         inner *= 0.5
         return inner
 
-    def share_at(self, x: float) -> float:
-        return 0.5 * (1.0 + math.tanh(RATE * x * (1.0 + CUBIC * x * x)))
-
-    def slope_at(self, value: float) -> tuple[float, str]:
-        share, note = self.share_at(value), f"of x s(x) at {value:.6g}"
-        rest = 2.0 * share * (1.0 - share)
-        if not rest:  # x² may be too large to matter
-            return share, note
-        return share + value * rest * RATE * (1.0 + 3.0 * CUBIC * value * value), note
+    def slope(self, backend: Backend, value: Array) -> Array:
+        """That is s + x · 2 s (1 − s) · √(2/π) (1 + 3 · 0.044715 x²)."""
+        share = self.share(backend, value)
+        slope = RATE * (1.0 + 3.0 * CUBIC * value * value)
+        return share + value * 2.0 * share * (1.0 - share) * slope

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Source, Sum, Value, Working, product
+from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working, product
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, by_rows, flat, passed_on, single
 
@@ -294,12 +294,9 @@ class Softmax(Op):
         cell = inputs[0].operand(*index)
         top = float(row.values.max())
         if top == -math.inf:
-            none = Value("Σ e^s", 0.0, note="no key is visible")
-            return Working(
-                (Value("s", cell.value, cell), none, Value("weight", 0.0, note="not 0 ÷ 0 but 0")),
-                0.0,
-                "no key is visible",
-            )
+            hidden = "no key is visible"
+            none = Value("Σ e^s", 0.0, note=hidden), Value("weight", 0.0, note="not 0 ÷ 0 but 0")
+            return Working((Value("s", cell.value, cell), *none), 0.0, hidden)
         total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s−max)")
         share = math.exp(cell.value - top)
         items = (
@@ -313,11 +310,7 @@ class Softmax(Op):
         )
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        cell, share = gradient.operand(*index), output.operand(*index)
-        inner = product("Σ ∂y · y", gradient.factor(*index[:-1], None), output.factor(*index[:-1], None))
-        items = (Value("∂y", cell.value, cell), inner, Value("· y", share.value, share))
-        left = f"{spoken(share.value)} · ({spoken(cell.value)} − {bracketed(inner.total)})"
-        return Working(items, share.value * (cell.value - inner.total), left)
+        return toward_scores(index, gradient, output)
 
 
 @dataclass(frozen=True)
@@ -369,16 +362,18 @@ class SoftmaxWithSink(Op):
         return Working(items, power / whole, f"{spoken(power)} ÷ ({spoken(total.total)} + {spoken(rest)})")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        if toward == 1:
-            return self._toward_sink(index[0], gradient, output)
-        cell, share = gradient.operand(*index), output.operand(*index)
-        inner = product("Σ ∂y · y", gradient.factor(*index[:-1], None), output.factor(*index[:-1], None))
-        items = (Value("∂y", cell.value, cell), inner, Value("· y", share.value, share))
-        return Working(items, share.value * (cell.value - inner.total))
-
-    def _toward_sink(self, head: int, gradient: Source, output: Source) -> Working:
-        toward, shares = gradient.terms(head, None, None), output.terms(head, None, None)
+        if toward == 0:
+            return replace(toward_scores(index, gradient, output), equation="")
+        toward_rows, shares = gradient.terms(index[0], None, None), output.terms(index[0], None, None)
         rest = 1.0 - shares.values.reshape(-1, output.shape[-1]).sum(axis=-1)
-        weighed = np.repeat(rest, output.shape[-1]) * toward.values * shares.values
-        factors: tuple[Factor, ...] = (toward, shares)
-        return single(Sum("−Σ share of the sink · ∂y · y", factors, -weighed, "− rest · ∂y · y"))
+        weighed = np.repeat(rest, output.shape[-1]) * toward_rows.values * shares.values
+        return single(Sum("−Σ share of the sink · ∂y · y", (toward_rows, shares), -weighed, "− rest · ∂y · y"))
+
+
+def toward_scores(index: Index, gradient: Source, output: Source) -> Working:
+    """The terms of y · (∂y − Σ ∂y y)."""
+    cell, share = gradient.operand(*index), output.operand(*index)
+    inner = product("Σ ∂y · y", gradient.factor(*index[:-1], None), output.factor(*index[:-1], None))
+    items = (Value("∂y", cell.value, cell), inner, Value("· y", share.value, share))
+    left = f"{spoken(share.value)} · ({spoken(cell.value)} − {bracketed(inner.total)})"
+    return Working(items, share.value * (cell.value - inner.total), left)

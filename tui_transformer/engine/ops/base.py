@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of, whole
-from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.backend import Array, Backend, numpy_backend
 from tui_transformer.engine.explanation import Index, Item, Operand, Source, Sum, Value, Working
 
 Gradients = tuple[Array | None, ...]
+EXACT = numpy_backend("float64", "explanations are worked out in float64")
 RESULT = -1
 """In `Op.undone_from`: the result of the step."""
 

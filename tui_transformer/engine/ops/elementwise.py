@@ -1,50 +1,21 @@
-"""Ops that make every cell of the result from the same cell of their inputs: sums, factors, gates, dropout."""
+"""Ops that make every cell of the result from the same cell of several inputs: sums, factors, gates, dropout."""
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops.base import RESULT, Gradients, Op, passed_on
+from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
 
 @dataclass(frozen=True)
-class Elementwise(Op):
-    """Every cell of the result from the same cell of the inputs; the result may lie where the first input was."""
-
-    overwrites = True
-
-
-@dataclass(frozen=True)
-class Function(Elementwise):
-    """A function of one value.
-
-    Class attributes:
-        slope_from: Of which value the slope is worked out: 0 for the input, `RESULT` for the result.
-    """
-
-    slope_from: ClassVar[int] = 0
-
-    @abstractmethod
-    def slope_at(self, value: float) -> tuple[float, str]:
-        """The derivative at one value, in float64, and how it is written."""
-
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        cell = (output if self.slope_from == RESULT else inputs[0]).operand(*index)
-        slope, note = self.slope_at(cell.value)
-        return passed_on(gradient.operand(*index), slope, "· slope", note, cell)
-
-
-@dataclass(frozen=True)
-class Add(Elementwise):
+class Add(Op):
     """a + b (+ c …), elementwise."""
 
+    overwrites = True
     undone_from = ()
     chain = ("∂y",)
     expression: str = "x + sublayer(x)"
@@ -76,9 +47,10 @@ class Add(Elementwise):
 
 
 @dataclass(frozen=True)
-class Scale(Elementwise):
+class Scale(Op):
     """x · factor; `expression` says what the factor is, as "÷ √d_k", and `of` what x is."""
 
+    overwrites = True
     undone_from = ()
     chain = ("∂y · factor",)
     factor: float
@@ -99,24 +71,23 @@ class Scale(Elementwise):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
-        return Working((Value(self.of, cell.value, cell), self._value()), cell.value * self.factor)
-
-    def _value(self) -> Value:
-        """The number that the cell is divided by or multiplied with, as it is written."""
         if self.expression.startswith("÷") and self.factor:
-            return Value(self.expression, 1.0 / self.factor)
-        if self.expression.startswith("·"):
-            return Value(self.expression, self.factor)
-        return Value("· factor", self.factor, note=self.expression)
+            by = Value(self.expression, 1.0 / self.factor)
+        elif self.expression.startswith("·"):
+            by = Value(self.expression, self.factor)
+        else:
+            by = Value("· factor", self.factor, note=self.expression)
+        return Working((Value(self.of, cell.value, cell), by), cell.value * self.factor)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         return passed_on(gradient.operand(*index), self.factor, "· factor", self.expression)
 
 
 @dataclass(frozen=True)
-class Gate(Elementwise):
+class Gate(Op):
     """a · b, elementwise (Shazeer 2020). Inputs: the activated gate and the hidden values."""
 
+    overwrites = True
     definition = "f(gate) · hidden"
     chain = ("∂y · hidden", "∂y · f(gate)")
 
@@ -139,12 +110,13 @@ class Gate(Elementwise):
 
 
 @dataclass(frozen=True)
-class Dropout(Elementwise):
+class Dropout(Op):
     """x ÷ (1 − p) where kept, else 0: the expected value is x (Srivastava et al. 2014, §10: inverted dropout).
 
     Inputs: x, and which of its cells are kept. p is the share that is dropped. Only programs for training have it.
     """
 
+    overwrites = True
     definition = "x · kept ÷ (1 − p)"
     undone_from = (1,)
     chain = ("∂y · kept ÷ (1 − p)", "")
@@ -183,91 +155,10 @@ class Dropout(Elementwise):
 
 
 @dataclass(frozen=True)
-class SoftCap(Function):
-    """c · tanh(x ÷ c) (Gemma Team 2024, "Gemma 2", §2)."""
-
-    cost = 3
-    undone_from = (RESULT,)
-    slope_from = RESULT
-    chain = ("∂y · (1 − (y ÷ c)²)",)
-    cap: float
-
-    @property
-    def formula(self) -> str:
-        return f"{self.cap:g} · tanh(x ÷ {self.cap:g})"
-
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        xp, result = backend.xp, backend.like(inputs[0]) if out is None else out
-        xp.divide(inputs[0], self.cap, out=result)
-        xp.tanh(result, out=result)
-        return xp.multiply(result, self.cap, out=result)
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = c tanh(x / c); ∂x = ∂y (1 − (y / c)²)."""
-        share = output / self.cap
-        return (gradient * (1.0 - share * share),)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        cell = inputs[0].operand(*index)
-        share = math.tanh(cell.value / self.cap)
-        items = (Value("x", cell.value, cell), Value("c", self.cap), Value("tanh(x ÷ c)", share))
-        return Working(items, self.cap * share, f"{spoken(self.cap)} · tanh({spoken(cell.value)} ÷ {spoken(self.cap)})")
-
-    def slope_at(self, value: float) -> tuple[float, str]:
-        return 1.0 - (value / self.cap) ** 2, f"1 − (y ÷ {self.cap:g})²"
-
-
-@dataclass(frozen=True)
-class ClampedSwish(Function):
-    """g σ(α g) with g = min(x, limit) (OpenAI 2025, model card of gpt-oss; Ramachandran et al. 2017)."""
-
-    chain = ("∂y · σ (1 + α g (1 − σ)) where x ≤ limit, else 0",)
-    cost = 6
-    alpha: float = 1.702
-    limit: float = 7.0
-
-    @property
-    def formula(self) -> str:
-        return f"g ÷ (1 + e^(−{self.alpha:g} g)), g = min(x, {self.limit:g})"
-
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        kept = backend.xp.minimum(inputs[0], self.limit)
-        return backend.xp.multiply(kept, self._share(backend, kept), out=backend.like(kept) if out is None else out)
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = g σ(α g); ∂x = ∂y σ (1 + α g (1 − σ)) below the limit."""
-        kept = backend.xp.minimum(inputs[0], self.limit)
-        share = self._share(backend, kept)
-        slope = share * (1.0 + self.alpha * kept * (1.0 - share))
-        return (gradient * slope * (inputs[0] <= self.limit),)
-
-    def _share(self, backend: Backend, kept: Array) -> Array:
-        return 0.5 * (1.0 + backend.xp.tanh(kept * (0.5 * self.alpha)))
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        cell = inputs[0].operand(*index)
-        kept, share = self._at(cell.value)
-        items = (
-            Value("x", cell.value, cell),
-            Value("g", kept, note=f"min(x, {self.limit:g})"),
-            Value("σ(α g)", share, note=f"α = {self.alpha:g}"),
-        )
-        return Working(items, kept * share, f"{spoken(kept)} · {spoken(share)}")
-
-    def _at(self, x: float) -> tuple[float, float]:
-        kept = min(x, self.limit)
-        return kept, 0.5 * (1.0 + math.tanh(0.5 * self.alpha * kept))
-
-    def slope_at(self, value: float) -> tuple[float, str]:
-        kept, share = self._at(value)
-        slope = share * (1.0 + self.alpha * kept * (1.0 - share)) if value <= self.limit else 0.0
-        return slope, f"at {value:.6g}"
-
-
-@dataclass(frozen=True)
-class ClampedGate(Elementwise):
+class ClampedGate(Op):
     """a · (h + 1) with h = hidden kept within ±limit. Inputs: the activated gate a and the hidden values."""
 
+    overwrites = True
     chain = ("∂y · (h + 1)", "∂y · f(gate) where |hidden| ≤ limit, else 0")
     cost = 4
     limit: float = 7.0

@@ -1,16 +1,15 @@
-"""Values that are looked up or given, put beside each other, or pooled to one vector for a sentence."""
+"""Values that are looked up or given, and heads and rows of a cache that are put beside each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape, whole
-from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.explanation import Factor, Index, Source, Sum, Value, Working, added
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import Gradients, Op, flat, passed_on, single
 
@@ -53,8 +52,11 @@ class Embed(Op):
         if self.silent is not None:
             rows = backend.xp.where((ids == self.silent)[..., None], 0.0, rows)
         result = backend.xp.zeros_like(table)
-        if backend.device == "cpu":
-            _add_rows(result, ids.reshape(-1), flat(rows))
+        if backend.device == "cpu":  # the rows of an ID together: much faster than one at a time
+            order = np.argsort(ids.reshape(-1), kind="stable")
+            sorted_ids = ids.reshape(-1)[order]
+            starts = np.flatnonzero(np.diff(sorted_ids, prepend=-1))
+            result[sorted_ids[starts]] = np.add.reduceat(flat(rows)[order], starts, axis=0)
         else:
             backend.xp.add.at(result, ids, rows)
         return None, result
@@ -87,14 +89,6 @@ class Embed(Op):
 
     def flops(self, *inputs: Axes) -> int:
         return 0 if self.scale == 1.0 else super().flops(*inputs)
-
-
-def _add_rows(table: Host, ids: Host, rows: Host) -> None:
-    """Add each row to the table's row of its ID, those of an ID together: much faster than one at a time."""
-    order = np.argsort(ids, kind="stable")
-    ids = ids[order]
-    starts = np.flatnonzero(np.diff(ids, prepend=-1))
-    table[ids[starts]] = np.add.reduceat(rows[order], starts, axis=0)
 
 
 @dataclass(frozen=True)
@@ -179,43 +173,6 @@ class MergeHeads(Op):
 
 
 @dataclass(frozen=True)
-class Concat(Op):
-    """Vectors of one width (… × d each), one behind the other on the last axis: … × k·d."""
-
-    definition = "one behind the other"
-    whole_rows = True
-    cost = 0
-    undone_from = (0,)
-    chain = ("∂y of its columns",)
-
-    def axes(self, *inputs: Axes) -> Axes:
-        *first, last = inputs[0]
-        return (*first, replace(last, size=sum(axes[-1].size for axes in inputs)))
-
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        joined: Array = backend.xp.concatenate(inputs, axis=-1)
-        return joined
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = [a; b; …]."""
-        width, count = inputs[0].shape[-1], len(inputs)
-        return tuple(gradient[..., place * width : (place + 1) * width] for place in range(count))
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return tuple((*region[:-1], whole(shape)[-1]) for shape in inputs)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        place, column = divmod(index[-1], inputs[0].shape[-1])
-        cell = inputs[place].operand(*index[:-1], column)
-        note = f"column {index[-1]} is column {column} of the vector {place}"
-        return Working((Value("x", cell.value, cell, note),), cell.value)
-
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        width = inputs[0].shape[-1]
-        return passed_on(gradient.operand(*index[:-1], toward * width + index[-1]))
-
-
-@dataclass(frozen=True)
 class Extend(Op):
     """A cache of keys or values, one step later (Pope et al. 2022, §3.1).
 
@@ -260,110 +217,3 @@ class Extend(Op):
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         head, row, column = index
         return passed_on(gradient.operand(head, row + toward * inputs[0].shape[1], column))
-
-
-Shares = Callable[[Any, Array, Array], Array]
-"""The share of every row, B × n × 1 or × d, of the array module, x (B × n × d) and what is visible (B × n, floats)."""
-
-
-def _first(xp: Any, _: Array, visible: Array) -> Array:
-    return (xp.arange(visible.shape[1]) == 0).astype(visible.dtype)[None, :, None] + xp.zeros_like(visible)[..., None]
-
-
-def _last(xp: Any, _: Array, visible: Array) -> Array:
-    last = visible.shape[1] - 1 - xp.argmax(visible[:, ::-1], axis=1)
-    return (xp.arange(visible.shape[1])[None] == last[:, None]).astype(visible.dtype)[..., None]
-
-
-def _mean(xp: Any, _: Array, visible: Array) -> Array:
-    return (visible / xp.maximum(visible.sum(axis=1, keepdims=True), 1.0))[..., None]
-
-
-def _mean_sqrt(xp: Any, _: Array, visible: Array) -> Array:
-    return (visible / xp.sqrt(xp.maximum(visible.sum(axis=1, keepdims=True), 1.0)))[..., None]
-
-
-def _weighted(xp: Any, _: Array, visible: Array) -> Array:
-    weighted = visible * xp.arange(1, visible.shape[1] + 1).astype(visible.dtype)[None]
-    return (weighted / xp.maximum(weighted.sum(axis=1, keepdims=True), 1.0))[..., None]
-
-
-def _max(xp: Any, x: Array, visible: Array) -> Array:
-    hidden = xp.where(visible[..., None] > 0, x, -xp.inf)
-    return (xp.arange(x.shape[1])[None, :, None] == xp.argmax(hidden, axis=1)[:, None]).astype(x.dtype)
-
-
-SHARES: Mapping[str, Shares] = {
-    "first": _first,
-    "last": _last,
-    "mean": _mean,
-    "mean over √n": _mean_sqrt,
-    "weighted mean": _weighted,
-    "max": _max,
-}
-"""How the rows of the tokens are put together: the first or last token's row alone, their mean, their sum ÷ √n, a mean
-in which later tokens count more (token i counts i + 1 times), or of every column the largest."""
-
-FORMULAS: Mapping[str, str] = {
-    "first": "x[first token]",
-    "last": "x[last token]",
-    "mean": "Σ x ÷ n",
-    "mean over √n": "Σ x ÷ √n",
-    "weighted mean": "Σ i x ÷ Σ i",
-    "max": "max x",
-}
-
-
-@dataclass(frozen=True)
-class Pool(Op):
-    """Σ share · x over the tokens (Reimers & Gurevych 2019, "Sentence-BERT", §3).
-
-    Inputs: x (n × d), visible tokens (n). Result: d. The kind is a key of `SHARES`.
-    """
-
-    chain = ("∂y · share",)
-    kind: str = "mean"
-
-    @property
-    def formula(self) -> str:
-        return FORMULAS[self.kind]
-
-    def axes(self, *inputs: Axes) -> Axes:
-        return (inputs[0][-1],)
-
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        return (inputs[0] * self._shares(backend.xp, *inputs)).sum(axis=1)
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = Σ share · x; of the largest the share is 1, of the others 0."""
-        return gradient[:, None] * self._shares(backend.xp, *inputs), None
-
-    def _shares(self, xp: Any, x: Array, visible: Array) -> Array:
-        return SHARES[self.kind](xp, x, visible.astype(x.dtype))
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        rows = range(inputs[0][0])
-        return (rows, region[0]), (rows,)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        (column,) = index
-        cells, shares = inputs[0].factor(None, column), self._column(column, *inputs)
-        seen = inputs[1].factor(None)
-        return single(Sum("Σ share · x", (cells, seen), cells.values * shares, "share · x"))
-
-    def _column(self, column: int, x: Source, visible: Source) -> Any:
-        rows = x.factor(None, column).values[None, :, None]
-        shares = self._shares(np, rows, visible.read((range(visible.shape[0]),))[None])
-        return shares[0, :, 0]
-
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        if toward:
-            return None
-        row, column = index
-        share = float(self._column(column, *inputs)[row])
-        return passed_on(gradient.operand(column), share, "· share", f"token {row}")
-
-    def flops(self, *inputs: Axes) -> int:
-        return 2 * inputs[0][0].size * super().flops(*inputs)

@@ -1,12 +1,11 @@
-"""Norms: every row to a size of its own, by its mean and variance, its root mean square, or its length."""
+"""Norms: every row to a size of its own, by its mean and variance or its root mean square."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeGuard
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,23 +18,99 @@ from tui_transformer.engine.ops.base import Gradients, Op, by_rows, flat, single
 
 @dataclass(frozen=True)
 class Norm(Op):
-    """Rows of the first input, normalised and multiplied by γ, and what else is as wide as a row."""
+    """Rows of the first input, normalised and multiplied by γ, and what else is as wide as a row.
+
+    Class attributes:
+        centred: The mean is taken off first.
+        over: The axes of what is normalised together, from the end.
+        mean_square, divisor: What a row is divided by, and one of its terms; its symbol, and how it is made.
+        normal_text, short_text: x̂, written out, and with the divisor's own name.
+        along_text: A term of the mean of ∂y γ x̂.
+    """
 
     whole_rows = True
     overwrites = True
+    centred: ClassVar[bool]
+    over: ClassVar[tuple[int, ...]] = (-1,)
+    mean_square: ClassVar[tuple[str, str]]
+    divisor: ClassVar[tuple[str, str]]
+    normal_text: ClassVar[str]
+    short_text: ClassVar[str]
+    along_text: ClassVar[str] = "∂y γ x̂ ÷ d"
+    epsilon: float
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, *((region[-1],) for _ in inputs[1:])
+        return region, *map(whole, inputs[1:])
 
-    @abstractmethod
-    def normal(self, x: Floats) -> tuple[Floats, Floats]:
-        """Rows as they are before γ, and what each was divided by (with an axis of 1), in float64."""
+    def row(self, index: Index) -> tuple[int | None, ...]:
+        """The cells that are normalised together with a cell."""
+        return (*index[:-1], None)
+
+    def place(self, index: Index, shape: Shape) -> int:
+        """Where a cell is among those, and γ of it among all."""
+        return index[-1]
+
+    def column(self, place: int, shape: Shape) -> tuple[int | None, ...]:
+        """The cells that are multiplied by the same γ."""
+        return (*(None for _ in shape[:-1]), place)
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        x, gammas, *betas = inputs
+        row, cell, gamma = x.terms(*self.row(index)), x.operand(*index), gammas.operand(self.place(index, x.shape))
+        shifts = [beta.operand(index[-1]) for beta in betas]
+        mean = float(row.values.mean()) if self.centred else 0.0
+        title, term = self.mean_square
+        square = Sum(title, (row,), (row.values - mean) ** 2 / len(row.values), term)
+        normal = (cell.value - mean) / math.sqrt(square.total + self.epsilon)
+        items: tuple[Item, ...] = (
+            Value("x", cell.value, cell),
+            *((Value("μ", mean, note="mean of the row"),) if self.centred else ()),
+            square,
+            Value("ε", self.epsilon),
+            Value(self.normal_text, normal),
+            Value("· γ", gamma.value, gamma),
+            *(Value("+ β", beta.value, beta) for beta in shifts),
+        )
+        left = f"{spoken(normal)} · {bracketed(gamma.value)}"
+        left += "".join(f" + {bracketed(beta.value)}" for beta in shifts)
+        return Working(items, normal * gamma.value + sum(beta.value for beta in shifts), left)
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        x, gammas = inputs[:2]
+        if toward:
+            column = self.column(index[0], x.shape)
+            cells = gradient.terms(*column)
+            if toward == 2:
+                return single(added("Σ ∂y over the rows", cells))
+            return self.toward_gamma(x.read(whole(x.shape)), column, cells)
+        normal, sizes = self._normal(x.terms(*self.row(index)).values, (-1,))
+        row, gamma, size = gradient.terms(*self.row(index)), gammas.factor(None), sizes.item()
+        mean = Sum("mean ∂y γ", (row, gamma), row.values * gamma.values / len(normal), "∂y γ ÷ d")
+        along = Sum("mean ∂y γ x̂", (row, gamma), mean.contributions * normal, self.along_text)
+        place = self.place(index, x.shape)
+        cell, weight, own = row.operand(place), gamma.operand(place), float(normal[place])
+        items = (
+            Value("∂y", cell.value, cell),
+            Value("· γ", weight.value, weight),
+            *((mean,) if self.centred else ()),
+            along,
+            Value("x̂", own, x.operand(*index), self.short_text),
+            Value(self.divisor[0], size, note=self.divisor[1]),
+        )
+        centre = mean.total if self.centred else 0.0
+        return Working(items, (cell.value * weight.value - centre - own * along.total) / size)
 
     def toward_gamma(self, x: Floats, column: tuple[int | None, ...], gradient: Factor) -> Working:
         """Σ ∂y x̂ over the rows: the gradient of γ of a column, whose cells in x have None where an index is any."""
-        normal, _ = self.normal(x)
+        normal, _ = self._normal(x, self.over)
         cells = normal[tuple(slice(None) if i is None else i for i in column)].reshape(-1)
         return single(Sum("Σ ∂y x̂ over the rows", (gradient,), gradient.values * cells, "∂y x̂"))
+
+    def _normal(self, x: Floats, over: tuple[int, ...]) -> tuple[Floats, Floats]:
+        """x̂, and what it was divided by, in float64."""
+        centred = x - x.mean(axis=over, keepdims=True) if self.centred else x
+        size = np.sqrt((centred**2).mean(axis=over, keepdims=True) + self.epsilon)
+        return centred / size, size
 
 
 @dataclass(frozen=True)
@@ -53,6 +128,10 @@ class LayerNorm(Norm):
         "Σ ∂y x̂ over the rows",
         "Σ ∂y over the rows",
     )
+    centred = True
+    mean_square = ("σ² = Σ (x − μ)² ÷ d", "(x − μ)² ÷ d")
+    divisor = ("÷ σ", "√(σ² + ε)")
+    normal_text, short_text = "(x − μ) ÷ √(σ² + ε)", "(x − μ) ÷ σ"
     epsilon: float = 1e-5
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
@@ -94,72 +173,62 @@ class LayerNorm(Norm):
         variance += self.epsilon
         return backend.xp.sqrt(variance, out=variance)
 
+
+@dataclass(frozen=True)
+class LayerNormByHead(LayerNorm):
+    """(x − μ) ÷ √(σ² + ε) · γ of the head, over the columns of each head (Dehghani et al. 2023, §2).
+
+    Inputs: x (h × n × d_k), then h times γ (d_k), head by head.
+    """
+
+    definition = "(x − μ) ÷ √(σ² + ε) · γ of the head"
+    chain = (LayerNorm.chain[0], "Σ ∂y x̂ over the rows of the head")
+    undone_from = None
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        x, *gammas = inputs
+        result = backend.like(x) if out is None else out
+        for head, gamma in enumerate(gammas):
+            result[:, head] = LayerNorm.forward(self, backend, backend.xp.ascontiguousarray(x[:, head]), gamma)
+        return result
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x̂ γ in every head."""
+        x, *gammas = inputs
+        toward_x, toward_gammas = backend.like(x), []
+        for head, gamma in enumerate(gammas):
+            here, of_gamma = LayerNorm.backward(
+                self, backend, gradient[:, head], output[:, head], backend.xp.ascontiguousarray(x[:, head]), gamma
+            )
+            toward_x[:, head] = here
+            toward_gammas.append(of_gamma)
+        return toward_x, *toward_gammas
+
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        return range(shape[0]), region[1], range(shape[2])
+
     def explain(self, index: Index, *inputs: Source) -> Working:
-        x, gammas, *betas = inputs
-        row = x.factor(*index[:-1], None)
-        cell, gamma = x.operand(*index), gammas.operand(index[-1])
-        shifts = [beta.operand(index[-1]) for beta in betas]
-        mean = float(row.values.mean())
-        variance = Sum("σ² = Σ (x − μ)² ÷ d", (row,), (row.values - mean) ** 2 / len(row.values), "(x − μ)² ÷ d")
-        normal = (cell.value - mean) / math.sqrt(variance.total + self.epsilon)
-        items: tuple[Item, ...] = (
-            Value("x", cell.value, cell),
-            Value("μ", mean, note="mean of the row"),
-            variance,
-            Value("ε", self.epsilon),
-            Value("(x − μ) ÷ √(σ² + ε)", normal),
-            Value("· γ", gamma.value, gamma),
-            *(Value("+ β", beta.value, beta) for beta in shifts),
-        )
-        left = f"{spoken(normal)} · {bracketed(gamma.value)}" + "".join(
-            f" + {bracketed(beta.value)}" for beta in shifts
-        )
-        return Working(items, normal * gamma.value + sum(beta.value for beta in shifts), left)
+        return super().explain(index, inputs[0], inputs[1 + index[0]])
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        x, gammas = inputs[:2]
-        column = (*(None for _ in x.shape[:-1]), *index)
-        if toward == 2:
-            return single(added("Σ ∂y over the rows", gradient.terms(*column)))
-        if toward == 1:
-            return self.toward_gamma(x.read(whole(x.shape)), column, gradient.terms(*column))
-        normal, deviations = self.normal(x.line(*index[:-1], None))
-        deviation = deviations.item()
-        row, gamma = gradient.factor(*index[:-1], None), gammas.factor(None)
-        mean = Sum("mean ∂y γ", (row, gamma), row.values * gamma.values / len(normal), "∂y γ ÷ d")
-        along = Sum("mean ∂y γ x̂", (row, gamma), mean.contributions * normal, "∂y γ x̂ ÷ d")
-        place = index[-1]
-        cell, weight, own = row.operand(place), gamma.operand(place), float(normal[place])
-        items = (
-            Value("∂y", cell.value, cell),
-            Value("· γ", weight.value, weight),
-            mean,
-            along,
-            Value("x̂", own, x.operand(*index), "(x − μ) ÷ σ"),
-            Value("÷ σ", deviation, note="√(σ² + ε)"),
-        )
-        return Working(items, (cell.value * weight.value - mean.total - own * along.total) / deviation)
-
-    def normal(self, x: Floats) -> tuple[Floats, Floats]:
-        centred = x - x.mean(axis=-1, keepdims=True)
-        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + self.epsilon)
-        return centred / deviation, deviation
+        x, *gammas = inputs
+        if toward == 0:
+            return super().explain_backward(index, 0, gradient, output, x, gammas[index[0]])
+        rows = x.read((range(toward - 1, toward), *whole(x.shape)[1:]))
+        return self.toward_gamma(rows, (0, None, index[0]), gradient.terms(toward - 1, None, index[0]))
 
 
 @dataclass(frozen=True)
 class RmsNorm(Norm):
-    """x ÷ √(mean x² + ε) · γ over the last axis (Zhang & Sennrich 2019). Inputs: x (… × d), γ (d).
-
-    Class attributes:
-        mean_over: The axes that a mean is taken over, from the end.
-        texts: The mean square, one of its terms, and one of the mean of ∂y γ x̂, written out.
-    """
+    """x ÷ √(mean x² + ε) · γ over the last axis (Zhang & Sennrich 2019). Inputs: x (… × d), γ (d)."""
 
     definition = "x ÷ √(mean x² + ε) · γ"
     cost = 4
     chain = ("(∂y γ − x̂ · mean(∂y γ x̂)) ÷ √(mean x² + ε)", "Σ ∂y x̂ over the rows")
-    mean_over: ClassVar[tuple[int, ...]] = (-1,)
-    texts: ClassVar[tuple[str, str, str]] = ("mean x²", "x² ÷ d", "∂y γ x̂ ÷ d")
+    centred = False
+    mean_square = ("mean x²", "x² ÷ d")
+    divisor = ("÷", "√(mean x² + ε)")
+    normal_text = short_text = "x ÷ √(mean x² + ε)"
     epsilon: float = 1e-6
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
@@ -167,7 +236,7 @@ class RmsNorm(Norm):
         result = backend.like(x) if out is None else out
 
         def scale(rows: Array, target: Array) -> None:
-            backend.xp.divide(rows, self.size(backend, rows), out=target)
+            backend.xp.divide(rows, self._size(backend, rows), out=target)
             target *= gamma
 
         by_rows(backend, scale, x, result)
@@ -176,67 +245,63 @@ class RmsNorm(Norm):
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ with x̂ = x / √(mean x² + ε)."""
         x, gamma = inputs
-        size = self.size(backend, x)
+        size = self._size(backend, x)
         normal, toward_normal = x / size, gradient * gamma
-        along = (toward_normal * normal).mean(axis=self.mean_over, keepdims=True)
+        along = (toward_normal * normal).mean(axis=-1, keepdims=True)
         return (toward_normal - normal * along) / size, flat(gradient * normal).sum(axis=0)
 
-    def size(self, backend: Backend, x: Array) -> Array:
+    def _size(self, backend: Backend, x: Array) -> Array:
         """√(mean x² + ε) of every row."""
         squares = backend.xp.einsum("...i,...i->...", x, x)[..., None]
         return backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
 
-    def normal(self, x: Floats) -> tuple[Floats, Floats]:
-        size = np.sqrt((x**2).mean(axis=self.mean_over, keepdims=True) + self.epsilon)
-        return x / size, size
+
+@dataclass(frozen=True)
+class RmsNormOfHeads(RmsNorm):
+    """x ÷ √(mean x² + ε) · γ over all heads of a token side by side (OLMo Team 2024, §3.2).
+
+    Inputs: x (h × n × d_k), γ (h·d_k).
+    """
+
+    definition = "x ÷ √(mean x² of all heads + ε) · γ"
+    overwrites = False
+    over = (-3, -1)
+    mean_square = ("mean x² of all heads", "x² ÷ (h · d_k)")
+    along_text = "∂y γ x̂ ÷ (h · d_k)"
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        x, gamma = inputs
+        return _by_head(super().forward(backend, _side_by_side(x), gamma), x)
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = x̂ γ with x̂ = x / √(mean x² + ε), the mean over heads and columns."""
+        x, gamma = inputs
+        toward_x, toward_gamma = super().backward(backend, _side_by_side(gradient), output, _side_by_side(x), gamma)
+        return _by_head(toward_x, x), toward_gamma
 
     def row(self, index: Index) -> tuple[int | None, ...]:
-        """The cells that are normalised together with a cell."""
-        return (*index[:-1], None)
+        return (None, index[1], None)
 
     def place(self, index: Index, shape: Shape) -> int:
-        """Where a cell is among those, and γ of it among all."""
-        return index[-1]
+        return index[0] * shape[-1] + index[2]
 
     def column(self, place: int, shape: Shape) -> tuple[int | None, ...]:
-        """The cells that are multiplied by the same γ."""
-        return (*(None for _ in shape[:-1]), place)
+        head, column = divmod(place, shape[-1])
+        return (head, None, column)
 
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        x, gammas = inputs
-        row = x.terms(*self.row(index))
-        cell, gamma = x.operand(*index), gammas.operand(self.place(index, x.shape))
-        square = Sum(self.texts[0], (row,), row.values**2 / len(row.values), self.texts[1])
-        normal = cell.value / math.sqrt(square.total + self.epsilon)
-        items = (
-            Value("x", cell.value, cell),
-            square,
-            Value("ε", self.epsilon),
-            Value("x ÷ √(mean x² + ε)", normal),
-            Value("· γ", gamma.value, gamma),
-        )
-        return Working(items, normal * gamma.value, f"{spoken(normal)} · {bracketed(gamma.value)}")
+    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
+        return range(shape[0]), region[1], range(shape[2])
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        x, gammas = inputs
-        if toward == 1:
-            column = self.column(index[0], x.shape)
-            return self.toward_gamma(x.read(whole(x.shape)), column, gradient.terms(*column))
-        own = x.terms(*self.row(index)).values
-        size = math.sqrt((own**2).mean() + self.epsilon)
-        normal = own / size
-        row, gamma = gradient.terms(*self.row(index)), gammas.factor(None)
-        along = Sum("mean ∂y γ x̂", (row, gamma), row.values * gamma.values * normal / len(normal), self.texts[2])
-        place = self.place(index, x.shape)
-        cell, weight, here = row.operand(place), gamma.operand(place), float(normal[place])
-        items = (
-            Value("∂y", cell.value, cell),
-            Value("· γ", weight.value, weight),
-            along,
-            Value("x̂", here, x.operand(*index), "x ÷ √(mean x² + ε)"),
-            Value("÷", size, note="√(mean x² + ε)"),
-        )
-        return Working(items, (cell.value * weight.value - here * along.total) / size)
+
+def _side_by_side(heads: Array) -> Array:
+    """B × h × n × d_k → B × n × h·d_k: a view where the heads already lie so in memory."""
+    batch, count, rows, width = heads.shape
+    return heads.swapaxes(1, 2).reshape(batch, rows, count * width)
+
+
+def _by_head(rows: Array, heads: Array) -> Array:
+    """B × n × h·d_k → B × h × n × d_k, as those heads are."""
+    return rows.reshape(heads.swapaxes(1, 2).shape).swapaxes(1, 2)
 
 
 @dataclass(frozen=True)
@@ -252,19 +317,16 @@ class NormOfSum(Op):
     epsilon: float
     parts: int
 
-    @property
-    def _norm(self) -> LayerNorm:
-        return LayerNorm(self.epsilon)
-
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         total = self._sum(backend, *inputs)
-        return self._norm.forward(backend, total, *inputs[self.parts :], out=total)
+        return LayerNorm(self.epsilon).forward(backend, total, *inputs[self.parts :], out=total)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = norm(a + b + …); each addend gets the whole gradient of the sum."""
         total = self._sum(backend, *inputs)
-        toward_sum, *weights = self._norm.backward(backend, gradient, output, total, *inputs[self.parts :])
-        return *(toward_sum for _ in range(self.parts)), *weights
+        norm, weights = LayerNorm(self.epsilon), inputs[self.parts :]
+        toward_sum, *toward_weights = norm.backward(backend, gradient, output, total, *weights)
+        return *(toward_sum for _ in range(self.parts)), *toward_weights
 
     def _sum(self, backend: Backend, *inputs: Array) -> Array:
         total = backend.like(inputs[0])
@@ -299,63 +361,13 @@ class NormOfSum(Op):
         parts = inputs[: self.parts]
         total = Source("sum", parts[0].shape, lambda region: np.sum([part.read(region) for part in parts], axis=0))
         inner = max(toward - self.parts + 1, 0)
-        working = self._norm.explain_backward(index, inner, gradient, output, total, *inputs[self.parts :])
-        items = tuple(replace(item, source=None) if _is_of(item, total.name) else item for item in working.items)
-        return Working(items, working.result)
+        norm, weights = LayerNorm(self.epsilon), inputs[self.parts :]
+        working = norm.explain_backward(index, inner, gradient, output, total, *weights)
+        items = list(working.items)
+        for i, item in enumerate(items):
+            if isinstance(item, Value) and item.source is not None and item.source.name == total.name:
+                items[i] = replace(item, source=None)
+        return Working(tuple(items), working.result)
 
     def flops(self, *inputs: Axes) -> int:
         return super().flops(*inputs) * (self.parts - 1 + 7)
-
-
-def _is_of(item: Item, name: str) -> TypeGuard[Value]:
-    return isinstance(item, Value) and item.source is not None and item.source.name == name
-
-
-@dataclass(frozen=True)
-class UnitLength(Op):
-    """x ÷ max(‖x‖, ε) over the last axis: products of such vectors are cosines. Input: x (… × d).
-
-    Attributes:
-        least: ε; a vector that is shorter is divided by it.
-    """
-
-    definition = "x ÷ ‖x‖"
-    whole_rows = True
-    cost = 3
-    chain = ("(∂y − y Σ ∂y y) ÷ ‖x‖",)
-    least: float = 1e-12
-
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        (x,) = inputs
-        return x / self._divisor(backend, x)
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = x / ‖x‖; of a vector that is shorter than ε, x / ε."""
-        divisor = self._divisor(backend, inputs[0])
-        along = (gradient * output).sum(axis=-1, keepdims=True) * (divisor > self.least)
-        return ((gradient - output * along) / divisor,)
-
-    def _divisor(self, backend: Backend, x: Array) -> Array:
-        squares = backend.xp.einsum("...i,...i->...", x, x)[..., None]
-        return backend.xp.maximum(backend.xp.sqrt(squares), self.least)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        row = inputs[0].factor(*index[:-1], None)
-        cell, squares = inputs[0].operand(*index), Sum("Σ x²", (row,), row.values**2, "x²")
-        length = max(float(np.sqrt(squares.total)), self.least)
-        items = (Value("x", cell.value, cell), squares, Value("÷ ‖x‖", length, note="√ Σ x²"))
-        return Working(items, cell.value / length, equation=f"{spoken(cell.value)} ÷ {spoken(length)}")
-
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        line = (*index[:-1], None)
-        row, made = gradient.factor(*line), output.factor(*line)
-        length = max(float(np.sqrt((inputs[0].line(*line) ** 2).sum())), self.least)
-        along = Sum("Σ ∂y y", (row, made), row.values * made.values * (length > self.least), "∂y y")
-        cell, own = row.operand(index[-1]), made.operand(index[-1])
-        items = (
-            Value("∂y", cell.value, cell),
-            Value("y", own.value, own),
-            along,
-            Value("÷ ‖x‖", length, note="√ Σ x²"),
-        )
-        return Working(items, (cell.value - own.value * along.total) / length)

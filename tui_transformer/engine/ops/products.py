@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Item, Operand, Source, Sum, Value, Working, added, product
+from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.ops.base import Gradients, Op, flat, single
 
 
@@ -65,7 +65,7 @@ class Linear(WeightProduct):
         *row, column = index
         x, weight, *biases = inputs
         total = product(f"Σ {self.expression}", x.factor(*row, None), weight.factor(None, column))
-        return _plus([bias.operand(column) for bias in biases], total)
+        return _plus(total, biases, column)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         x, weight = inputs[:2]
@@ -116,7 +116,7 @@ class Project(WeightProduct):
         column = head * self.width + offset
         x, weight, *biases = inputs
         total = product(f"Σ {self.formula}", x.factor(row, None), weight.factor(None, column))
-        return _plus([bias.operand(column) for bias in biases], total)
+        return _plus(total, biases, column)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         x, weight = inputs[:2]
@@ -170,30 +170,30 @@ class Unembed(WeightProduct):
         row, column = index
         x, table, *biases = inputs
         total = product("Σ x E", x.factor(row, None), table.factor(column, None))
-        return _plus([bias.operand(column) for bias in biases], total, self.scale)
+        return _plus(total, biases, column, self.scale)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         x, table = inputs[:2]
+        if toward == 2:
+            return single(added("Σ ∂y over the rows", gradient.factor(None, index[0])))
         if toward == 0:
-            return _plus(
-                [], product("Σ ∂y E", gradient.factor(index[0], None), table.factor(None, index[1])), self.scale
-            )
-        column = gradient.factor(None, index[0])
-        if toward == 1:
-            return _plus([], product("Σ ∂y x", column, x.factor(None, index[1])), self.scale)
-        return single(added("Σ ∂y over the rows", column))
+            total = product("Σ ∂y E", gradient.factor(index[0], None), table.factor(None, index[1]))
+        else:
+            total = product("Σ ∂y x", gradient.factor(None, index[0]), x.factor(None, index[1]))
+        return _plus(total, scale=self.scale)
 
     def flops(self, *inputs: Axes) -> int:
         return super().flops(*inputs) + (self.scale != 1.0) * Op.flops(self, *inputs)
 
 
-def _plus(biases: Sequence[Operand], total: Sum, scale: float = 1.0) -> Working:
+def _plus(total: Sum, biases: Sequence[Source] = (), column: int = 0, scale: float = 1.0) -> Working:
     """A sum, times a scale, and the bias of its column where there is one."""
     items: list[Item] = [total]
     if scale != 1.0:
         items.append(Value("· scale", scale, note="d_model^(−1/2)"))
-    items += [Value("+ b", bias.value, bias) for bias in biases]
-    return Working(tuple(items), total.total * scale + sum(bias.value for bias in biases))
+    shifts = [bias.operand(column) for bias in biases]
+    items += [Value("+ b", shift.value, shift) for shift in shifts]
+    return Working(tuple(items), total.total * scale + sum(shift.value for shift in shifts))
 
 
 def _toward_weight(x: Source, index: Index, column: Factor) -> Working:

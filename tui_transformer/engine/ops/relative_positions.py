@@ -78,14 +78,13 @@ class RelativeBias(Op):
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
         scores, table, queries, keys = inputs
-        cell, query, key = scores.operand(*index), queries.operand(row), keys.operand(column)
-        relative = int(key.value - query.value)
+        cell, distance = scores.operand(*index), places_of(queries, row, keys, column)
+        relative = int(distance[1].value - distance[0].value)
         bucket = self._bucket(relative, table.shape[0])
         bias = table.operand(bucket, head)
         items = (
             Value("score", cell.value, cell),
-            Value("query", query.value, query, "place of the query"),
-            Value("key", key.value, key, "place of the key"),
+            *distance,
             Value("key − query", relative),
             Value("bucket", bucket, note=f"of {table.shape[0]}"),
             Value("+ B[bucket]", bias.value, bias),
@@ -111,6 +110,15 @@ class RelativeBias(Op):
         distance = abs(relative) if self.bidirectional else max(-relative, 0)
         bucket = bucket_of_distance(self._side(count), self.limit)[min(distance, self.limit)]
         return bucket + self._side(count) if self.bidirectional and relative > 0 else bucket
+
+
+def places_of(queries: Source, row: int, keys: Source, column: int) -> tuple[Value, Value]:
+    """The places of a query and a key, as an explanation lists them."""
+    query, key = queries.operand(row), keys.operand(column)
+    return (
+        Value("query", query.value, query, "place of the query"),
+        Value("key", key.value, key, "place of the key"),
+    )
 
 
 @dataclass(frozen=True)
@@ -147,12 +155,11 @@ class DistanceBias(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
-        cell, query, key = inputs[0].operand(*index), inputs[1].operand(row), inputs[2].operand(column)
-        distance = abs(query.value - key.value)
+        cell, places = inputs[0].operand(*index), places_of(inputs[1], row, inputs[2], column)
+        distance = abs(places[0].value - places[1].value)
         items = (
             Value("score", cell.value, cell),
-            Value("query", query.value, query, "place of the query"),
-            Value("key", key.value, key, "place of the key"),
+            *places,
             Value("− slope · |query − key|", self.slopes[head] * distance, note=f"slope {self.slopes[head]:.6g}"),
         )
         left = f"{spoken(cell.value)} − {spoken(self.slopes[head])} · {spoken(distance)}"
@@ -216,21 +223,22 @@ class Disentangle(Op):
 
     def row(self, relative: Any, xp: Any = np) -> Any:
         """δ, the row of distances query − key (whole numbers, of any shape), from 0 to 2k − 1."""
-        rows = relative if self.buckets == 0 else self._bucket(relative, xp)
-        return xp.clip(rows + self.span, 0, 2 * self.span - 1)
-
-    def _bucket(self, relative: Any, xp: Any) -> Any:
-        """Distances up to half of the buckets as they are, then by the logarithm (published code of DeBERTa-v2)."""
-        middle = self.buckets // 2
-        distance = xp.abs(relative)
-        far = xp.log(xp.maximum(distance, middle) / middle) / math.log((self.farthest - 1) / middle) * (middle - 1)
-        logarithmic = (xp.ceil(far) + middle).astype(distance.dtype) * xp.sign(relative)
-        return xp.where(distance <= middle, relative, logarithmic)
+        if self.buckets:  # up to half of them as they are, then by the logarithm (published code of DeBERTa-v2)
+            middle, distance = self.buckets // 2, xp.abs(relative)
+            far = xp.log(xp.maximum(distance, middle) / middle) / math.log((self.farthest - 1) / middle) * (middle - 1)
+            logarithmic = (xp.ceil(far) + middle).astype(distance.dtype) * xp.sign(relative)
+            relative = xp.where(distance <= middle, relative, logarithmic)
+        return xp.clip(relative + self.span, 0, 2 * self.span - 1)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         xp, rows = backend.xp, self._rows(backend, *inputs[-2:])
+        relative = []
+        for side, scores in zip(self.sides, inputs[1:-2], strict=True):  # h × n × m of tokens with distances
+            turned = rows.swapaxes(1, 2) if side == KEY_TO_DISTANCE else rows
+            places = xp.broadcast_to(turned[:, None], (*scores.shape[:3], turned.shape[-1]))
+            at_distances = xp.take_along_axis(scores, places, axis=3)
+            relative.append(at_distances.swapaxes(2, 3) if side == KEY_TO_DISTANCE else at_distances)
         result = backend.like(inputs[0]) if out is None else out
-        relative = [self._at(xp, side, scores, rows) for side, scores in zip(self.sides, inputs[1:-2], strict=True)]
         return xp.add(inputs[0], sum(relative[1:], relative[0]) * self.factor, out=result)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
@@ -251,14 +259,6 @@ class Disentangle(Op):
     def _rows(self, backend: Backend, queries: Array, keys: Array) -> Array:
         return self.row(queries[:, :, None] - keys[:, None, :], backend.xp)
 
-    def _at(self, xp: Any, side: str, scores: Array, rows: Array) -> Array:
-        """H × n × m of the scores of tokens with distances."""
-        if side == KEY_TO_DISTANCE:
-            rows = rows.swapaxes(1, 2)
-        shape = (*scores.shape[:3], rows.shape[-1])
-        at_distances = xp.take_along_axis(scores, xp.broadcast_to(rows[:, None], shape), axis=3)
-        return at_distances.swapaxes(2, 3) if side == KEY_TO_DISTANCE else at_distances
-
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         heads, rows, columns = region
         lines = {QUERY_TO_DISTANCE: rows, KEY_TO_DISTANCE: columns}
@@ -266,13 +266,12 @@ class Disentangle(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
-        cell, query, key = inputs[0].operand(*index), inputs[-2].operand(row), inputs[-1].operand(column)
-        relative = round(query.value - key.value)
+        cell, places = inputs[0].operand(*index), places_of(inputs[-2], row, inputs[-1], column)
+        relative = round(places[0].value - places[1].value)
         place = int(self.row(np.int64(relative)))
         items: list[Item] = [
             Value("score", cell.value, cell),
-            Value("query", query.value, query, "place of the query"),
-            Value("key", key.value, key, "place of the key"),
+            *places,
             Value("δ", place, note=f"row of {2 * self.span} for the distance {relative}"),
         ]
         total, left = cell.value, spoken(cell.value)

@@ -44,10 +44,10 @@ def open_from(port: Port) -> None:
 def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
     """The model's own, and one of each kind; byte pairs are those of English words, characters those of the text."""
     words = load_vocabulary(WORDS)
-    pairs = build_bpe((f" {word}" for word in words.words if word not in words.special_words), PAIRS)
+    pairs = build_bpe((f" {word}" for word in words.words if word not in words.special_words), PAIRS).vocabulary
     built_in = [
         replace(words, name=f"words: {WORDS}"),
-        replace(build_characters([text], 1 << 20), name="characters"),
+        replace(build_characters([text], 1 << 20).vocabulary, name="characters"),
         replace(pairs, name=f"byte pairs: {WORDS}"),
     ]
     return built_in if own is None else [replace(own, name=f"this model: {own.name}"), *built_in]
