@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
-    from tui_transformer.analysis.effects import effect, effects
+    from tui_transformer.analysis.effects import effect, effects, means
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
         gradient_times_input,
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         integrated_gradients,
     )
     from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
-    from tui_transformer.analysis.means import means
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.analysis.rollout import rollout
@@ -88,7 +87,7 @@ _HOMES = {
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
-    "analysis.effects": ("effect", "effects"),
+    "analysis.effects": ("effect", "effects", "means"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
         "gradient_times_input",
@@ -97,7 +96,6 @@ _HOMES = {
         "integrated_gradients",
     ),
     "analysis.logit_lens": ("fit_lens", "logit_lens", "words_at"),
-    "analysis.means": ("means",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "analysis.rollout": ("rollout",),

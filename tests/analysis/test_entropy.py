@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.entropy import head_entropy, relative_entropy, row_entropy
+from tui_transformer.analysis.head_measures import head_entropy, relative_entropy
+from tui_transformer.analysis.measures import row_entropy
 from tui_transformer.model import Model
 
 WEIGHTS = "{}.0.self_attention.weights"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.effects import effects
-from tui_transformer.analysis.means import means
+from tui_transformer.analysis.effects import effects, means
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.targets import every
 from tui_transformer.errors import InputError

@@ -34,13 +34,7 @@ LOGITS = "output.logits"
 
 @dataclass(frozen=True, eq=False)
 class HeadWords:
-    """The words whose logits a head raises at one token.
-
-    Attributes:
-        attention: Its attention.
-        head: Which one.
-        logits: Of every word, less their mean.
-    """
+    """The logits of every word that a head raises at one token, less their mean."""
 
     attention: Attention
     head: int
@@ -115,15 +109,7 @@ def words_of_heads(
 ) -> Host:
     """The logits of every word that the heads of one attention raise at tokens: heads × tokens × words, float64.
 
-    From those of every head and token their mean over the words is taken.
-
-    Args:
-        trace: The sentence.
-        attention: One of `writing_attentions`.
-        rows: The tokens.
-        less_mean: As in `head_lens`.
-        item: Which sentence of a batch.
-        tuned: As in `head_lens`.
+    From those of every head and token their mean over the words is taken; the rest is as in `head_lens`.
 
     Raises:
         InputError: Something on the way to the logits is not linear.

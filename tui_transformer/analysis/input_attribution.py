@@ -42,11 +42,8 @@ Report = Callable[[str], None]
 class InputAttribution:
     """The share of every row of a step in a number.
 
-    Attributes:
-        step: The input: its own name.
-        cells: Rows × columns.
-        value: The number, f(x).
-        baseline: f(x′) of integrated gradients; None of gradient × input, which has none.
+    `cells`: rows × columns; `value`: the number, f(x); `baseline`: f(x′) of integrated gradients, None of gradient ×
+    input.
     """
 
     step: str

@@ -30,14 +30,11 @@ COMPARED = 2_000
 
 @dataclass(frozen=True)
 class Facts:
-    """Properties of a table, measured.
+    """Properties of a table, measured: its smallest and largest value, and distances.
 
-    Attributes:
-        lowest: The smallest value.
-        highest: The largest.
-        nearest: The smallest distance of two rows, and their positions.
-        sums: The smallest distance of two sums of two positions, and the four positions.
-        longer: The largest difference of a row in this table and in one of twice as many positions.
+    `nearest`: the smallest distance of two rows, and their positions; `sums`: the smallest distance of two sums of two
+    positions, and the four positions; `longer`: the largest difference of a row here and in a table of twice as many
+    positions.
     """
 
     lowest: float

@@ -13,17 +13,10 @@ from tui_transformer.engine.backend import Host
 
 @dataclass(frozen=True)
 class Statistics:
-    """Measures of the unmasked values of an array; NaN where there are none.
+    """Measures of the N unmasked values of an array, NaN where there are none.
 
-    Attributes:
-        count: Unmasked values, N.
-        masked: Cells left out: −∞ (hidden by a mask), NaN and +∞.
-        mean: Σ x ÷ N.
-        deviation: Standard deviation √(Σ (x − mean)² ÷ N), of the whole population (no N − 1).
-        low: The smallest value.
-        high: The largest value.
-        norm: L2 norm √(Σ x²) of all values as one vector.
-        zeros: Share of values that are exactly 0.
+    Masked are −∞ (hidden by a mask), NaN and +∞. Mean: Σ x ÷ N. Deviation: √(Σ (x − mean)² ÷ N), of the whole
+    population (no N − 1). Norm: √(Σ x²). `zeros`: the share of values that are exactly 0.
     """
 
     count: int

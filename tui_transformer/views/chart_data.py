@@ -13,8 +13,8 @@ from typing import Literal, cast
 import numpy as np
 
 from tui_transformer.analysis.attentions import is_attention
-from tui_transformer.analysis.entropy import HeadEntropy, head_entropy
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
+from tui_transformer.analysis.head_measures import HeadEntropy, head_entropy
 from tui_transformer.analysis.norms import (
     Norms,
     group_of,

@@ -17,13 +17,10 @@ from tui_transformer.analysis.survey.sums import NONE, Sums, starts_of
 
 @dataclass(frozen=True)
 class Origin:
-    """The model of a survey, as it is loaded again.
+    """The model of a survey as it was named, to be loaded again.
 
-    Attributes:
-        model: As it was named.
-        vocab: Its vocabulary, where another than its own was named.
-        seed: Of random weights; None for the usual one, and where the weights were read.
-        dtype: "float32" or "float64".
+    With its vocabulary, where another than its own was named; the seed of random weights, None for the usual one and
+    where the weights were read; and "float32" or "float64".
     """
 
     model: str
@@ -34,22 +31,14 @@ class Origin:
 
 @dataclass(frozen=True)
 class Row:
-    """A measure of a head, a neuron, a layer or the whole model, over texts.
+    """A measure of a head, a neuron, a layer or the whole model, over so many (`count`) texts that have it.
 
-    Attributes:
-        model: As it was named.
-        part: `decoder self-attention`, `encoder feed-forward`, `logit lens` …
-        layer: From 0; −1 for the embedding; None for the whole model.
-        head: From 0; None where there is none.
-        neuron: The same.
-        measure: `induction`, `distance:1`, `ablation:divergence` …
-        unit: "bits", "nats", "layers" or "".
-        mean: Of the texts' numbers.
-        low: The lower end of the 95 % confidence interval of the mean; None for fewer than two texts.
-        high: The upper end.
-        deviation: The standard deviation of the texts' numbers.
-        count: How many texts have the measure.
-        vocab: As in `Origin`, as are `seed` and `dtype`.
+    `part`: `decoder self-attention`, `encoder feed-forward`, `logit lens` …; `layer`: from 0, −1 for the embedding,
+    None for the whole model; `head` and `neuron`: from 0, None where there is none; `measure`: `induction`,
+    `distance:1`, `ablation:divergence` …; `unit`: "bits", "nats", "layers" or "".
+
+    Of the texts' numbers there are the mean, the ends of its 95 % confidence interval (None for fewer than two texts),
+    and the standard deviation. The model is as in `Origin`.
     """
 
     model: str
@@ -71,16 +60,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Example:
-    """A text in which something is strong.
+    """A text in which something is strong: the strongest has rank 1.
 
-    Attributes:
-        rank: From 1, the strongest.
-        value: The largest number of one token there; for an effect of ablation its size.
-        file: Where the text is from.
-        line: Counted from 1.
-        position: The token, from 0.
-        text: The text, as far as it was read.
-        vocab: As in `Origin`, as are `seed` and `dtype`.
+    `value`: the largest number of one token there, for an effect of ablation its size; `position`: that token, from 0;
+    lines count from 1; the text is there as far as it was read. The model is as in `Origin`.
     """
 
     model: str
