@@ -24,9 +24,7 @@ LOGITS = "output.logits"
 class Cache:
     """Keys and values of the first `length` tokens (Pope et al. 2022, §3.1). Never changed, only replaced.
 
-    Attributes:
-        arrays: `<attention>.key_kept` and `.value_kept` → B × g × tokens × d_k, on the device.
-        length: Tokens of the sequence that grows.
+    `arrays`: `<attention>.key_kept` and `.value_kept` → B × g × tokens × d_k, on the device.
     """
 
     arrays: Mapping[str, Array] = field(default_factory=dict)
@@ -62,10 +60,8 @@ def writes(program: Program) -> bool:
 def kept_steps(program: Program) -> dict[str, str]:
     """Arrays that have to be kept for the next token → the step or input that it is in.
 
-    The attention of every layer that writes: causal self-attention, and attention to an encoder's output.
-
-    Raises:
-        InputError: No attention of the program is causal, so it cannot write on, or it has no logits.
+    The attention of every layer that writes: causal self-attention, and attention to an encoder's output. InputError
+    where none is causal, so that the model cannot write on, or it has no logits.
     """
     if not writes(program):
         raise InputError("this model does not write: only a decoder, with logits for the next token, does")

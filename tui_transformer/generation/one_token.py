@@ -28,12 +28,8 @@ from tui_transformer.generation.cache import is_cross, kept_steps
 class _Line(NamedTuple):
     """A step as it runs here, its inputs and its result by their places among the values.
 
-    Attributes:
-        forward: Its op's.
-        spare: Whether its result may be written over its first input, which nothing else reads.
-        kept: Whether it is rows that are kept and grow.
-        mask: A number that all masks have that hide the same; -1 for other steps.
-        edits: What is changed of its result in every pass.
+    A `spare` result may be written over the first input, which nothing else reads; rows that are `kept` grow. Masks
+    that hide the same have one number, other steps −1; `edits` change the result in every pass.
     """
 
     step: Step
@@ -50,12 +46,9 @@ class _Line(NamedTuple):
 class OneToken:
     """The steps from a token to its logits, with what they read that is the same for every token.
 
-    Attributes:
-        lines: The steps in order.
-        names: Weights, inputs, what is kept, and steps → their places among the values.
-        start: The values before a pass: the weights, on the device, and None for all else.
-        kept: What is kept for the next token → the step or input that it is in.
-        logits: The step that the choice of a token reads.
+    `names`: weights, inputs, what is kept, and steps → their places among the values. `start`: the values before a
+    pass, the weights on the device and None for all else. `kept`: what is kept for the next token → the step or input
+    that it is in. `logits`: the step that the choice of a token reads.
     """
 
     backend: Backend
@@ -175,11 +168,9 @@ SMALLEST_ROOM = 64
 
 @dataclass(eq=False)
 class Room:
-    """Memory for rows of keys or values, with space for more behind them. A row that was written never changes.
+    """Memory for rows of keys or values (B × g × space × d_k), of which `rows` are in use.
 
-    Attributes:
-        memory: B × g × space × d_k.
-        rows: The part of it that is in use.
+    A written row never changes.
     """
 
     memory: Array
@@ -199,10 +190,9 @@ class Room:
 class Rooms:
     """The memory of a cache that grows: copied when it is full, or when one has gone back.
 
-    Attributes:
-        most: Tokens that the model reads; there is space for more only where a prompt is longer.
-        alike: How many arrays grow together. Those of one shape are taken from the system in one piece, whose large
-            pages are read faster than many small ones.
+    There is space for more than the `most` tokens that the model reads only where a prompt is longer. So many arrays of
+    one shape as grow together (`alike`) are taken from the system in one piece, whose large pages are read faster than
+    many small ones.
     """
 
     backend: Backend

@@ -57,13 +57,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Moment:
-    """State in which the next token is chosen.
-
-    Attributes:
-        ids: The sequence so far.
-        prompt: How many of them were given.
-        limit: How many tokens the sequence may have.
-    """
+    """The state in which the next token is chosen: a sequence that began with a prompt, of at most `limit` tokens."""
 
     ids: Ids
     prompt: int
@@ -75,11 +69,7 @@ Rule = Callable[[Rules, Moment, Host], Host | None]
 
 
 def apply(rules: Rules, moment: Moment, logits: Host) -> tuple[Host, tuple[str, ...]]:
-    """The logits under all rules, and the names of those that changed them.
-
-    Raises:
-        InputError: The rules leave no token.
-    """
+    """The logits under all rules, and the names of those that changed them; InputError where they leave no token."""
     acted: list[str] = []
     for name, rule in RULES.items():
         changed = rule(rules, moment, logits)
@@ -208,12 +198,10 @@ NOT_DONE: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Defaults:
-    """How a model is meant to write.
+    """How a model is meant to write: what is forced and forbidden, and how tokens are chosen.
 
-    Attributes:
-        rules: What is forced and forbidden.
-        settings: Greedy, or temperature, top-k and top-p, where the file has `do_sample`.
-        note: One line on what the file says and is not done; "" where there is nothing.
+    Greedily, or with temperature, top-k and top-p where the file has `do_sample`. The note is one line on what the file
+    says and is not done, "" where there is nothing.
     """
 
     rules: Rules
@@ -224,8 +212,7 @@ class Defaults:
 def defaults_of(model: Model) -> Defaults:
     """Defaults from the model's folder; of a built-in model, the end that its vocabulary has.
 
-    Raises:
-        InputError: A file is not JSON, or has a value that cannot be.
+    InputError where a file is not JSON, or has a value that cannot be.
     """
     folder = model.folder
     contents = {} if folder is None else {path: read_json(path, LARGEST) for path in _files(folder)}

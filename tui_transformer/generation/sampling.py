@@ -147,13 +147,9 @@ def probabilities(logits: Host, settings: Settings) -> Host:
 
 @dataclass(frozen=True)
 class Draw:
-    """A number that fell into the share of a token; the shares lie side by side in order of ID and make up 1.
+    """A number from [0, 1) that fell into the share of a token: low ≤ number < high.
 
-    Attributes:
-        number: r, from [0, 1).
-        low: The sum of the shares before the token's.
-        high: That sum with the token's share: low ≤ r < high.
-        token: Its ID.
+    The shares lie side by side in order of ID and make up 1; `low` is the sum of those before the token's.
     """
 
     number: float

@@ -31,14 +31,10 @@ from tui_transformer.text.encoding import Encoding, Token
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that may come next.
+    """A token that may come next, with its place among all tokens under the rules, from 1, and its logit in the model.
 
-    Attributes:
-        token: Its ID.
-        rank: Its place among all tokens under the rules, from 1.
-        logit: As the model gives it.
-        alone: Its probability as the model gives it: softmax of the logits.
-        probability: With which it is chosen: after rules, temperature, top-k and top-p.
+    Its probability `alone` is the softmax of the logits; with `probability` it is chosen: after rules, temperature,
+    top-k and top-p.
     """
 
     token: int
@@ -52,18 +48,10 @@ class Candidate:
 class State:
     """A text so far, and what may come next. It holds logits and no cache, so that many can be kept.
 
-    Attributes:
-        ids: The sequence that grows, prompt (or start token) included.
-        prompt: How many of them were given.
-        logits: For the next token, as the model gives them; on the host.
-        scores: The logits under the rules; the same array where no rule acted.
-        rules: The names of the rules that changed the logits.
-        settings: How the next token is chosen.
-        candidate: The token that the settings choose next.
-        finished: Why writing ends here, None where it goes on.
-        computed: Rows that were computed for this state.
-        kept: Rows whose keys and values were kept from before.
-        seconds: How long that took.
+    `ids` is the sequence that grows, the first `prompt` of which were given (or are the start token). `logits` are
+    those of the model for the next token, on the host, `scores` these under the rules: the same array where none acted,
+    else `rules` names those that did. The settings choose the `candidate`. `finished` says why writing ends here, None
+    where it goes on. For this state so many rows were `computed`, and so many `kept` from before.
     """
 
     ids: Ids
@@ -120,12 +108,12 @@ class Writer:
     Going back is choosing an earlier state again: the cache is cut to what both have in common.
 
     Attributes:
-        model: What writes.
         settings: How tokens are chosen; may be replaced between two tokens (see `again`).
         rules: What is forced and forbidden; by default what the model's folder says.
         source: Token IDs that the encoder of an encoder–decoder reads.
         mask: 1 for every token of the source and 0 for padding; None for what the pad IDs say.
         edits: What is changed in every pass; rows count from the beginning of the text.
+        cache: Keys and values that are kept now.
     """
 
     def __init__(
@@ -162,10 +150,8 @@ class Writer:
     def prompt(self, text: str = "", *, cut: bool = False) -> Encoding:
         """The tokens that a text is written on from: of an encoder–decoder, behind its start token.
 
-        What the tokenizer puts behind a text is left out: it has not come to the end.
-
-        Raises:
-            InputError: The text cannot be read, or has no tokens.
+        What the tokenizer puts behind a text is left out: it has not come to the end. InputError for a text that cannot
+        be read, or has no tokens.
         """
         if self.model.has_decoder:
             encoding = self.model.encode_target(text, cut=cut)
@@ -209,12 +195,9 @@ class Writer:
         return (start or 0,) if self.model.has_decoder else ()
 
     def next(self, state: State, token: int | None = None, before: Watch | None = None) -> State:
-        """The state one token later.
+        """The state one token later than any state of this writer; the token is chosen by hand, or by the settings.
 
-        Args:
-            state: Any state of this writer, not only the last one.
-            token: Chosen by hand; by default the one that the settings choose.
-            before: As in `begin`.
+        `before` is as in `begin`.
 
         Raises:
             InputError: The model reads no more tokens, or there is no such token.

@@ -79,9 +79,7 @@ def remove_unfinished(folder: Path) -> None:
 def write_checkpoint(place: Path, trainer: Trainer) -> None:
     """The whole checkpoint under a temporary name, on the disk, then under its own.
 
-    Raises:
-        InputError: A file cannot be written.
-        OSError: A folder cannot.
+    InputError where a file cannot be written, OSError where a folder cannot.
     """
     from safetensors.numpy import save
 
@@ -117,8 +115,7 @@ def write_checkpoint(place: Path, trainer: Trainer) -> None:
 def restored(place: Path, settings: Settings, lines: list[str]) -> Trainer:
     """The trainer as a checkpoint has it.
 
-    Raises:
-        InputError: Its files are damaged, or do not fit the settings and the text.
+    InputError for files that are damaged, or do not fit the settings and the text.
     """
     raw = read_json(place / STATE, _LARGEST)
     model = Model.load(place, device=settings.device, dtype=settings.dtype)
@@ -171,8 +168,7 @@ LOCK = ".lock"
 class Lock:
     """Holds a folder against other trainings, until this one ends however it may; made where it is not there.
 
-    Raises:
-        InputError: It cannot be written, or another training holds it.
+    InputError where it cannot be written, or another training holds it.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -13,11 +13,7 @@ from tui_transformer.errors import UsageError
 
 
 def lines_of(name: str, count: int, seed: int = 0) -> Iterator[str]:
-    """Lines of a text by its name.
-
-    Raises:
-        UsageError: There is no such text.
-    """
+    """Lines of a text by its name; UsageError where there is none."""
     if name not in _TEXTS:
         raise UsageError(f"no text is called {name!r}: there are {', '.join(CORPORA)}")
     return _TEXTS[name](count, Random(seed))  # noqa: S311 - the same lines for the same seed, nothing secret

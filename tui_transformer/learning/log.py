@@ -40,9 +40,7 @@ class Log:
     def __init__(self, path: Path, step: int) -> None:
         """Open a log; lines after `step`, which a run that was killed has written and makes again, are removed.
 
-        Raises:
-            UsageError: The name ends in neither .csv nor .jsonl.
-            InputError: It cannot be written, or is no log.
+        UsageError for a name that ends in neither .csv nor .jsonl; InputError where it cannot be written, or is no log.
         """
         _check_name(path)
         self.path = path
@@ -57,8 +55,7 @@ class Log:
     def write(self, record: Record, measured: Measured | None) -> None:
         """Add a line; `epoch` is then the one that its step ended. One that cannot be written is added with the next.
 
-        Raises:
-            InputError: It cannot be written; the file ends with a whole line.
+        InputError where it cannot be written; the file ends with a whole line.
         """
         self.epoch = self._epochs.add(record.epoch, record.loss, record.accuracy)
         fields, line = fields_of(record, measured, self.epoch), io.StringIO()
@@ -137,12 +134,9 @@ def _epochs_of(path: Path, lines: Iterable[str]) -> Epochs:
 
 @dataclass(frozen=True)
 class Epoch:
-    """Means over the steps of an epoch, each of its examples before it was learned from.
+    """Means over the steps of an epoch (from 1), each of its examples before it was learned from.
 
-    Attributes:
-        number: Counted from 1.
-        loss: In nats.
-        accuracy: Share of the counted positions whose prediction was right.
+    The loss is in nats, the accuracy the share of the counted positions whose prediction was right.
     """
 
     number: int
@@ -159,13 +153,7 @@ class Epochs:
     accuracies: list[float] = field(default_factory=list)
 
     def add(self, epoch: float, loss: float, accuracy: float) -> Epoch | None:
-        """The epoch that a step ends, if it does.
-
-        Args:
-            epoch: How often all examples have been seen after the step.
-            loss: Of the step.
-            accuracy: Of the step.
-        """
+        """The epoch that a step ends, if it does; `epoch` is how often all examples have been seen after it."""
         self.losses.append(loss)
         self.accuracies.append(accuracy)
         if not math.isfinite(epoch) or math.floor(epoch) <= self.ended:

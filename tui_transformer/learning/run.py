@@ -33,13 +33,9 @@ Made = Callable[[Record, "Measured | None"], None]
 
 @dataclass(eq=False)
 class Run:
-    """A trainer and the folder where it is saved.
+    """A trainer and the folder where it is saved, locked until the run is closed.
 
-    Attributes:
-        folder: The run's.
-        trainer: What learns.
-        lock: Held until the run is closed.
-        saved: The step of the newest checkpoint; None before the first.
+    `saved` is the step of the newest checkpoint; None before the first.
     """
 
     folder: Path
@@ -51,8 +47,7 @@ class Run:
     def start(cls, folder: Path, settings: Settings) -> Run:
         """A new run; its folder is made, and holds the model before the first step.
 
-        Raises:
-            InputError: The folder is in use or cannot be written, or the settings, text and model do not go together.
+        InputError where the folder is in use or cannot be written, or the settings, text and model do not go together.
         """
         check_new(folder, settings.file)
         lines = lines_of(settings)
@@ -68,12 +63,8 @@ class Run:
     def resume(cls, folder: Path, given: Mapping[str, Any]) -> Run:
         """A run as its newest checkpoint has it.
 
-        Args:
-            folder: The run's.
-            given: Settings that were given again; they have to be the same, except those in `CHANGEABLE`.
-
-        Raises:
-            InputError: No run is there, its text has changed, or a setting is another.
+        Settings that are given again have to be the same, except those in `CHANGEABLE`. InputError where no run is
+        there, its text has changed, or a setting is another.
         """
         settings, text = read_settings(folder)
         settings = with_changes(settings, given)
@@ -95,10 +86,8 @@ class Run:
     def step(self, log: Log, made: Made, validating: Callable[[], None] = lambda: None) -> None:
         """Make a step; where it is due, also validate and save. Whoever drives a run makes its steps with this.
 
-        Args:
-            log: Has the step before it is saved: what a killed run did after that is made again.
-            made: Called with what the step was, before anything is written.
-            validating: Called before the validation.
+        `made` is called with what the step was, before anything is written; `validating` before the validation. The log
+        has the step before it is saved: what a killed run did after that is made again.
 
         Raises:
             InputError: The step breaks off with NaN, or a file cannot be written.
@@ -117,8 +106,7 @@ class Run:
     def save(self) -> Path:
         """Write a checkpoint of where the trainer stands, once.
 
-        Raises:
-            InputError: It cannot be written; the one before is whole.
+        InputError where it cannot be, and the one before is whole.
         """
         place = self.folder / CHECKPOINTS / f"{self.trainer.step:06d}"
         if self.saved == self.trainer.step:

@@ -116,11 +116,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Settings:
-        """The settings that were kept.
-
-        Raises:
-            UsageError: They are not whole, or cannot be.
-        """
+        """The settings that were kept; UsageError where they are not whole, or cannot be."""
         known = {each.name: each.type for each in dataclasses.fields(cls)}
         texts = [value for key, value in raw.items() if known.get(key) == "str"]
         if not all(isinstance(value, str) for value in texts) or not isinstance(raw.get("sizes", {}), dict):
@@ -187,11 +183,7 @@ def settings_of(folder: Path) -> Settings:
 
 
 def write_settings(folder: Path, settings: Settings, text: str) -> None:
-    """Keep the settings of a run, and the fingerprint of its text.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
+    """Keep the settings of a run, and the fingerprint of its text."""
     data = json.dumps({"settings": settings.to_json(), "text": text}, indent=2) + "\n"
     write_whole(folder / RUN, data.encode())
 
@@ -199,8 +191,7 @@ def write_settings(folder: Path, settings: Settings, text: str) -> None:
 def read_settings(folder: Path) -> tuple[Settings, str]:
     """The settings of a run, and the fingerprint of its text.
 
-    Raises:
-        InputError: No run is there, or its file is damaged.
+    InputError where no run is there, or its file is damaged.
     """
     if not is_run(folder):
         raise InputError(f"{shown_path(folder)} holds no run: leave out --resume to begin one")
@@ -214,11 +205,7 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
 
 
 def with_changes(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """The settings of the run, with those of `given` that may change.
-
-    Raises:
-        UsageError: One that may not is another.
-    """
+    """The settings of the run, with those of `given` that may change; UsageError where one that may not is another."""
     own = settings.to_json()
     fixed: dict[str, tuple[Any, Any]] = {}
     for key, value in given.items():

@@ -49,11 +49,7 @@ def check_out(out: Path) -> None:
 
 
 def write_results(out: Path, results: Results) -> tuple[Path, ...]:
-    """Write the results, each file whole or not at all; the files.
-
-    Raises:
-        InputError: One cannot be written.
-    """
+    """Write the results, each file whole or not at all; the files."""
     files = FORMATS[out.suffix].files(out, results)
     for path, data in files:
         write_whole(path, data)
@@ -63,8 +59,7 @@ def write_results(out: Path, results: Results) -> tuple[Path, ...]:
 def read_results(path: Path) -> Results:
     """The results in a file, and the examples beside it where there are any.
 
-    Raises:
-        InputError: It is not the result of a survey.
+    InputError where it is not that of a survey.
     """
     check_regular(path)
     if path.suffix not in FORMATS:
