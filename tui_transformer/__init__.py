@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tui_transformer.engine.trace import Trace
     from tui_transformer.errors import InputError
     from tui_transformer.features.dictionary import Features
-    from tui_transformer.generation.text import generate
+    from tui_transformer.generation.writing import generate
     from tui_transformer.model import Model
     from tui_transformer.survey.library import measure_texts
 
@@ -101,7 +101,7 @@ _HOMES = {
     "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
     "features.dictionary": ("Features",),
-    "generation.text": ("generate",),
+    "generation.writing": ("generate",),
     "model": ("Model",),
     "report.svg": ("figure",),
     "survey.library": ("measure_texts",),

@@ -7,7 +7,7 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps, last_logits
+from tui_transformer.generation.cache import Cache, kept_steps, last_logits
 from tui_transformer.model import Model
 
 ONE_SEQUENCE = (
@@ -71,7 +71,7 @@ def test_one_can_go_back_in_a_cache(model):
 
 def test_memory_is_known_before_it_is_taken(model):
     for trace, _, cache in run(model):
-        shapes = cache_shapes(trace.program)
+        shapes = {name: trace.program.shape(step) for name, step in kept_steps(trace.program).items()}
         assert {name: array.shape[1:] for name, array in cache.arrays.items()} == shapes
         assert cache.bytes == 2 * 8 * sum(map(np.prod, shapes.values()))
 

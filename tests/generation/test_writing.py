@@ -91,8 +91,8 @@ def test_memory_of_the_cache_is_known(model: Model) -> None:
     *_, last = source.run(source.begin((5, 6, 7)))
     shapes = source.cache_shapes(len(last.ids))
     assert {name: array.shape[1:] for name, array in source.cache.arrays.items()} == shapes
-    assert source.cache_bytes == 8 * sum(map(np.prod, shapes.values()))
-    assert source.limit_bytes > source.cache_bytes
+    assert source.cache.bytes == 8 * sum(map(np.prod, shapes.values()))
+    assert source.limit_bytes > source.cache.bytes
 
 
 def test_the_length_of_the_model_ends_a_text() -> None:

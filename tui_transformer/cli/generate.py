@@ -186,7 +186,7 @@ class Told:
         if not writer.settings.use_cache:
             return "no cache"
         most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
-        return f"cache {readable(writer.cache_bytes)} for {writer.cache.length:,} tokens ({most})"
+        return f"cache {readable(writer.cache.bytes)} for {writer.cache.length:,} tokens ({most})"
 
 
 class Output(Protocol):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import changed
@@ -72,11 +71,6 @@ def kept_steps(program: Program) -> dict[str, str]:
         if kind is not None and (step.sublayer in causal or is_cross(step.name)):
             kept[f"{step.sublayer}.{kind}"] = step.inputs[1]
     return kept
-
-
-def cache_shapes(program: Program) -> dict[str, Shape]:
-    """The shape of everything that is kept after the program has run, without a batch axis: g × tokens × d_k."""
-    return {name: program.shape(step) for name, step in kept_steps(program).items()}
 
 
 @np.errstate(all="ignore")
