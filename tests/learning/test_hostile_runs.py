@@ -11,10 +11,9 @@ from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 from runs import small
 
-from tui_transformer.learning.checkpoint import ARRAYS, STATE, checkpoints, newest_checkpoint
 from tui_transformer.learning.log import COLUMNS, Log
 from tui_transformer.learning.recipes import RUN, answers_first
-from tui_transformer.learning.run import Run
+from tui_transformer.learning.run import ARRAYS, STATE, Run, checkpoints, newest_checkpoint
 
 
 @pytest.fixture

@@ -14,9 +14,8 @@ from safetensors.numpy import load_file
 
 from tui_transformer.errors import InputError
 from tui_transformer.learning import run as run_module
-from tui_transformer.learning.checkpoint import checkpoints, newest_checkpoint
 from tui_transformer.learning.log import Log
-from tui_transformer.learning.run import Run
+from tui_transformer.learning.run import Run, checkpoints, newest_checkpoint
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 

@@ -60,18 +60,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Record:
-    """A step that was made.
+    """A step that was made, counted from 1.
 
-    Attributes:
-        step: Counted from 1.
-        epoch: How often all examples have been seen, as a fraction.
-        loss: Of the step's examples before it, in nats; with label smoothing, against the smoothed targets.
-        accuracy: Share of the counted positions whose prediction was right.
-        learning_rate: That the schedule gave.
-        gradient_norm: Of all gradients together, before clipping.
-        norms: The same of each layer.
-        tokens: Read in this step, without padding.
-        seconds: That it took.
+    `epoch`: how often all examples have been seen, as a fraction. Loss and accuracy are of the step's examples before
+    it: in nats (with label smoothing, against the smoothed targets), and the share of the counted positions whose
+    prediction was right. `learning_rate`: that the schedule gave. `gradient_norm`: of all gradients together, before
+    clipping; `norms`: the same of each layer. `tokens`: those read, without padding.
     """
 
     step: int
