@@ -73,11 +73,7 @@ def groups(program: Program) -> tuple[str, ...]:
 
 
 def chosen_group(program: Program, wanted: str | None) -> str:
-    """The group whose name holds all the words of `wanted`; the first one where nothing is wanted.
-
-    Raises:
-        InputError: There is no such group, or no attention at all.
-    """
+    """The group whose name holds all the words of `wanted`, by default the first; InputError where there is none."""
     known = groups(program)
     if not known:
         raise InputError("this model has no attention")
@@ -89,11 +85,7 @@ def chosen_group(program: Program, wanted: str | None) -> str:
 
 
 def in_layer(steps: Sequence[Attention], layer: int | None) -> tuple[Attention, ...]:
-    """The steps of one layer, or all where none is named.
-
-    Raises:
-        InputError: There is no such layer.
-    """
+    """The steps of one layer, or all where none is named; InputError where there is no such layer."""
     chosen = tuple(each for each in steps if layer in (None, each.layer))
     if not chosen:
         raise InputError(f"there is no layer {layer}: layers are 0 to {steps[-1].layer}")

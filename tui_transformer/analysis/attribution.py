@@ -48,12 +48,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Attribution:
-    """A logit, or the difference of two, and its terms in the order of the data.
+    """A logit, as the forward pass has it before a soft cap, or the difference of two, and its terms in order.
 
-    Attributes:
-        tokens: The token, and the one that is taken away; None where there is none.
-        position: Where it is read.
-        logit: As the forward pass has it, before a soft cap.
+    `tokens` are the token, and the one that is taken away, None where there is none; `position` is where it is read.
     """
 
     tokens: tuple[int, int | None]

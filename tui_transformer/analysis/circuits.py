@@ -31,16 +31,7 @@ EMBEDDING, LOGITS = "embedding.tokens", "output.logits"
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """The matrices of a head.
-
-    Attributes:
-        attention: Its attention.
-        head: Which one.
-        query: W_Q, d × d_k.
-        key: W_K, d × d_k.
-        value: W_V, d × d_v.
-        output: W_O, d_v × d.
-    """
+    """The matrices of a head: W_Q and W_K, d × d_k, W_V, d × d_v, and W_O, d_v × d."""
 
     attention: Attention
     head: int

@@ -131,10 +131,8 @@ def answer_positions(
 ) -> range:
     """The positions that are asked for; by default the last real token, or all of them where there are no logits.
 
-    Where the model of `folder` was trained to answer at its first token alone, that is the default.
-
-    Raises:
-        InputError: There is no such position.
+    Where the model of `folder` was trained to answer at its first token alone, that is the default. InputError where
+    there is no such position.
     """
     name = answer_step(trace)
     if positions is not None:

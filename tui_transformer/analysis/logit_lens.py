@@ -27,7 +27,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, prepared, silent
 from tui_transformer.analysis.metrics import divergences, log_shares
-from tui_transformer.analysis.norms import START
+from tui_transformer.analysis.statistics import START
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.parts import layer_outputs
@@ -132,11 +132,7 @@ class Lens:
 
 
 def lens_of(program: Program, tuned: Mapping[int, Affine] | None = None) -> Lens:
-    """The lens of a model; with maps, the tuned one.
-
-    Raises:
-        InputError: The model has no head that gives words, or no layers.
-    """
+    """The lens of a model, with maps the tuned one; InputError where there is no head that gives words, or no layer."""
     outputs = layer_outputs(program)
     if not program.logits or not outputs:
         raise InputError("this model has no output head: its stream spells no words")

@@ -250,11 +250,7 @@ def last_position(trace: Trace, item: int = 0) -> int:
 
 
 def positions_in(length: int, positions: Positions) -> range:
-    """Positions of an answer of so many tokens, counted from 0.
-
-    Raises:
-        InputError: There is no such position.
-    """
+    """Positions of an answer of so many tokens, counted from 0; InputError where there is no such position."""
     if isinstance(positions, range):
         first, stop = positions.start, positions.stop
     else:

@@ -45,12 +45,7 @@ class Facts:
 
 
 def encoding(width: int, count: int) -> Host:
-    """The table, count × width, in float64.
-
-    Raises:
-        UsageError: A width or a number of positions that cannot be.
-        InputError: It needs more memory than there is.
-    """
+    """The table, count × width, in float64; UsageError for sizes that cannot be, InputError where memory is short."""
     for name, value in (("d_model", width), ("positions", count)):
         if not 1 <= value <= MOST:
             raise UsageError(f"{name} {value} is not a whole number from 1 to {MOST:,}")
@@ -62,8 +57,7 @@ def encoding(width: int, count: int) -> Host:
 def columns_of(width: int, part: str, chosen: Sequence[int] | None = None) -> tuple[int, ...]:
     """The columns that are sines ("sin"), cosines ("cos") or either ("all"), of all or of those that were chosen.
 
-    Raises:
-        UsageError: There is no such column, or none of this kind among them.
+    UsageError where there is no such column, or none of this kind among them.
     """
     wanted = range(width) if chosen is None else chosen
     for column in wanted:
@@ -78,8 +72,7 @@ def columns_of(width: int, part: str, chosen: Sequence[int] | None = None) -> tu
 def by_distance(width: int, count: int) -> list[tuple[int, float, float]]:
     """Distance k, PE(p) · PE(p + k), and the cosine of the two rows, for k from 0.
 
-    Raises:
-        UsageError: An odd width: its last sine has no cosine, and then the place counts too.
+    UsageError for an odd width: its last sine has no cosine, and then the place counts too.
     """
     if width % 2:
         raise UsageError(f"d_model {width} is odd: likeness is that of a distance where every sine has its cosine")

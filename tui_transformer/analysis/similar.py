@@ -39,8 +39,7 @@ class Term:
 def terms_of(model: Model, text: str) -> tuple[Term, ...]:
     """The words of `king - man + woman`; a sign stands alone or before its word.
 
-    Raises:
-        InputError: There is none, or one is not one token.
+    InputError where one is not one token.
     """
     pieces = re.findall(r"[+\-−](?=\s)|[^\s]+", text)
     terms: list[Term] = []
@@ -67,10 +66,7 @@ def similar(
     """The tokens whose rows point most nearly where the sum does, with their cosines; a block of rows at a time.
 
     The `table` is a weight with a row for every word, by default the first; `among` says for every word whether it may
-    be found (`Model.has_vector`), by default any may.
-
-    Raises:
-        InputError: The model has no table of words, or the sum is 0.
+    be found (`Model.has_vector`), by default any may. InputError where there is no table, or the sum is 0.
     """
     table = table_name(trace) if table is None else table
     size, width = trace.program.shape(table)
@@ -93,11 +89,7 @@ def similar(
 
 
 def table_name(trace: Trace) -> str:
-    """The weight that holds a row for every word.
-
-    Raises:
-        InputError: There is none.
-    """
+    """The weight that holds a row for every word; InputError where there is none."""
     name = next((name for name in trace.program.weights if name.endswith(TABLE)), None)
     if name is None:
         raise InputError("this model has no embedding of words: its vectors are given")
@@ -147,11 +139,7 @@ class Together:
 
 
 def sentence_vector(trace: Trace, item: int = 0) -> SentenceVector:
-    """The last vector of a model that makes one of a sentence.
-
-    Raises:
-        InputError: The model makes none.
-    """
+    """The last vector of a model that makes one of a sentence; InputError for a model that makes none."""
     steps = [step for step in trace.program.steps if step.name.split(".")[0] == POOLED]
     if not steps:
         raise InputError(

@@ -181,8 +181,8 @@ class Writer:
     ) -> None:
         """Nothing is computed yet.
 
-        Raises:
-            InputError: The model does not write, an encoder–decoder has no source, or an edit is of one sentence alone.
+        InputError where the model does not write, an encoder–decoder has no source, or an edit is of one sentence
+        alone.
         """
         if model.has_decoder and not source:
             raise InputError(f"{model.name} writes from a sentence that its encoder reads: give one")
@@ -220,9 +220,6 @@ class Writer:
         """The tokens of a prompt that are no padding: what a decoder alone writes on from.
 
         Without a mask, runs of the pad ID at both ends are padding, unless it ends a text and so may stand in one.
-
-        Raises:
-            InputError: The mask does not fit.
         """
         rows = np.array([tuple(prompt)])
         visible = checked_mask(mask, rows)

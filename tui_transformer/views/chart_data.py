@@ -15,17 +15,20 @@ import numpy as np
 from tui_transformer.analysis.attentions import is_attention
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
 from tui_transformer.analysis.head_measures import head_entropy
-from tui_transformer.analysis.norms import (
+from tui_transformer.analysis.similar import TABLE, Term, similar
+from tui_transformer.analysis.statistics import (
+    CELLS,
     Norms,
     group_of,
+    histogram,
     layer_norms,
     residual_norms,
+    row_sample,
+    statistics,
     stream_norms,
     streams,
     weight_norms,
 )
-from tui_transformer.analysis.similar import TABLE, Term, similar
-from tui_transformer.analysis.statistics import CELLS, histogram, row_sample, statistics
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.ops import Embed, Sinusoid
@@ -93,11 +96,8 @@ def chart(
 ) -> Chart:
     """A chart of a view of a trace (of sentence `item` of the batch), with the cursor at a place in it.
 
-    The kinds that suit a view are `charts_for`. `word` gives the word of a token ID; `among` says for every word
-    whether it may be named as near to another, by default any may.
-
-    Raises:
-        InputError: The chart does not suit the step.
+    The kinds that suit a view are `charts_for`, InputError for others. `word` gives the word of a token ID; `among`
+    says for every word whether it may be named as near to another, by default any may.
     """
     if kind not in charts_for(trace.program, view.name):
         raise InputError(f"{view.name} has no chart of {kind}")

@@ -57,8 +57,7 @@ class Item:
 def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
     """The sums of a batch. Every text is read alone, so the batch it is in changes nothing.
 
-    Raises:
-        InputError: The model lacks what is measured, as a vocabulary, heads or logits.
+    InputError where the model lacks what is measured, as a vocabulary, heads or logits.
     """
     if model.tokenizer is None:
         raise InputError(f"{model.name} {NO_VOCABULARY}")

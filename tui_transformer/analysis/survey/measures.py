@@ -49,11 +49,7 @@ LENS_PART = "logit lens"
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of measures, each once, in the order of the table.
-
-    Raises:
-        UsageError: There is no such measure.
-    """
+    """Names of measures, each once, in the order of the table; UsageError where there is no such measure."""
     for name in names:
         if name not in MEASURES:
             raise UsageError(f"no measure is called {name[:40]!r}: use {', '.join(MEASURES)}")
