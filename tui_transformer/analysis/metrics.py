@@ -112,16 +112,11 @@ BY_TOKENS = ("divergence", "log-probability", "difference")
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the logits at some positions.
+    """A metric of the logits at some positions: one of `METRICS`, and the tokens that it is about.
 
-    Attributes:
-        name: One of `METRICS`.
-        tokens: The tokens that it is about.
-        targets: Of the loss alone, instead of a token: the right token at every position, −1 where none counts. It is
-            then the mean over these positions, wherever else the answer is read.
-
-    Raises:
-        UsageError: There is no such metric, or it is about another number of tokens.
+    Of the loss there may be `targets` instead of a token: the right token at every position, −1 where none counts. It
+    is then the mean over these positions, wherever else the answer is read. UsageError where there is no such metric,
+    or it is about another number of tokens.
     """
 
     name: str

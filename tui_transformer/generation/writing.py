@@ -159,15 +159,10 @@ class State:
 class Writer:
     """Writes on, one token at a time. It holds the cache of the longest prefix that was computed last.
 
-    Going back is choosing an earlier state again: the cache is cut to what both have in common.
-
-    Attributes:
-        settings: How tokens are chosen; may be replaced between two tokens (see `again`).
-        rules: What is forced and forbidden; by default what the model's folder says.
-        source: Token IDs that the encoder of an encoder–decoder reads.
-        mask: 1 for every token of the source and 0 for padding; None for what the pad IDs say.
-        edits: What is changed in every pass; rows count from the beginning of the text.
-        cache: Keys and values that are kept now.
+    Going back is choosing an earlier state again: the cache is cut to what both have in common. `settings` may be
+    replaced between two tokens (see `again`). The rules are by default what the model's folder says. Of an
+    encoder–decoder the encoder reads the `source`, whose `mask` has 0 for padding, None for what the pad IDs say.
+    `edits` are changed in every pass; their rows count from the beginning of the text.
     """
 
     def __init__(

@@ -27,6 +27,8 @@ LARGEST, LARGEST_JSON, MOST_LINES = 1 << 28, 1 << 26, 1 << 21
 """Bytes of a file that are read, and lines of a table of Parquet, which takes few bytes for many: read, they need some
 gigabyte."""
 
+JSON, PARQUET = ".json", ".parquet"
+FORMATS = (".csv", JSON, PARQUET)
 FEWER = "survey fewer layers or measures at once"
 
 
@@ -50,9 +52,16 @@ def check_out(out: Path) -> None:
 
 def write_results(out: Path, results: Results) -> tuple[Path, ...]:
     """Write the results, each file whole or not at all; the files."""
-    files = FORMATS[out.suffix].files(out, results)
-    for path, data in files:
-        write_whole(path, data)
+    if out.suffix == JSON:
+        data = {name: list(map(dataclasses.asdict, getattr(results, name))) for name in ("rows", "examples")}
+        files = [(out, (json.dumps(data, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())]
+    else:
+        write, beside = TABLES[out.suffix][0], examples_path(out)
+        wanted = results.examples or beside.exists()  # none are left of a survey before
+        first = [(beside, write(Example, results.examples))] if wanted else []
+        files = [*first, (out, write(Row, results.rows))]  # the rows last: with them the results are there
+    for path, content in files:
+        write_whole(path, content)
     return tuple(path for path, _ in files)
 
 
@@ -64,19 +73,27 @@ def read_results(path: Path) -> Results:
     check_regular(path)
     if path.suffix not in FORMATS:
         raise InputError(f"{shown_path(path)}: the result of a survey ends with {', '.join(FORMATS)}")
-    largest = LARGEST_JSON if path.suffix == ".json" else LARGEST
+    largest = LARGEST_JSON if path.suffix == JSON else LARGEST
     for each in (path, examples_path(path)):
         if is_file(each) and each.stat().st_size > largest:
             raise InputError(f"{shown_path(each)}: larger than {largest:,} bytes: {FEWER}")
     if path.suffix == PARQUET:
         check_out(path)
     try:
-        results = FORMATS[path.suffix].read(path)
+        results = _read(path)
     except (ValueError, LookupError, TypeError, OSError, ArithmeticError, RuntimeError, csv.Error) as error:
         raise InputError(f"{shown_path(path)}: not the result of `tui-transformer survey`") from error
     if not results.rows:
         raise InputError(f"{shown_path(path)}: there is no row in it")
     return results
+
+
+def _read(path: Path) -> Results:
+    if path.suffix == JSON:
+        data = read_json(path, LARGEST_JSON)
+        return Results([_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]])
+    read, beside = TABLES[path.suffix][1], examples_path(path)
+    return Results(read(path, Row), read(beside, Example) if beside.is_file() else [])
 
 
 def examples_path(out: Path) -> Path:
@@ -85,20 +102,6 @@ def examples_path(out: Path) -> Path:
 
 
 # Tables, each in a file of its own
-
-
-def _tables(write: Callable[[type[Any], Sequence[Any]], bytes], read: Callable[[Path, type[Any]], list[Any]]) -> Format:
-    def files(out: Path, results: Results) -> list[tuple[Path, bytes]]:
-        examples = examples_path(out)
-        wanted = results.examples or examples.exists()  # none are left of a survey before
-        first = [(examples, write(Example, results.examples))] if wanted else []
-        return [*first, (out, write(Row, results.rows))]  # the rows last: with them the results are there
-
-    def results(path: Path) -> Results:
-        examples = examples_path(path)
-        return Results(read(path, Row), read(examples, Example) if examples.is_file() else [])
-
-    return Format(files, results)
 
 
 def _csv(kind: type[Any], lines: Sequence[Any]) -> bytes:
@@ -145,9 +148,6 @@ def _kind(hint: Any) -> type:
     return next(kind for kind in (str, int, float) if kind in among)
 
 
-PARQUET = ".parquet"
-
-
 def _parquet(kind: type[Any], lines: Sequence[Any]) -> bytes:
     import pyarrow
     import pyarrow.parquet
@@ -170,31 +170,8 @@ def _read_parquet(path: Path, kind: type[Kind]) -> list[Kind]:
     return [_made(kind, line) for line in pyarrow.parquet.read_table(path).to_pylist()]
 
 
-# One file
-
-
-def _json(out: Path, results: Results) -> list[tuple[Path, bytes]]:
-    data = {name: list(map(dataclasses.asdict, getattr(results, name))) for name in ("rows", "examples")}
-    return [(out, (json.dumps(data, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())]
-
-
-def _read_json(path: Path) -> Results:
-    data = read_json(path, LARGEST_JSON)
-    rows, examples = [_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]]
-    return Results(rows, examples)
-
-
-@dataclass(frozen=True)
-class Format:
-    """A kind of file: what is written where, and how it is read."""
-
-    files: Callable[[Path, Results], list[tuple[Path, bytes]]]
-    read: Callable[[Path], Results]
-
-
-FORMATS: Mapping[str, Format] = {
-    ".csv": _tables(_csv, _read_csv),
-    ".json": Format(_json, _read_json),
-    PARQUET: _tables(_parquet, _read_parquet),
+TABLES: Mapping[str, tuple[Callable[[type[Any], Sequence[Any]], bytes], Callable[[Path, type[Any]], list[Any]]]] = {
+    ".csv": (_csv, _read_csv),
+    PARQUET: (_parquet, _read_parquet),
 }
-"""By the ending of the file."""
+"""How tables are written and read, by the ending of the file."""

@@ -114,21 +114,12 @@ def _activations(text: Text, measure: str, unit: str) -> Iterator[Reading]:
 
 
 _PLAIN = tuple(f"{name}:{row}" for name in ("ablation", "ablation-mean") for row in ("relative", "logit", "difference"))
-ABLATION = (
-    Measure(
-        "ablation",
-        "effect on the answer of setting the head to 0",
-        "nats",
-        readings=partial(_ablated, name="ablation", mean=False),
-        without=_PLAIN,
-    ),
-    Measure(
-        "ablation-mean",
-        "the same, set to its mean over the positions",
-        "nats",
-        readings=partial(_ablated, name="ablation-mean", mean=True),
-        without=_PLAIN,
-    ),
+ABLATION = tuple(
+    Measure(name, title, "nats", readings=partial(_ablated, name=name, mean=mean), without=_PLAIN)
+    for name, title, mean in (
+        ("ablation", "effect on the answer of setting the head to 0", False),
+        ("ablation-mean", "the same, set to its mean over the positions", True),
+    )
 )
 LENS = Measure(
     "lens",

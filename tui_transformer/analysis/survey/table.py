@@ -85,27 +85,25 @@ class Example:
 
 def rows(sums: Sums, of: Origin) -> Iterator[Row]:
     """A row for every unit of every measure; measures that no text has have none."""
-    for unit, place, number in _units(sums):
+    for unit, where in _units(sums):
         count = int(sums.moments.count[unit])
         if count:
             mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
             half = half_width(deviation, count)
-            where = of.model, place.part, *_numbers(place, number), place.measure, unit_of(place.measure)
             low, high, spread = (None if math.isnan(each) else each for each in (mean - half, mean + half, deviation))
-            yield Row(*where, mean, low, high, spread, count, of.vocab, of.seed, of.dtype)
+            yield Row(of.model, *where, unit_of(where[-1]), mean, low, high, spread, count, of.vocab, of.seed, of.dtype)
 
 
 def examples(sums: Sums, of: Origin) -> Iterator[Example]:
     """The strongest texts of every unit, the strongest first."""
     strongest = sums.examples
-    for unit, place, number in _units(sums):
-        where = of.model, place.part, *_numbers(place, number), place.measure
+    for unit, where in _units(sums):
         for rank, text in enumerate(strongest.texts[unit].tolist()):
             if text != NONE:
                 source = sums.sources[text]
                 value, position = float(strongest.values[unit, rank]), int(strongest.positions[unit, rank])
                 cells = value, source.file, source.line, position, source.text
-                yield Example(*where, rank + 1, *cells, of.vocab, of.seed, of.dtype)
+                yield Example(of.model, *where, rank + 1, *cells, of.vocab, of.seed, of.dtype)
 
 
 def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
@@ -113,22 +111,20 @@ def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _units(sums: Sums) -> Iterator[tuple[int, Place, int]]:
-    """Every unit: its column in the sums, what is measured, and its number; measures in order of their table."""
+def _units(sums: Sums) -> Iterator[tuple[int, tuple[str, int | None, int | None, int | None, str]]]:
+    """Every unit: its column in the sums, and its part, layer, head, neuron and measure; in the order of measures."""
+
+    def order(place: Place) -> tuple[str, int, int, int, str]:
+        name, _, group = place.measure.partition(":")
+        number = re.match(r"-?[0-9]+", group)
+        return place.part, place.layer, list(MEASURES).index(name), int(number[0]) if number else 0, group
+
     starts = starts_of(sums.places)
-    for place, size in sorted(sums.places, key=lambda each: _order(each[0])):
-        yield from ((starts[place] + number, place, number) for number in range(size))
-
-
-def _order(place: Place) -> tuple[str, int, int, int, str]:
-    name, _, group = place.measure.partition(":")
-    number = re.match(r"-?[0-9]+", group)
-    return place.part, place.layer, list(MEASURES).index(name), int(number[0]) if number else 0, group
-
-
-def _numbers(place: Place, number: int) -> tuple[int | None, int | None, int | None]:
-    layer = None if place.layer == WHOLE else place.layer
-    return layer, number if place.unit == HEAD else None, number if place.unit == NEURON else None
+    for place, size in sorted(sums.places, key=lambda each: order(each[0])):
+        layer = None if place.layer == WHOLE else place.layer
+        for number in range(size):
+            head, neuron = (number if place.unit == unit else None for unit in (HEAD, NEURON))
+            yield starts[place] + number, (place.part, layer, head, neuron, place.measure)
 
 
 LEVEL = 0.95
