@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.analysis.attribution import attribute
 from tui_transformer.analysis.circuits import chance, circuits, compositions, words_of
@@ -24,7 +23,7 @@ from tui_transformer.model import Model
 from tui_transformer.views.step_view import circuit_view, composition_view
 
 # Terms of a logit: they sum to it in every family, and each is what taking it out takes away
-REFERENCES = sorted((Path(__file__).parent.parent / "references").iterdir())
+FOLDERS = sorted(REFERENCES.iterdir())
 IDS = [5, 6, 7, 8, 9]
 
 
@@ -33,7 +32,7 @@ def traced(where, dtype="float64"):
     return model.trace(ids=IDS, **({"decoder_ids": [0, 5, 6]} if model.has_decoder else {}))
 
 
-@pytest.mark.parametrize("folder", REFERENCES, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 @pytest.mark.parametrize("neurons", [False, True])
 def test_the_terms_sum_to_the_logit(folder, neurons):
     trace = traced(folder)
@@ -204,12 +203,11 @@ def test_what_is_no_input_is_refused(trace):
 
 
 # Circuits of weights, beside the whole d × d matrices and the words × words one
-FOLDERS = Path(__file__).parent.parent / "references"
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "bart", "gemma2", "albert", "gpt_oss"])
 def test_what_a_head_writes_is_its_part_of_the_attention(name):
-    model = Model.load(FOLDERS / name, dtype="float64", device="cpu")
+    model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
     trace = model.trace(ids=[5, 6, 7], **({"decoder_ids": [0, 5]} if model.has_decoder else {}))
     every = list(circuits(trace))
     assert len(every) == sum(trace.program.shape(each.attention.name)[0] for each in every if each.head == 0)
@@ -259,7 +257,7 @@ NORM = np.linalg.norm
 
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
 def test_scores_are_those_of_the_whole_matrices(name):
-    heads = list(circuits(Model.load(FOLDERS / name, dtype="float64", device="cpu").trace(ids=[5, 6])))
+    heads = list(circuits(Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=[5, 6])))
     for reads, matrix in (("Q", lambda h: h.qk), ("K", lambda h: h.qk.T), ("V", lambda h: h.ov)):
         paths = list(compositions(heads, reads))
         per_layer = heads[0].attention.heads
@@ -281,7 +279,7 @@ def test_chance_is_the_mean_square_of_turned_directions():
 
 
 def test_cross_attention_reads_keys_and_values_of_the_encoder():
-    model = Model.load(FOLDERS / "bart", dtype="float64", device="cpu")
+    model = Model.load(REFERENCES / "bart", dtype="float64", device="cpu")
     heads = list(circuits(model.trace(ids=[5, 6], decoder_ids=[0, 5])))
     keys = [path for path in compositions(heads, "K") if path.target.attention.kind == "cross_attention"]
     assert {path.source.attention.stack for path in keys} == {"encoder"}

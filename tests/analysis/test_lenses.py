@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,7 +166,6 @@ def test_what_cannot_be_fitted_is_refused(story):
 
 
 # The logit lens by head, beside the terms of a logit and sums by hand
-REFERENCES = Path(__file__).parent.parent / "references"
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2", "gpt_neox", "opt"])

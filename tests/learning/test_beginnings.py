@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 from runs import small, text_file
 
 from tui_transformer.engine.backend import numpy_backend
@@ -173,7 +174,6 @@ def test_a_sequence_is_right_as_a_whole_or_not():
 
 
 # Checkpoints of published families are trained further, saved and resumed
-REFERENCES = Path(__file__).parent.parent / "references"
 
 
 @pytest.mark.parametrize(
