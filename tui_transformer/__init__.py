@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_transformer.features.dictionary import Features
     from tui_transformer.generation.writing import generate
     from tui_transformer.model import Model
-    from tui_transformer.survey.running import measure_texts
+    from tui_transformer.survey.results import measure_texts
 
     figure: Any
     """Of `report.svg`, which is above the folders that import this file."""
@@ -104,7 +104,7 @@ _HOMES = {
     "generation.writing": ("generate",),
     "model": ("Model",),
     "report.svg": ("figure",),
-    "survey.running": ("measure_texts",),
+    "survey.results": ("measure_texts",),
 }
 """Where the public names are."""
 

@@ -1,4 +1,4 @@
-"""The results of a survey as files: tables of CSV or Parquet, or one JSON file; and read from them again.
+"""The results of a survey: from Python in one call, and as files of CSV, Parquet or JSON, written and read again.
 
 `survey.csv` holds a row for every layer, head and measure; the strongest examples are in `survey.examples.csv` beside
 it. Parquet is the same; a JSON file holds both, as `rows` and `examples`.
@@ -12,14 +12,20 @@ import importlib.util
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from tui_transformer.analysis.survey.table import Example, Row, columns
+from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, check_asked, survey
+from tui_transformer.analysis.survey.measures import USUAL, chosen
+from tui_transformer.analysis.survey.sums import Source, Sums
+from tui_transformer.analysis.survey.table import Example, Origin, Row, columns, examples, rows
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import check_regular, is_file, is_folder, read_json, write_whole
+from tui_transformer.model import Model
+from tui_transformer.survey.work import batches
+from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
 Kind = TypeVar("Kind", Row, Example)
@@ -38,6 +44,49 @@ class Results:
 
     rows: Sequence[Row]
     examples: Sequence[Example]
+
+
+def measure_texts(
+    model: Model,
+    texts: Iterable[str],
+    measures: Sequence[str] = USUAL,
+    *,
+    layers: Collection[int] | None = None,
+    top: int = TOP,
+    length: int = LENGTH,
+    metric: str | None = None,
+    tokens: Sequence[int] = (),
+) -> Results:
+    """Measures over texts, in this process: a row for every layer, head and measure, and the strongest examples.
+
+    Args:
+        model: The model.
+        texts: Read one after the other; any number of them.
+        measures: Names, as `--measure` of `tui-transformer survey` takes them.
+        layers: The layers that are looked at; None for all.
+        top: How many examples are kept of every head.
+        length: Longer texts are cut to so many tokens.
+        metric: By which ablations are measured; the loss without a token is on the tokens of every text.
+        tokens: Token IDs that the metric is about.
+
+    Raises:
+        InputError: There is no such measure or layer, or the model lacks what is measured.
+    """
+    for listed, what in ((texts, "texts"), (measures, "measures")):
+        if isinstance(listed, str):
+            raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
+    by = None if metric is None else (metric, tuple(tokens))
+    asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length, metric=by)
+    check_asked(model, asked)
+    sums = Sums.nothing(top)
+    items = (Item(number, Source("", number + 1, text)) for number, text in enumerate(texts))
+    for batch in batches(items):
+        sums += survey(model, batch, asked)
+    of = Origin(model.name, seed=model.seed, dtype=model.backend.dtype.name)
+    return Results(tuple(rows(sums, of)), tuple(examples(sums, of)))
+
+
+# Files
 
 
 def check_out(out: Path) -> None:

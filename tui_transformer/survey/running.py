@@ -1,4 +1,4 @@
-"""A survey from its texts to its sums: what was done before is taken up, what is done is saved; also from Python."""
+"""A survey from its texts to its sums: what was done before is taken up, what is done is saved."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import hashlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer import __version__
-from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, check_asked, survey
-from tui_transformer.analysis.survey.measures import USUAL, chosen
-from tui_transformer.analysis.survey.sums import Counts, Source, Sums
-from tui_transformer.analysis.survey.table import Origin, examples, rows
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.analysis.survey.batch import Item
+from tui_transformer.analysis.survey.sums import Counts, Sums
+from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, write_whole
-from tui_transformer.model import Model
-from tui_transformer.survey.results import Results
 from tui_transformer.survey.work import Batch, Work, batches, read_items
-from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
 Spread = Callable[[Work, Iterable[Batch]], Iterator[bytes | None]]
@@ -94,46 +89,6 @@ def run(
         if isinstance(results, Generator):
             results.close()
         running.save()
-
-
-def measure_texts(
-    model: Model,
-    texts: Iterable[str],
-    measures: Sequence[str] = USUAL,
-    *,
-    layers: Collection[int] | None = None,
-    top: int = TOP,
-    length: int = LENGTH,
-    metric: str | None = None,
-    tokens: Sequence[int] = (),
-) -> Results:
-    """Measures over texts, in this process: a row for every layer, head and measure, and the strongest examples.
-
-    Args:
-        model: The model.
-        texts: Read one after the other; any number of them.
-        measures: Names, as `--measure` of `tui-transformer survey` takes them.
-        layers: The layers that are looked at; None for all.
-        top: How many examples are kept of every head.
-        length: Longer texts are cut to so many tokens.
-        metric: By which ablations are measured; the loss without a token is on the tokens of every text.
-        tokens: Token IDs that the metric is about.
-
-    Raises:
-        InputError: There is no such measure or layer, or the model lacks what is measured.
-    """
-    for listed, what in ((texts, "texts"), (measures, "measures")):
-        if isinstance(listed, str):
-            raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
-    by = None if metric is None else (metric, tuple(tokens))
-    asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length, metric=by)
-    check_asked(model, asked)
-    sums = Sums.nothing(top)
-    items = (Item(number, Source("", number + 1, text)) for number, text in enumerate(texts))
-    for batch in batches(items):
-        sums += survey(model, batch, asked)
-    of = Origin(model.name, seed=model.seed, dtype=model.backend.dtype.name)
-    return Results(tuple(rows(sums, of)), tuple(examples(sums, of)))
 
 
 class _Running:
