@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
-    from tui_transformer.analysis.effects import effect, effects
+    from tui_transformer.analysis.effects import effect, effects, means
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
         gradient_times_input,
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         integrated_gradients,
     )
     from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
-    from tui_transformer.analysis.means import means
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.analysis.rollout import rollout
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from tui_transformer.engine.trace import Trace
     from tui_transformer.errors import InputError
     from tui_transformer.features.dictionary import Features
-    from tui_transformer.generation.text import generate
+    from tui_transformer.generation.writing import generate
     from tui_transformer.model import Model
-    from tui_transformer.survey.library import measure_texts
+    from tui_transformer.survey.results import measure_texts
 
     figure: Any
     """Of `report.svg`, which is above the folders that import this file."""
@@ -88,7 +87,7 @@ _HOMES = {
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
-    "analysis.effects": ("effect", "effects"),
+    "analysis.effects": ("effect", "effects", "means"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
         "gradient_times_input",
@@ -97,16 +96,15 @@ _HOMES = {
         "integrated_gradients",
     ),
     "analysis.logit_lens": ("fit_lens", "logit_lens", "words_at"),
-    "analysis.means": ("means",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
     "features.dictionary": ("Features",),
-    "generation.text": ("generate",),
+    "generation.writing": ("generate",),
     "model": ("Model",),
     "report.svg": ("figure",),
-    "survey.library": ("measure_texts",),
+    "survey.results": ("measure_texts",),
 }
 """Where the public names are."""
 

@@ -1,17 +1,29 @@
-"""Terms of a logit: they sum to it in every family, and each is what taking it out takes away."""
+"""Attribution of logits and metrics, and circuits of weights."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.analysis.attribution import attribute
-from tui_transformer.errors import InputError
+from tui_transformer.analysis.circuits import chance, circuits, compositions, words_of
+from tui_transformer.analysis.input_attribution import (
+    gradient_times_input,
+    gradients_of,
+    gradients_of_cell,
+    integrated_gradients,
+)
+from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.engine.changes import Add, Set
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.engine.gradient_explanation import explain_gradient, gradient_formula
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
+from tui_transformer.views.step_view import circuit_view, composition_view
 
-REFERENCES = sorted((Path(__file__).parent.parent / "references").iterdir())
+# Terms of a logit: they sum to it in every family, and each is what taking it out takes away
+FOLDERS = sorted(REFERENCES.iterdir())
 IDS = [5, 6, 7, 8, 9]
 
 
@@ -20,7 +32,7 @@ def traced(where, dtype="float64"):
     return model.trace(ids=IDS, **({"decoder_ids": [0, 5, 6]} if model.has_decoder else {}))
 
 
-@pytest.mark.parametrize("folder", REFERENCES, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 @pytest.mark.parametrize("neurons", [False, True])
 def test_the_terms_sum_to_the_logit(folder, neurons):
     trace = traced(folder)
@@ -72,3 +84,218 @@ def test_what_cannot_be_attributed_is_refused():
         attribute(trace, 1, position=7)
     with pytest.raises(InputError, match="no logits of words"):
         attribute(Model.load("attention").trace(), 1)
+
+
+# Gradients of metrics and cells, gradient × input and integrated gradients, beside differences and sums by hand
+LETTERS = [2, 5, 3, 6]
+LAST = range(3, 4)
+START = "embedding.output"
+METRIC = Metric("difference", (1, 4))
+
+
+@pytest.fixture(scope="module")
+def trace():
+    sizes = {"layers": 2, "heads": 2, "d_model": 8, "d_ff": 12, "norm": "pre", "activation": "gelu", "seed": 4}
+    return Model.load("decoder", device="cpu", dtype="float64", **sizes).trace(ids=LETTERS)
+
+
+def by_differences(trace, measure, name, step=1e-5):
+    """∂f/∂x of every cell, by central differences."""
+    values = np.zeros(trace.program.shape(name))
+    for index in np.ndindex(values.shape):
+        way = np.zeros_like(values)
+        way[index] = step
+        high, low = (measure(trace.edited([Add(name, sign * way)])) for sign in (1, -1))
+        values[index] = (high - low) / (2 * step)
+    return values
+
+
+@pytest.mark.parametrize("name", ["logit", "log-probability", "difference", "loss"])
+@pytest.mark.parametrize("step", [START, "decoder.1.self_attention.weights"])
+def test_the_gradient_of_a_metric_is_how_it_moves(trace, name, step):
+    metric = Metric(name, (1, 4)[: METRICS[name].tokens])
+    computed = gradients_of(trace, metric, LAST)
+    assert computed.loss == metric.measure(trace, trace, LAST)
+    wanted = by_differences(trace, lambda other: metric.measure(other, trace, LAST), step)
+    np.testing.assert_allclose(computed.values[step], wanted, atol=1e-8)
+
+
+def test_the_gradient_of_a_cell_is_how_it_moves(trace):
+    name, index = "decoder.1.self_attention.scaled", (1, 3, 2)
+    computed = gradients_of_cell(trace, "1.self_attention.scaled", index)
+    assert computed.loss == trace[name][index]
+    np.testing.assert_allclose(
+        computed.values[START], by_differences(trace, lambda other: other[name][index], START), atol=1e-8
+    )
+    assert "output.logits" not in computed.values
+    assert computed.values[name].sum() == 1
+    with pytest.raises(InputError, match="has no cell"):
+        gradients_of_cell(trace, name, (1, 3, 9))
+    with pytest.raises(InputError, match="depends on no weight"):
+        gradients_of_cell(trace, "tokens", (0,))
+
+
+def test_the_loss_on_targets_has_the_gradients_of_the_loss(trace):
+    targets = (5, 3, 6, -1)
+    computed, wanted = gradients_of(trace, Metric("loss", (), targets), LAST), gradients(trace, [targets])
+    assert computed.loss == pytest.approx(wanted.loss, abs=1e-12)
+    assert computed.values.keys() == wanted.values.keys()
+    for name, value in wanted.values.items():
+        np.testing.assert_allclose(computed.values[name], value, atol=1e-12)
+
+
+def test_a_batch_has_the_gradient_of_one_sentence(trace):
+    both = Model.load("decoder", device="cpu", dtype="float64", layers=1, d_model=8).trace(ids=[LETTERS, [1, 2, 3, 4]])
+    computed = gradients_of(both, METRIC, LAST, item=1)
+    assert (computed.values[START][0] == 0).all()
+    alone = Model.load("decoder", device="cpu", dtype="float64", layers=1, d_model=8).trace(ids=[1, 2, 3, 4])
+    np.testing.assert_allclose(computed.values[START][1], gradients_of(alone, METRIC, LAST).values[START], atol=1e-12)
+
+
+def test_every_cell_of_the_gradient_of_a_metric_is_explained(trace):
+    computed = gradients_of(trace, METRIC, LAST)
+    assert gradient_formula(trace, computed, "output.logits") == "1 at the first token, −1 at the second"
+    for name, index in (("output.logits", (3, 4)), ("decoder.1.self_attention.output", (2, 5)), (START, (1, 1))):
+        explained = explain_gradient(trace, computed, (), name, index)
+        assert explained.recomputed == pytest.approx(explained.stored, abs=1e-12)
+
+
+def test_gradient_times_input_is_that_product(trace):
+    attribution = gradient_times_input(trace, METRIC, LAST)
+    wanted = by_differences(trace, lambda other: METRIC.measure(other, trace, LAST), START) * trace[START]
+    np.testing.assert_allclose(attribution.cells, wanted, atol=1e-8)
+    np.testing.assert_allclose(attribution.rows, wanted.sum(axis=1), atol=1e-7)
+    assert attribution.remainder is None
+
+
+@pytest.mark.parametrize("baseline", [np.cos(np.arange(8)), np.linspace(-1, 1, 8)])
+def test_integrated_gradients_are_the_mean_gradient_and_complete(trace, baseline):
+    attribution = integrated_gradients(trace, METRIC, LAST, baseline=baseline, points=128)
+    x = trace[START]
+    start = np.broadcast_to(baseline, x.shape)
+    assert attribution.baseline == pytest.approx(METRIC.measure(trace.edited([Set(START, start)]), trace, LAST))
+    assert attribution.remainder == pytest.approx(0, abs=1e-4)
+    assert attribution.cells.sum() + attribution.remainder == pytest.approx(
+        attribution.value - attribution.baseline, abs=1e-12
+    )
+    places = (np.arange(200) + 0.5) / 200  # the midpoints of a plain sum in α, crowded near the baseline
+    total = np.zeros_like(x)
+    for place in places:
+        edited = trace.edited([Set(START, start + place**3 * (x - start))])
+        total += 3 * place**2 / 200 * gradients_of(edited, METRIC, LAST).values[START]
+    np.testing.assert_allclose(attribution.cells, (x - start) * total, atol=2e-3)
+
+
+def test_the_divergence_is_from_the_sentence_as_it_is(trace):
+    attribution = integrated_gradients(trace, Metric("divergence"), LAST, baseline=np.linspace(-1, 1, 8), points=128)
+    assert attribution.value == 0
+    assert attribution.baseline > 0
+    assert attribution.remainder == pytest.approx(0, abs=1e-4)
+
+
+def test_what_is_no_input_is_refused(trace):
+    with pytest.raises(InputError, match="is no input of one sentence"):
+        gradient_times_input(trace, METRIC, LAST, "decoder.0.self_attention.weights")
+    with pytest.raises(InputError, match="does not fit"):
+        integrated_gradients(trace, METRIC, LAST, baseline=np.ones(3))
+    with pytest.raises(InputError, match="does not depend on"):
+        gradient_times_input(trace, Metric("logit", (1,)), LAST, "output.probabilities")
+
+
+# Circuits of weights, beside the whole d × d matrices and the words × words one
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "bart", "gemma2", "albert", "gpt_oss"])
+def test_what_a_head_writes_is_its_part_of_the_attention(name):
+    model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
+    trace = model.trace(ids=[5, 6, 7], **({"decoder_ids": [0, 5]} if model.has_decoder else {}))
+    every = list(circuits(trace))
+    assert len(every) == sum(trace.program.shape(each.attention.name)[0] for each in every if each.head == 0)
+    for each in every:
+        place = each.attention.name.rpartition(".")[0]
+        source, _, *biases = trace.program.step(f"{place}.value").inputs
+        values = np.array(trace[source]) @ each.value
+        for bias in biases:
+            shared = each.attention.heads // trace.program.shape(f"{place}.value")[0]
+            width = values.shape[1]
+            values = values + np.array(trace[bias])[(each.head // shared) * width :][:width]
+        written = np.array(trace[f"{place}.weights"])[each.head] @ values
+        assert np.allclose(written, np.array(trace[f"{place}.context"])[each.head], atol=1e-12)
+
+
+def test_values_are_those_of_the_whole_matrices():
+    trace = Model.load("copy", dtype="float64", device="cpu").trace(ids=[5, 6, 7])
+    words = words_of(trace)
+    table = np.array(trace["embedding.tokens.weight"])
+    step = trace.program.step("output.logits")
+    head = np.array(trace[step.inputs[1]])
+    leave = head.T if head.shape == table.shape else head
+    for each in circuits(trace):
+        rank = each.query.shape[1]
+        for matrix, singular, eigen in (
+            (each.ov, each.ov_values, each.ov_eigenvalues),
+            (each.qk, each.qk_values, each.qk_eigenvalues),
+        ):
+            assert np.allclose(np.linalg.svd(matrix, compute_uv=False)[:rank], singular, atol=1e-10)
+            assert np.isclose(np.trace(matrix), eigen.sum().real, atol=1e-9)
+        whole = np.linalg.eigvals(table @ each.ov @ leave)
+        assert np.isclose(whole.sum().real / np.abs(whole).sum(), words.copying(each), atol=1e-6)
+
+
+def test_only_a_layer_and_what_there_is():
+    trace = Model.load("copy", device="cpu").trace(ids=[5, 6])
+    assert {each.attention.layer for each in circuits(trace, 1)} == {1}
+    with pytest.raises(InputError, match="no layer 9"):
+        list(circuits(trace, 9))
+    with pytest.raises(InputError, match="no circuits"):
+        list(circuits(Model.load("attention").trace()))
+
+
+# Composition scores beside the products of whole d × d matrices
+NORM = np.linalg.norm
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_scores_are_those_of_the_whole_matrices(name):
+    heads = list(circuits(Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=[5, 6])))
+    for reads, matrix in (("Q", lambda h: h.qk), ("K", lambda h: h.qk.T), ("V", lambda h: h.ov)):
+        paths = list(compositions(heads, reads))
+        per_layer = heads[0].attention.heads
+        layers = len(heads) // per_layer
+        assert len(paths) == per_layer**2 * layers * (layers - 1) // 2
+        for path in paths:
+            assert path.source.attention.layer < path.target.attention.layer
+            ov, read = path.source.ov, matrix(path.target)
+            assert path.score == pytest.approx(NORM(ov @ read) / (NORM(ov) * NORM(read)), rel=1e-9)
+
+
+def test_chance_is_the_mean_square_of_turned_directions():
+    first, *_, last = circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5]))
+    rng, scores = np.random.default_rng(0), []
+    for _ in range(200):
+        turn = np.linalg.qr(rng.standard_normal((64, 64)))[0]
+        scores.append((NORM(first.ov @ turn @ last.qk) / (NORM(first.ov) * NORM(last.qk))) ** 2)
+    assert np.sqrt(np.mean(scores)) == pytest.approx(chance(first), rel=0.02)
+
+
+def test_cross_attention_reads_keys_and_values_of_the_encoder():
+    model = Model.load(REFERENCES / "bart", dtype="float64", device="cpu")
+    heads = list(circuits(model.trace(ids=[5, 6], decoder_ids=[0, 5])))
+    keys = [path for path in compositions(heads, "K") if path.target.attention.kind == "cross_attention"]
+    assert {path.source.attention.stack for path in keys} == {"encoder"}
+    queries = [path for path in compositions(heads, "Q") if path.target.attention.kind == "cross_attention"]
+    assert {path.source.attention.stack for path in queries} == {"decoder"}
+    with pytest.raises(UsageError, match="reads no 'O'"):
+        list(compositions(heads, "O"))
+
+
+def test_views_hold_the_matrices_and_the_scores():
+    heads = list(circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5])))
+    view = circuit_view(heads[3], "OV")
+    assert np.array_equal(view.window(range(2, 5), range(4)), heads[3].ov[2:5, :4])
+    paths = list(compositions(heads, "K"))
+    scores = composition_view(heads, paths, "K")
+    whole = scores.window(range(len(heads)), range(len(heads)))
+    assert np.isfinite(whole).sum() == len(paths)
+    assert whole[1, 5] == next(path.score for path in paths if path.source is heads[1] and path.target is heads[5])
+    assert (scores.rows.label(1), scores.columns.label(5)) == ("0.1", "1.1")

@@ -1,19 +1,24 @@
-"""The effect of ablating a part on the answer: equal to a full run by hand, at one position or at all."""
+"""Effects of ablations and patches: alone, in passes together, and in tables."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis.effects import answer_positions, counted_positions, effects
+from tui_transformer.analysis.effects import answer_positions, counted_positions, effects, in_passes, means
+from tui_transformer.analysis.metrics import METRICS, Metric
+from tui_transformer.analysis.patching import KINDS, START, kinds_of, sweep, table_of
+from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.targets import every, parse
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 
+# The effect of ablating a part on the answer: equal to a full run by hand, at one position or at all
 IDS = [2, 5, 3, 6, 4]
 MODELS = ["encoder", "decoder", "encoder-decoder", *sorted(path.name for path in REFERENCES.iterdir())]
 
@@ -122,3 +127,246 @@ def test_a_position_that_is_not_there_is_refused():
     trace = trace_of("vanilla-decoder")
     with pytest.raises(InputError, match="there is no position 5: use 0 to 4"):
         next(effects(trace, [parse("layer:decoder.0")], positions=range(5, 6)))
+
+
+# Experiments that share a pass give what each gives alone
+COPIED, CHANGED = [5, 6, 7, 8, 9], [5, 10, 7, 8, 9]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model.load("copy", dtype="float64", device="cpu")
+
+
+def test_neighbours_that_change_the_same_steps_share_a_pass(model):
+    trace = model.trace(ids=COPIED)
+    targets = every(trace.program, "head")
+    dealt = list(in_passes(trace, ((each, each.edits(trace.program)) for each in targets)))
+    assert [len(group) for group, _, _ in dealt] == [4, 4]
+    assert [each for group, _, _ in dealt for each in group] == list(targets)
+    assert all(edited.batch == len(items) == 4 for _, edited, items in dealt)
+
+
+def test_long_sentences_are_alone_in_a_pass(model):
+    trace = model.trace(ids=COPIED)
+    experiments = ((each, each.edits(trace.program)) for each in every(trace.program, "head"))
+    dealt = list(in_passes(trace, experiments, rows=10))
+    assert [len(group) for group, _, _ in dealt] == [2] * 4
+
+
+@pytest.mark.parametrize("name", [None, *METRICS])
+@pytest.mark.parametrize("mean", [False, True])
+def test_effects_are_those_of_each_alone(model, name, mean):
+    metric = None if name is None else Metric(name, (11, 12)[: METRICS[name].tokens])
+    trace, targets = model.trace(ids=COPIED), every(model.program(len(COPIED)), "head")
+    measured = partial(effects, trace, targets, mean=mean, metric=metric, positions=range(2, 5))
+    together, alone = ([effect for _, effect in each] for each in (measured(), measured(rows=1)))
+    for one, other in zip(together, alone, strict=True):
+        assert (one.change, one.size) == pytest.approx((other.change, other.size), rel=1e-9, abs=1e-12)
+
+
+def test_one_sentence_of_a_batch_is_measured_as_alone(model):
+    batch, single = model.trace(ids=[CHANGED, COPIED]), model.trace(ids=COPIED)
+    targets = every(single.program, "head")
+    together = [each.divergence for _, each in effects(batch, targets, item=1)]
+    assert together == pytest.approx([each.divergence for _, each in effects(single, targets)], rel=1e-9)
+
+
+def test_a_table_is_that_of_each_place_alone(model):
+    trace, other = model.trace(ids=COPIED), model.trace(ids=CHANGED)
+    for kind in ("position", "head", "layer"):
+        table, metric = table_of(trace.program, kind), Metric("difference", (11, 12))
+        together = [each.value for each in sweep(trace, other, table, metric, range(4, 5))]
+        alone = [each.value for each in sweep(trace, other, table, metric, range(4, 5), rows=1)]
+        assert together == pytest.approx(alone, rel=1e-9, abs=1e-12)
+
+
+# Means over a data set, beside sums by hand
+CONTEXT, OUTPUT = "decoder.0.self_attention.context", "decoder.0.feed_forward.residual"
+ROWS = [[5, 6, 7, 8], [9, 10]]
+
+
+def test_every_real_token_counts_alike_alone_or_in_a_batch(model):
+    traces = [model.trace(ids=row) for row in ROWS]
+    of_rows = means(traces, [CONTEXT, "0.output"])
+    joined = np.concatenate([trace[CONTEXT] for trace in traces], axis=1)
+    np.testing.assert_allclose(of_rows[CONTEXT], joined.mean(axis=1, keepdims=True), atol=1e-12)
+    states = np.concatenate([trace[OUTPUT] for trace in traces])
+    np.testing.assert_allclose(of_rows[OUTPUT], states.mean(axis=0, keepdims=True), atol=1e-12)
+    batch = model.trace(ids=[ROWS[0], [*ROWS[1], 0, 0]], mask=[[1] * 4, [1, 1, 0, 0]])
+    again = means([batch], [CONTEXT, OUTPUT])
+    assert all(np.allclose(again[name], of_rows[name], atol=1e-12) for name in of_rows)
+
+
+def test_an_ablation_to_the_mean_of_a_data_set_sets_the_part_to_it(model):
+    trace = model.trace(ids=[5, 6, 7, 8, 5])
+    heads = every(trace.program, "head")
+    names = [name for target in heads for name in target.steps(trace.program)]
+    of_rows = means([model.trace(ids=row) for row in ROWS], names)
+    for target, effect in list(effects(trace, heads, means=of_rows))[::3]:
+        name, head = target.steps(trace.program)[0], target.number or 0
+        values = np.broadcast_to(of_rows[name][head], trace[name][head].shape)
+        region = (range(head, head + 1), *(range(size) for size in values.shape))
+        edited = trace.edited([Patch.of(name, values[None], region)])
+        old, new = (
+            each["output.logits"][4] - np.logaddexp.reduce(each["output.logits"][4]) for each in (trace, edited)
+        )
+        assert effect.divergence == pytest.approx((np.exp(old) * (old - new)).sum(), abs=1e-10)
+
+
+def test_what_has_no_mean_is_refused(model):
+    with pytest.raises(InputError, match="no sentence"):
+        means([], [CONTEXT])
+    with pytest.raises(InputError, match="of different sentences"):
+        means([model.trace(ids=row) for row in ROWS], ["0.self_attention.weights"])
+    with pytest.raises(InputError, match="no row for each token"):
+        means([model.trace(ids=ROWS[0])], ["0.self_attention.query.weight"])
+    trace = model.trace(ids=ROWS[0])
+    with pytest.raises(InputError, match="there is no mean of"):
+        every(trace.program)[0].edits(trace.program, means={})
+
+
+# Tables of patches and metrics, beside whole runs by hand
+PATCHED, OTHER = [5, 6, 7, 8, 9], [5, 10, 7, 8, 9]
+
+
+@pytest.fixture(scope="module")
+def traces():
+    model = Model.load("copy", dtype="float64", device="cpu")
+    return model.trace(ids=PATCHED), model.trace(ids=OTHER)
+
+
+def shares(logits):
+    powers = np.exp(logits - logits.max())
+    return powers / powers.sum()
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_is_its_formula(traces, name):
+    trace, other = traces
+    new, old = (np.array(each["output.logits"])[4] for each in (other, trace))
+    p, q = shares(old), shares(new)
+    expected = {
+        "divergence": (p * np.log(p / q)).sum(),
+        "logit": new[11],
+        "log-probability": np.log(q[11]),
+        "difference": new[11] - new[12],
+        "loss": -np.log(q[11]),
+    }
+    metric = Metric(name, (11, 12)[: METRICS[name].tokens])
+    assert metric.measure(other, trace, range(4, 5)) == pytest.approx(expected[name], abs=1e-12)
+
+
+def test_the_loss_on_targets_is_the_mean_over_those_that_are_counted(traces):
+    logits = np.array(traces[0]["output.logits"])
+    targets = (6, 7, -1, 9, -1)
+    expected = -np.mean([np.log(shares(logits[i])[target]) for i, target in enumerate(targets) if target >= 0])
+    metric = Metric.of(None, (), targets)
+    assert metric.measure(traces[0], traces[0], range(4, 5)) == pytest.approx(expected, abs=1e-12)
+    assert metric.said() == "loss on 3 targets"
+
+
+@pytest.mark.parametrize("name", [*METRICS, "targets"])
+def test_the_slope_of_a_metric_is_how_it_moves_with_the_logits(traces, name):
+    trace, other = traces
+    metric = (
+        Metric("loss", (), (6, 7, -1, 9, -1)) if name == "targets" else Metric(name, (11, 12)[: METRICS[name].tokens])
+    )
+    slope = metric.slope(other, trace, range(3, 5))
+    rng = np.random.default_rng(0)
+    way = rng.standard_normal(slope.shape)
+    step = 1e-5
+    moved = [
+        metric.measure(
+            other.edited([Patch.of("output.logits", other["output.logits"] + sign * step * way)]), trace, range(3, 5)
+        )
+        for sign in (1, -1)
+    ]
+    assert (slope * way).sum() == pytest.approx((moved[0] - moved[1]) / (2 * step), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_place_is_patched_alone(traces, kind):
+    trace, other = traces
+    table = table_of(trace.program, kind)
+    metric = Metric("difference", (11, 12))
+    measured = list(sweep(trace, other, table, metric, range(4, 5)))
+    assert [each.place for each in measured] == list(table.places)
+    for each in measured[:: max(len(measured) // 5, 1)]:
+        patch = Patch.between(trace, other, each.place.step, each.place.rows, each.place.heads)
+        logits = trace.edited([patch])["output.logits"][4]
+        assert each.value == pytest.approx(logits[11] - logits[12], abs=1e-12)
+
+
+def test_a_table_has_every_layer_and_position_or_head(traces):
+    program = traces[0].program
+    places = table_of(program, "position").places
+    assert {(each.row, each.column) for each in places} == {(row, i) for row in (-1, 0, 1) for i in range(5)}
+    assert places[0].step == program.step(START).name
+    assert {(each.row, each.column) for each in table_of(program, "head").places} == {
+        (row, i) for row in (0, 1) for i in range(4)
+    }
+
+
+def test_an_encoder_decoder_has_tables_of_every_stack_and_attention():
+    model = Model.load(REFERENCES / "bart", dtype="float64", device="cpu")
+    own, other = (model.trace(ids=ids, decoder_ids=[2, 5, 6]) for ids in ([5, 6, 7, 8], [5, 9, 7, 8]))
+    kinds = kinds_of(own.program)
+    assert set(kinds) == {
+        *("position", "head", "layer", "position:encoder", "layer:encoder"),
+        *("head:encoder self-attention", "head:decoder self-attention"),
+    }
+    metric = Metric("logit", (9,))
+    for kind in kinds:
+        for each in sweep(own, other, kind, metric):
+            place = each.place
+            assert place.step.startswith("decoder.") == (":encoder" not in kind)
+            edited = own.edited([Patch.between(own, other, place.step, place.rows, place.heads)])
+            assert each.value == pytest.approx(edited["output.logits"][-1, 9], abs=1e-12)
+    last = {each.place.row: each.value for each in sweep(own, other, "layer:encoder", metric)}
+    assert last[1] == pytest.approx(metric.measure(other), abs=1e-12)
+    assert [each.step for each in table_of(own.program, "head:cross").places] == [
+        each.step for each in table_of(own.program, "head").places
+    ]
+    with pytest.raises(InputError, match="there is no middle with layers here: choose encoder or decoder"):
+        table_of(own.program, "layer:middle")
+
+
+def test_what_enters_the_first_layer_decides_everything_before_the_rest(traces):
+    trace, other = traces
+    metric = Metric("difference", (11, 12))
+    measured = {
+        (each.place.row, each.place.column): each.value
+        for each in sweep(trace, other, table_of(trace.program, "position"), metric, range(4, 5))
+    }
+    whole = metric.measure(other, trace, range(4, 5))
+    own = metric.measure(trace, trace, range(4, 5))
+    assert measured[-1, 1] == pytest.approx(whole, abs=1e-12)  # only that token differs
+    assert measured[-1, 3] == pytest.approx(own, abs=1e-12)
+    assert measured[1, 4] == pytest.approx(whole, abs=1e-12)  # the last layer's last position is all that is read
+
+
+def test_what_cannot_be_measured_is_refused(traces):
+    trace, other = traces
+    with pytest.raises(UsageError, match="no metric is called 'x'"):
+        Metric("x")
+    with pytest.raises(UsageError, match="about 2 tokens, not 1"):
+        Metric("difference", (1,))
+    with pytest.raises(UsageError, match="targets are of the metric loss"):
+        Metric("logit", (), (1, 2))
+    with pytest.raises(UsageError, match="every target is −1"):
+        Metric("loss", (), (-1, -1))
+    with pytest.raises(InputError, match="2 targets for 5 positions"):
+        Metric("loss", (), (1, 2)).measure(trace, other, range(4, 5))
+    with pytest.raises(InputError, match="no token 99999"):
+        Metric("logit", (99_999,)).measure(trace, other, range(4, 5))
+    with pytest.raises(UsageError, match="no kind is called"):
+        table_of(trace.program, "word")
+    longer = Model.load("copy", device="cpu").trace(ids=[*PATCHED, 4])
+    with pytest.raises(InputError, match="name rows that both have"):
+        list(sweep(trace, longer, table_of(trace.program, "layer"), Metric("logit", (1,)), range(4, 5)))
+    attention = Model.load("attention").trace()
+    with pytest.raises(InputError, match="no layers"):
+        table_of(attention.program, "position")
+    with pytest.raises(InputError, match="no logits of words"):
+        Metric("divergence").measure(attention, attention, range(1))

@@ -1,4 +1,4 @@
-"""Measures of heads: against plain formulas, masks, padding, hidden tokens, samples, and traces that keep nothing."""
+"""Measures of heads: numbers, pictures, entropy, and the kinds of tokens that they are of."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
-from tui_transformer.analysis.attentions import Reader, attentions, own_keys
-from tui_transformer.analysis.head_measures import LayerMeasures, head_measures, layer_measures
-from tui_transformer.analysis.measures import HEAD_MEASURES
-from tui_transformer.analysis.tokens import Hidden
+from tui_transformer.analysis.attentions import Reader, attentions, own_keys, renormalized
+from tui_transformer.analysis.head_measures import (
+    SIDE,
+    LayerMeasures,
+    head_entropy,
+    head_measures,
+    largest,
+    layer_measures,
+    relative_entropy,
+    smaller,
+)
+from tui_transformer.analysis.measures import HEAD_MEASURES, row_entropy
+from tui_transformer.analysis.tokens import NOTHING, Hidden, is_separator, is_special
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 
+# Measures of heads: against plain formulas, masks, padding, hidden tokens, samples, and traces that keep nothing
 SENTENCE = "the day began, and the day was good."
 
 
@@ -140,3 +151,171 @@ def test_the_last_keys_are_the_queries_where_earlier_ones_were_kept() -> None:
     step = next(iter(attentions(load("decoder").trace(ids=[105, 106, 107]).program)))
     longer = replace(step, keys=replace(step.keys, size=8), queries=replace(step.queries, size=3))
     assert own_keys(longer, np.arange(3)).tolist() == [5, 6, 7]
+
+
+# Small pictures of heads: shares of groups
+def pictured(name: str, tokens: int) -> tuple[np.ndarray, np.ndarray]:
+    """The pictures of a step, and its weights."""
+    trace = Model.load(name, device="cpu", max_length=256).trace(ids=[i % 7 for i in range(tokens)])
+    step = attentions(trace.program)[0]
+    return layer_measures(trace, step, Reader()).pictures, trace[step.name]
+
+
+def test_few_tokens_are_shown_as_they_are() -> None:
+    pictures, weights = pictured("encoder", 9)
+    np.testing.assert_array_equal(pictures, weights)
+
+
+@pytest.mark.parametrize("tokens", [33, 64, 100])
+def test_many_are_shares_of_groups_that_sum_to_one(tokens: int) -> None:
+    pictures, weights = pictured("encoder", tokens)
+    assert pictures.shape[1:] == (SIDE, SIDE)
+    np.testing.assert_allclose(pictures.sum(axis=2), 1.0, rtol=1e-5)
+    group = np.arange(tokens) * SIDE // tokens
+    expected = weights[:, group == 3][:, :, group == 5].sum(axis=2).mean(axis=1)
+    np.testing.assert_allclose(pictures[:, 3, 5], expected, rtol=1e-5)
+
+
+def test_what_a_mask_hides_is_blank() -> None:
+    pictures, _ = pictured("decoder", 64)
+    assert (np.isnan(pictures) == np.triu(np.ones((SIDE, SIDE), dtype=bool), 1)).all()
+
+
+def test_a_smaller_picture_is_shares_again() -> None:
+    pictures, _ = pictured("encoder", 20)
+    small = smaller(pictures[0], 7, 6)
+    assert small.shape == (7, 6)
+    np.testing.assert_allclose(small.sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_array_equal(smaller(pictures[0], 20, 20), pictures[0])
+
+
+def test_blank_cells_stay_blank_in_a_smaller_picture() -> None:
+    pictures, _ = pictured("decoder", 8)
+    assert (np.isnan(smaller(pictures[0], 4, 4)) == np.triu(np.ones((4, 4), dtype=bool), 1)).all()
+
+
+def test_the_largest_cell_is_one_that_had_a_choice() -> None:
+    pictures, _ = pictured("decoder", 5)
+    assert largest(pictures) == pytest.approx(float(np.nanmax(pictures[:, 1:])))
+    assert largest(pictures[:, :1]) == 1.0
+
+
+# Entropy of attention: known distributions, masks, padding, large matrices
+WEIGHTS = "{}.0.self_attention.weights"
+
+
+@pytest.mark.parametrize("keys", [1, 2, 7, 1024])
+def test_uniform_attention_has_the_logarithm_of_the_keys(keys: int) -> None:
+    assert row_entropy(np.full((3, keys), 1 / keys)) == pytest.approx([math.log2(keys)] * 3)
+
+
+def test_attention_to_one_key_has_none() -> None:
+    entropy = row_entropy(np.eye(5, dtype=np.float32))
+    assert entropy.tolist() == [0.0] * 5
+    assert not np.signbit(entropy).any()
+
+
+def test_a_row_without_visible_keys_has_none() -> None:
+    assert row_entropy(np.zeros((1, 4))).tolist() == [0.0]
+
+
+def test_relative_entropy_is_a_share_of_what_the_visible_keys_allow() -> None:
+    shares = relative_entropy(np.array([0.0, 1.0, 1.0]), np.array([1, 2, 4]))
+    assert math.isnan(shares[0])
+    assert shares[1:].tolist() == [1.0, 0.5]
+
+
+def model(architecture: str, **sizes: object) -> Model:
+    return Model.load(architecture, device="cpu", dtype="float64", vocab_size=16, **sizes)
+
+
+def test_every_head_is_the_mean_of_its_rows() -> None:
+    trace = model("encoder").trace(ids=[1, 2, 3, 4, 5])
+    name = WEIGHTS.format("encoder")
+    entropy = head_entropy(trace, name)
+    weights = trace[name]
+    assert entropy.bits == pytest.approx((-(weights * np.log2(weights)).sum(axis=-1)).mean(axis=-1))
+    assert entropy.relative == pytest.approx(np.array(entropy.bits) / math.log2(5))
+    assert (entropy.keys, entropy.most_keys, entropy.queries, entropy.real, entropy.sampled) == (3, 5, 5, 5, False)
+
+
+def test_causal_queries_that_see_fewer_than_three_keys_are_left_out() -> None:
+    trace = model("decoder").trace(ids=[1, 2, 3, 4, 5])
+    name = WEIGHTS.format("decoder")
+    entropy = head_entropy(trace, name)
+    rows = row_entropy(trace[name])
+    assert entropy.bits == pytest.approx(rows[:, 2:].mean(axis=-1))
+    assert entropy.relative == pytest.approx((rows[:, 2:] / np.log2([3, 4, 5])).mean(axis=-1))
+    assert (entropy.queries, entropy.real) == (3, 5)
+
+
+def test_a_short_sentence_counts_the_queries_that_see_most() -> None:
+    entropy = head_entropy(model("decoder").trace(ids=[1, 2]), WEIGHTS.format("decoder"))
+    assert (entropy.keys, entropy.queries) == (2, 1)
+    one = head_entropy(model("decoder").trace(ids=[1]), WEIGHTS.format("decoder"))
+    assert set(one.bits) == {0.0}
+    assert all(map(math.isnan, one.relative))
+
+
+def test_padding_changes_nothing() -> None:
+    padded = model("encoder", pad_id=0)
+    name = WEIGHTS.format("encoder")
+    short, long = (head_entropy(padded.trace(ids=ids), name) for ids in ([1, 2, 3, 4], [1, 2, 3, 4, 0, 0]))
+    assert long.bits == pytest.approx(short.bits)
+    assert long.relative == pytest.approx(short.relative)
+    assert (long.most_keys, long.real) == (4, 4)
+
+
+def test_the_item_of_a_batch_is_read() -> None:
+    name, both = WEIGHTS.format("encoder"), [[1, 2, 3, 4], [5, 6, 7, 8]]
+    batch = model("encoder").trace(ids=both)
+    for item, ids in enumerate(both):
+        alone = head_entropy(model("encoder").trace(ids=ids), name)
+        assert head_entropy(batch, name, item).bits == pytest.approx(alone.bits)
+
+
+def test_many_queries_are_sampled() -> None:
+    trace = model("encoder").trace(ids=[1, 2, 3, 4] * 4)
+    name = WEIGHTS.format("encoder")
+    entropy = head_entropy(trace, name, cells=8 * 16 * 4)
+    assert entropy.sampled
+    assert (entropy.queries, entropy.real) == (4, 16)
+    assert entropy.bits == pytest.approx(row_entropy(trace[name][:, [0, 4, 8, 12]]).mean(axis=-1))
+
+
+# Which tokens are special, which separate; and weights without the hidden ones
+@pytest.mark.parametrize(
+    ("folder", "special", "separating"),
+    [
+        ("bert", {"[CLS]", "[SEP]", "[PAD]"}, {"[SEP]", ",", "."}),
+        ("gpt2", {"<|endoftext|>"}, {"<|endoftext|>", ","}),
+        ("roberta", {"<s>", "</s>", "<pad>"}, {"</s>", ","}),
+        ("t5", {"</s>", "<pad>"}, {"</s>"}),
+    ],
+)
+def test_special_and_separating_tokens_of_a_vocabulary(folder: str, special: set[str], separating: set[str]) -> None:
+    words = Model.load(REFERENCES / folder, device="cpu").vocabulary
+    assert words is not None
+    marks = {word for i, word in enumerate(words.words) if is_special(words, i)}
+    assert special <= marks
+    assert not marks & {"[MASK]", "<mask>", "[UNK]", "<unk>", "the"}
+    parting = {word for i, word in enumerate(words.words) if is_separator(words, i)}
+    assert separating & set(words.words) <= parting
+    assert not parting & {"[CLS]", "<s>", "[PAD]", "<pad>", "the", "[MASK]", "<mask>"}
+
+
+def test_rows_sum_to_one_without_the_hidden_keys() -> None:
+    weights = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
+    left = renormalized(weights, np.array([True, False, False]))
+    assert left.tolist() == [[0.0, 0.5, 0.5], [0.0, 0.0, 0.0]]
+
+
+def test_nothing_is_hidden_by_default() -> None:
+    weights = np.array([[0.5, 0.5]])
+    assert renormalized(weights, np.array([False, False])) is weights
+    assert (NOTHING.active, NOTHING.text) == (False, "")
+
+
+def test_what_is_hidden_is_said() -> None:
+    assert Hidden(special=True).text == "special tokens hidden, rows renormalised"
+    assert Hidden(special=True, first=True).text == "special tokens and first token hidden, rows renormalised"

@@ -1,14 +1,24 @@
-"""Attention rollout against the formula."""
+"""What many layers of attention pass on: rollout, links; and values that analyses give."""
 
 from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
 
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.attentions import Reader, attentions
-from tui_transformer.analysis.rollout import Rollout
+from tui_transformer import analysis
+from tui_transformer.analysis.attentions import Reader, attentions, chosen_group
+from tui_transformer.analysis.metrics import Positions, positions_in
+from tui_transformer.analysis.rollout import Link, Rollout, Wanted, links
+from tui_transformer.analysis.tokens import Hidden
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
+# Attention rollout against the formula
 IDS = [105, 106, 107, 108, 109]
 
 
@@ -52,3 +62,93 @@ def test_it_ends_when_it_is_no_longer_wanted() -> None:
 
     with pytest.raises(InterruptedError):
         rolled.after(0, end)
+
+
+# Strongest links: the same as sorting every weight, without what takes no part
+LINKED = [105, 106, 107, 108, 109, 110]
+
+
+def load(name: str = "encoder") -> Model:
+    return Model.load(name, device="cpu", vocabulary="english", layers=3)
+
+
+def best_links(trace: Trace, wanted: Wanted, reader: Reader | None = None) -> tuple[Link, ...]:
+    return list(links(trace, attentions(trace.program), reader or Reader(), wanted))[-1]
+
+
+@pytest.mark.parametrize("budget", [1 << 30, 0])
+def test_they_are_the_largest_weights_of_all_heads_in_order(budget: int) -> None:
+    trace = load().trace(ids=LINKED, budget=budget)
+    best = best_links(trace, Wanted(10))
+    everything = np.concatenate([trace[step.name].ravel() for step in attentions(trace.program)])
+    assert [link.weight for link in best] == pytest.approx(np.sort(everything)[::-1][:10])
+    for link in best:
+        assert trace[link.step][link.head, link.query, link.key] == pytest.approx(link.weight)
+
+
+def test_more_than_there_are_gives_all() -> None:
+    assert len(best_links(load().trace(ids=LINKED), Wanted(10_000))) == 3 * 8 * 36
+
+
+def test_one_head() -> None:
+    assert {link.head for link in best_links(load().trace(ids=LINKED), Wanted(20, head=2))} == {2}
+
+
+def test_links_to_oneself_can_be_left_out() -> None:
+    best = best_links(load("decoder").trace(ids=LINKED), Wanted(30, itself=False))
+    assert all(link.query > link.key for link in best)
+
+
+def test_padding_the_hidden_and_queries_without_a_choice_take_no_part() -> None:
+    model = load("decoder")
+    trace = model.trace(ids=[*LINKED, model.config.pad_id, model.config.pad_id])
+    everything = best_links(trace, Wanted(10_000))
+    assert {link.query for link in everything} == {1, 2, 3, 4, 5}
+    assert all(link.key <= link.query for link in everything)
+    hidden = best_links(trace, Wanted(10_000), Reader(model.vocabulary, Hidden(first=True)))
+    assert {link.key for link in hidden} == {1, 2, 3, 4, 5}
+    assert {link.query for link in hidden} == {2, 3, 4, 5}
+
+
+def test_after_every_layer_there_is_a_list() -> None:
+    trace = load().trace(ids=LINKED)
+    sofar = list(links(trace, attentions(trace.program), Reader(), Wanted(5)))
+    assert len(sofar) == 3
+    assert {link.layer for link in sofar[0]} == {0}
+
+
+# Values that analyses give and take: results are never changed, and what is asked for is checked
+MODULES = [each.name for each in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}.")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_results_are_frozen(name: str) -> None:
+    own = (each for each in vars(importlib.import_module(name)).values() if isinstance(each, type))
+    for each in own:
+        if dataclasses.is_dataclass(each) and each.__module__ == name and each.__dataclass_params__.eq:
+            assert each.__dataclass_params__.frozen, each  # what is added up meanwhile has eq=False
+
+
+def test_a_small_attention_is_read_at_once() -> None:
+    trace = Model.load("encoder", device="cpu").trace(ids=[1, 2, 3, 4])
+    (attention,) = attentions(trace.program)
+    assert [len(rows.queries) for rows in Reader().rows(trace, attention, [range(4)])] == [4]
+
+
+def test_a_group_of_attention_is_chosen_by_its_words() -> None:
+    both = Model.load("encoder-decoder", device="cpu").program(3, 2)
+    groups = [chosen_group(both, wanted) for wanted in (None, "decoder", "cross", "encoder")]
+    assert groups[0] == groups[3] != groups[1] != groups[2]
+    assert "cross" in groups[2]
+    with pytest.raises(InputError, match="there is no middle here: choose"):
+        chosen_group(both, "middle")
+
+
+@pytest.mark.parametrize("positions", [range(4, 2), range(2, 2), range(-1, 2), range(2, 7), 6, -7])
+def test_positions_that_are_none_are_refused(positions: Positions) -> None:
+    with pytest.raises(InputError, match=r"there is no position .*: use 0 to 5"):
+        positions_in(6, positions)
+
+
+def test_positions_count_from_either_end() -> None:
+    assert [positions_in(6, each) for each in (0, -1, range(2, 6))] == [range(1), range(5, 6), range(2, 6)]

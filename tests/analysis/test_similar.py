@@ -1,17 +1,23 @@
-"""Words alike by the cosine of their rows, and sums of words."""
+"""Vectors compared: words, sentences, positions."""
 
 from __future__ import annotations
 
+import json
+import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer.analysis import similar as module
-from tui_transformer.analysis.similar import Term, similar, terms_of
-from tui_transformer.errors import InputError
+from tui_transformer.analysis.positions import by_distance, columns_of, encoding, facts
+from tui_transformer.analysis.similar import BIAS, SentenceVector, Term, sentence_vector, similar, terms_of, together
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 
+# Words alike by the cosine of their rows, and sums of words
 WORDS = {"king": (1, 1, 0, 0), "man": (1, 0, 0, 0), "woman": (0, 0, 1, 0), "queen": (0, 1, 1, 0), "sea": (0, 0, 0, 1)}
 
 
@@ -85,3 +91,135 @@ def test_no_word_of_the_sum_is_found(royal: Model) -> None:
     nearest = {token for token, _ in similar(royal.trace("king"), terms, 100)}
     assert nearest
     assert nearest.isdisjoint(term.token for term in terms)
+
+
+# Sentences compared: what the tokens give to the cosine adds up to it
+FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
+FIRST, SECOND = [2, 17, 40, 8, 9], [2, 33, 8]
+MODES = ("cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model.load(FOLDER, device="cpu", dtype="float64")
+
+
+def pooling(folder: Path, mode: str) -> Model:
+    """The same layers with one way to pool alone."""
+    shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode": mode}))
+    modules = json.loads((FOLDER / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps(modules[:2]))
+    return Model.load(folder, device="cpu", dtype="float64")
+
+
+def test_parts_of_tokens_and_of_the_bias_add_up_to_the_vector(model):
+    vector = sentence_vector(model.trace(ids=FIRST))
+    assert vector.parts.shape == (len(FIRST) + 1, 16)
+    np.testing.assert_allclose(vector.parts.sum(axis=0), vector.whole, atol=1e-12)
+    assert vector.parts[BIAS].any()
+    assert vector.length == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_shares_of_pairs_of_tokens_add_up_to_the_cosine(tmp_path, mode):
+    model = pooling(tmp_path, mode)
+    first, second = (sentence_vector(model.trace(ids=ids)) for ids in (FIRST, SECOND))
+    pair = together(first, second)
+    cosine = first.whole @ second.whole / np.linalg.norm(first.whole) / np.linalg.norm(second.whole)
+    assert pair.cosine == pytest.approx(cosine, abs=1e-12)
+    assert pair.shares.sum() == pytest.approx(cosine, abs=1e-12)
+    assert pair.shares.shape == (len(FIRST) + 1, len(SECOND) + 1)
+    assert not pair.shares[BIAS].any()
+
+
+def test_they_do_behind_a_matrix_and_an_activation_too(model):
+    pair = together(*(sentence_vector(model.trace(ids=ids)) for ids in (FIRST, SECOND)))
+    assert pair.shares.sum() == pytest.approx(pair.cosine, abs=1e-12)
+
+
+def test_a_sentence_of_a_batch_is_the_sentence_alone_and_padding_has_no_part(model):
+    batch = model.trace(ids=[FIRST, [*SECOND, 0, 0]])
+    alone, vector = sentence_vector(model.trace(ids=SECOND)), sentence_vector(batch, 1)
+    np.testing.assert_allclose(vector.whole, alone.whole, atol=1e-12)
+    assert not vector.parts[3:5].any()
+
+
+def test_the_largest_shares_are_named_whatever_their_sign():
+    first = SentenceVector(np.array([1.0, 0.0]), np.array([[3.0, 0.0], [-2.0, 0.0], [0.0, 0.0]]))
+    second = SentenceVector(np.array([1.0, 1.0]), np.array([[0.5, 1.0], [0.5, 0.0]]))
+    largest = together(first, second).largest(3)
+    scale = np.sqrt(2.0)
+    assert [pair[:2] for pair in largest] == [(0, 0), (0, BIAS), (1, 0)]
+    assert [pair[2] for pair in largest] == pytest.approx([1.5 / scale, 1.5 / scale, -1.0 / scale])
+
+
+def test_a_vector_of_nothing_is_like_no_other():
+    nothing = SentenceVector(np.zeros(2), np.zeros((2, 2)))
+    pair = together(nothing, nothing)
+    assert pair.cosine == 0.0
+    assert not pair.shares.any()
+
+
+def test_a_model_without_modules_makes_no_vector():
+    trace = Model.load(REFERENCES / "bert", device="cpu").trace(ids=FIRST)
+    with pytest.raises(InputError, match="makes no vector of a sentence"):
+        sentence_vector(trace)
+
+
+# The positional encoding by itself: its values, its parts, and what it promises
+def test_every_cell_is_the_sine_or_cosine_of_the_paper() -> None:
+    table = encoding(6, 9)
+    for position in range(9):
+        for column in range(6):
+            angle = position / 10000 ** (2 * (column // 2) / 6)
+            assert table[position, column] == pytest.approx(math.cos(angle) if column % 2 else math.sin(angle))
+
+
+def test_it_is_what_a_model_adds() -> None:
+    trace = Model.load("encoder", dtype="float64").trace(ids=[1, 2, 3])
+    np.testing.assert_array_equal(trace["embedding.positions"], encoding(8, 3))
+
+
+def test_sines_are_even_and_cosines_odd() -> None:
+    assert columns_of(6, "sin") == (0, 2, 4)
+    assert columns_of(6, "cos") == (1, 3, 5)
+    assert columns_of(6, "all", (4, 1)) == (4, 1)
+    assert columns_of(6, "cos", (4, 1)) == (1,)
+    for part, chosen, says in (("sin", (1,), "none of the dimensions is a sin"), ("all", (6,), "no dimension 6")):
+        with pytest.raises(UsageError, match=says):
+            columns_of(6, part, chosen)
+
+
+def test_likeness_depends_on_the_distance_alone() -> None:
+    table = encoding(16, 40)
+    for distance, dot, cosine in by_distance(16, 12):
+        for position in (0, 3, 27):
+            assert table[position] @ table[position + distance] == pytest.approx(dot)
+            assert cosine == pytest.approx(dot / 8)
+    with pytest.raises(UsageError, match="d_model 7 is odd"):
+        by_distance(7, 4)
+
+
+def test_facts_are_measured() -> None:
+    facts_of_table, table = facts(16, 30), encoding(16, 30)
+    assert (facts_of_table.lowest, facts_of_table.highest) == (table.min(), table.max())
+    assert -1 <= facts_of_table.lowest < facts_of_table.highest <= 1
+    distance, first, second = facts_of_table.nearest
+    assert distance == pytest.approx(np.linalg.norm(table[first] - table[second]))
+    others = [np.linalg.norm(table[a] - table[b]) for a in range(30) for b in range(a)]
+    assert distance == pytest.approx(min(others))
+    apart, (a, b), (c, d) = facts_of_table.sums
+    assert apart == pytest.approx(np.linalg.norm(table[a] + table[b] - table[c] - table[d]))
+    assert apart > 0.01
+    assert facts_of_table.longer == 0.0
+
+
+def test_one_position_has_no_other_beside_it() -> None:
+    assert facts(4, 1).nearest[0] == math.inf
+
+
+@pytest.mark.parametrize(("width", "count"), [(0, 3), (4, 0), (4, 1 << 21)])
+def test_sizes_that_cannot_be_are_refused(width: int, count: int) -> None:
+    with pytest.raises(UsageError):
+        encoding(width, count)

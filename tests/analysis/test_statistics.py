@@ -1,4 +1,4 @@
-"""Statistics and histograms of arrays with known numbers."""
+"""Statistics and norms: of arrays, of the stream, of gradients; which rows are read."""
 
 from __future__ import annotations
 
@@ -7,9 +7,30 @@ import math
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.statistics import MOST_BINS, histogram, statistics
+from tui_transformer.analysis.metrics import log_shares
+from tui_transformer.analysis.statistics import (
+    MOST_BINS,
+    group_of,
+    histogram,
+    layer_norms,
+    norm,
+    residual_norms,
+    row_norms,
+    row_sample,
+    statistics,
+    stream_norms,
+    streams,
+    weight_norms,
+)
+from tui_transformer.engine.axis import Axis
+from tui_transformer.engine.gradient import gradients
+from tui_transformer.engine.ops import Add, Given, LayerNorm
+from tui_transformer.engine.program import Builder
+from tui_transformer.model import Model
+from tui_transformer.views.chart_data import GRADIENT_KINDS, MOST_BARS, gradient_chart
 
 
+# Statistics and histograms of arrays with known numbers
 def test_statistics_are_those_of_the_whole_population() -> None:
     numbers = statistics(np.array([[0.0, 3.0], [4.0, -3.0]], dtype=np.float32))
     assert (numbers.count, numbers.masked) == (4, 0)
@@ -88,3 +109,181 @@ def test_edges_rise_for_very_near_and_very_far_values(values: list[float]) -> No
     assert np.isfinite(edges).all()
     assert (edges[1:] > edges[:-1]).all()
     assert counts.sum() == len(values)
+
+
+# Which rows of a large matrix are read
+def test_all_rows_are_one_run_where_they_fit() -> None:
+    assert row_sample(range(8), columns=10, cells=80) == (range(8),)
+
+
+def test_too_many_rows_become_evenly_spaced_ones() -> None:
+    assert row_sample(range(100), columns=10, cells=40) == (range(1), range(25, 26), range(50, 51), range(75, 76))
+
+
+def test_gaps_between_rows_separate_runs() -> None:
+    assert row_sample([0, 1, 4, 5, 6, 9], columns=1) == (range(2), range(4, 7), range(9, 10))
+
+
+def test_a_row_wider_than_the_bound_is_still_read() -> None:
+    assert row_sample(range(3), columns=1_000, cells=10) == (range(1),)
+
+
+# The logarithm of shares, of any array of logits along its last axis
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])
+def test_shares_add_up_along_the_last_axis(shape: tuple[int, ...]) -> None:
+    logits = np.random.default_rng(2).normal(0, 9, shape).astype(np.float32)
+    shares = np.exp(log_shares(logits))
+    assert shares.dtype == np.float64
+    np.testing.assert_allclose(shares.sum(axis=-1), np.ones(shape[:-1]), rtol=1e-12)
+    np.testing.assert_allclose(shares / shares[..., :1], np.exp(logits - logits[..., :1].astype(np.float64)), rtol=1e-6)
+
+
+def test_large_logits_overflow_nothing() -> None:
+    np.testing.assert_allclose(log_shares(np.array([1e4, 1e4])), np.log([0.5, 0.5]))
+
+
+# The residual stream: which steps are on it, and how long its vectors are
+def stream_of(architecture: str, **sizes: object) -> tuple[str, ...]:
+    (stream,) = streams(Model.load(architecture, device="cpu", **sizes).program(3))
+    return stream
+
+
+def test_post_norm_layers_put_sums_and_norms_on_the_stream() -> None:
+    stream = stream_of("encoder", layers=2, norm="post")
+    parts = [f"{sublayer}.{part}" for sublayer in ("self_attention", "feed_forward") for part in ("residual", "norm")]
+    assert stream == ("embedding.output", *(f"encoder.{layer}.{part}" for layer in range(2) for part in parts))
+
+
+def test_pre_norm_layers_put_sums_and_the_last_norm_on_the_stream() -> None:
+    sums = [f"decoder.{layer}.{part}.residual" for layer in range(2) for part in ("self_attention", "feed_forward")]
+    assert stream_of("decoder", layers=2, norm="pre") == ("embedding.output", *sums, "decoder.norm")
+
+
+def test_without_positions_the_stream_starts_at_the_words() -> None:
+    assert stream_of("encoder", positions="none")[0] == "embedding.tokens"
+
+
+def test_bare_attention_has_no_stream() -> None:
+    model = Model.load("attention", device="cpu")
+    assert streams(model.program(3)) == ()
+    assert residual_norms(model.trace()) == ()
+
+
+def test_every_stack_has_its_own_stream() -> None:
+    build = Builder()
+    tokens, model = Axis("token", 2, "tokens"), Axis("model", 4)
+    for prefix in ("", "decoder."):
+        stack = build.within(f"{prefix}embedding")
+        x = stack("output", Given(), build.given(f"{prefix}states", tokens, model))
+        sublayer = build.within(f"{prefix or 'encoder.'}0.feed_forward")
+        out = sublayer("output", Given(), x)
+        total = sublayer("residual", Add(), x, out, role="residual")
+        sublayer("norm", LayerNorm(1e-5), total, sublayer.weight("g", model), sublayer.weight("b", model), role="norm")
+    assert streams(build.program()) == (
+        ("embedding.output", "encoder.0.feed_forward.residual", "encoder.0.feed_forward.norm"),
+        ("decoder.embedding.output", "decoder.0.feed_forward.residual", "decoder.0.feed_forward.norm"),
+    )
+
+
+def test_row_norms_are_those_of_pythagoras() -> None:
+    assert row_norms(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)).tolist() == [5.0, 0.0]
+    assert row_norms(np.array([[3e38, 0.0]], dtype=np.float32))[0] == pytest.approx(3e38)
+
+
+def test_norms_are_means_over_tokens() -> None:
+    trace = Model.load("encoder", device="cpu", dtype="float64", layers=2).trace(ids=[1, 2, 3])
+    (stack,) = residual_norms(trace)
+    assert stack.stack == "encoder"
+    assert stack.norms == pytest.approx([np.linalg.norm(trace[step], axis=1).mean() for step in stack.steps])
+    assert stack.norms[-1] == pytest.approx(math.sqrt(8), rel=1e-3)  # a fresh layer norm's rows have length √d
+
+
+def test_padding_is_left_out() -> None:
+    model = Model.load("encoder", device="cpu", dtype="float64", pad_id=0)
+    (short,), (long,) = (residual_norms(model.trace(ids=ids)) for ids in ([1, 2, 3], [1, 2, 3, 0, 0]))
+    assert long.norms == pytest.approx(short.norms)
+
+
+def test_a_sentence_of_nothing_but_padding_still_has_norms() -> None:
+    (stack,) = residual_norms(Model.load("encoder", device="cpu", pad_id=0).trace(ids=[0, 0]))
+    assert np.isfinite(stack.norms).all()
+
+
+# Norms of gradients, by weight, by layer and along the stream, and their bars
+@pytest.fixture(scope="module")
+def trace():
+    return Model.load("decoder", dtype="float64", layers=3, norm="pre", bias=True).trace("the waves crashed")
+
+
+@pytest.fixture(scope="module")
+def computed(trace):
+    return gradients(trace, [[2, 3, -1]]).values
+
+
+def test_a_norm_is_the_root_of_the_sum_of_squares():
+    assert norm(np.array([[3.0, 0.0], [0.0, -4.0]])) == 5.0
+    assert norm(np.full(4, 1e20, dtype=np.float32)) == pytest.approx(2e20)
+
+
+def test_every_weight_has_a_norm_in_the_order_of_the_forward_pass(trace, computed):
+    norms = weight_norms(trace.program, computed)
+    assert set(norms) == set(trace.program.weights)
+    assert next(iter(norms)) == "embedding.tokens.weight"
+    assert list(norms)[-1].startswith("output.logits")
+    for name, size in norms.items():
+        assert size == pytest.approx(float(np.linalg.norm(computed[name].ravel())))
+
+
+def test_a_layer_is_all_its_weights_together(trace, computed):
+    norms = layer_norms(trace.program, computed)
+    assert list(norms) == ["embedding", "decoder.0", "decoder.1", "decoder.2", "decoder", "output"]
+    parts = [float((computed[name] ** 2).sum()) for name in trace.program.weights if name.startswith("decoder.1.")]
+    assert norms["decoder.1"] == pytest.approx(sum(parts) ** 0.5)
+    assert sum(size**2 for size in norms.values()) == pytest.approx(
+        sum(size**2 for size in weight_norms(trace.program, computed).values())
+    )
+
+
+def test_the_stream_is_followed_from_the_embedding_on(trace, computed):
+    norms = stream_norms(trace.program, computed)
+    assert next(iter(norms)) == "embedding.output"
+    assert norms["embedding.output"] == pytest.approx(float(np.linalg.norm(computed["embedding.output"].ravel())))
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("encoder.11.self_attention.query.weight", "encoder.11"),
+        ("embedding.tokens.weight", "embedding"),
+        ("decoder.embedding.positions.weight", "decoder.embedding"),
+        ("decoder.3.scale", "decoder.3"),
+        ("decoder.norm.bias", "decoder"),
+        ("output.logits.weight", "output"),
+    ],
+)
+def test_a_weight_belongs_to_its_layer(name, group):
+    assert group_of(name) == group
+
+
+MARKED = {
+    "gradient norms by layer": "decoder.1",
+    "gradient norms by weight": None,  # a sum reads no weight
+    "gradient norms along the stream": "1 self_attention.residual",
+}
+
+
+@pytest.mark.parametrize("kind", GRADIENT_KINDS)
+def test_the_bar_of_the_step_is_marked(kind, trace, computed):
+    chart = gradient_chart(kind, trace.program, computed, "decoder.1.self_attention.residual")
+    assert chart.logarithmic
+    assert len(chart.labels) == len(chart.values) <= MOST_BARS
+    assert (None if chart.marked is None else chart.labels[chart.marked]) == MARKED[kind]
+
+
+def test_of_many_weights_those_around_the_current_one_are_shown(trace, computed):
+    name = "decoder.2.feed_forward.output.weight"
+    chart = gradient_chart("gradient norms by weight", trace.program, computed, name)
+    assert len(chart.labels) == MOST_BARS
+    assert chart.labels[chart.marked] == "2 output.weight"
+    assert chart.values[chart.marked] == pytest.approx(weight_norms(trace.program, computed)[name])
+    assert f"of {len(trace.program.weights)}" in chart.title

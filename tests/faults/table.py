@@ -82,7 +82,7 @@ FAULTS = (
         "generation/rules.py",
         "starts = range(len(ids) - size + 1)",
         "starts = range(len(ids) - size)",
-        "tests/generation/test_rules.py::test_no_run_of_tokens_comes_twice",
+        "tests/generation/test_sampling.py::test_no_run_of_tokens_comes_twice",
     ),
     Fault(
         "a run's log is written after its checkpoint",
@@ -145,7 +145,7 @@ FAULTS = (
         "survey/running.py",
         "        unchanged = digest == digest_of(content).encode()\n",
         "        unchanged = bool(digest)\n",
-        "tests/survey/test_hostile_survey.py::test_broken_states",
+        "tests/survey/test_results.py::test_broken_states",
     ),
     Fault(
         "a result of a program is that of other arguments",
@@ -166,14 +166,14 @@ FAULTS = (
         "analysis/two_models.py",
         "size, gap = float(np.linalg.norm(one)),",
         "size, gap = float(np.linalg.norm(other)),",
-        "tests/analysis/test_two_models.py::test_the_head_that_lost_all_comes_first",
+        "tests/analysis/test_answers.py::test_the_head_that_lost_all_comes_first",
     ),
     Fault(
         "a head reads the keys of a neighbour",
         "analysis/circuits.py",
         "head * widths[0], head // shared",
         "head * widths[0], head % (heads // shared)",
-        "tests/analysis/test_circuits.py::test_what_a_head_writes_is_its_part_of_the_attention[llama]",
+        "tests/analysis/test_attribution.py::test_what_a_head_writes_is_its_part_of_the_attention[llama]",
     ),
     Fault(
         "of a sum of words only the first is left out of the answer",
@@ -243,22 +243,21 @@ FAULTS = (
         "engine/changes.py",
         "part.start - start : part.stop - start, :]",
         "0 : part.stop - part.start, :]",
-        "tests/generation/test_edited_text.py::test_with_the_cache_without_it_and_as_a_trace[values of rows]",
+        "tests/generation/test_writing.py::test_with_the_cache_without_it_and_as_a_trace[values of rows]",
     ),
     Fault(
         "experiments that change other steps share a pass",
         "analysis/effects.py",
         "lambda each: frozenset(change.name for change in each[1])",
         "lambda each: frozenset[str]()",
-        "tests/analysis/test_passes.py::test_neighbours_that_change_the_same_steps_share_a_pass",
+        "tests/analysis/test_effects.py::test_neighbours_that_change_the_same_steps_share_a_pass",
     ),
     Fault(
         "points of integrated gradients crowd and are not weighed for it",
         "analysis/input_attribution.py",
         "weight * CROWDING * place ** (CROWDING - 1) * slope",
         "weight * slope",
-        "tests/analysis/test_input_attribution.py"
-        "::test_integrated_gradients_are_the_mean_gradient_and_complete[baseline0]",
+        "tests/analysis/test_attribution.py::test_integrated_gradients_are_the_mean_gradient_and_complete[baseline0]",
     ),
     Fault(
         "what is unknown to a Llama in GGUF is another token",
@@ -336,7 +335,7 @@ FAULTS = (
         "survey/work.py",
         "name == STDIN and line_number == 1 and",
         "name == STDIN and",
-        "tests/survey/test_texts.py::test_standard_input_is_lines_or_jsonl",
+        "tests/survey/test_survey_running.py::test_standard_input_is_lines_or_jsonl",
     ),
     Fault(
         "a function of cells sees the window alone",

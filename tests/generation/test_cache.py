@@ -1,15 +1,27 @@
-"""Keys and values that are kept give what computing everything again gives."""
+"""Keys and values that are kept: in traces, and in the steps of one token."""
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 import pytest
-from reference import REFERENCES
+from reference import REFERENCES, with_settings
+from strict import strict_backend
 
+from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, numpy_backend
+from tui_transformer.engine.ops import Mask
+from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps, last_logits
+from tui_transformer.generation.cache import Cache, kept_steps, last_logits
+from tui_transformer.generation.one_token import Rooms
+from tui_transformer.generation.rules import Rules
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.writing import State, Writer
 from tui_transformer.model import Model
 
+# Keys and values that are kept give what computing everything again gives
 ONE_SEQUENCE = (
     *("vanilla-decoder", "gpt2", "gpt_neox", "llama", "qwen2", "qwen3"),
     *("gemma", "gemma2", "gemma3", "olmo2", "olmo3", "smollm3", "phi3", "granite", "starcoder2"),
@@ -71,7 +83,7 @@ def test_one_can_go_back_in_a_cache(model):
 
 def test_memory_is_known_before_it_is_taken(model):
     for trace, _, cache in run(model):
-        shapes = cache_shapes(trace.program)
+        shapes = {name: trace.program.shape(step) for name, step in kept_steps(trace.program).items()}
         assert {name: array.shape[1:] for name, array in cache.arrays.items()} == shapes
         assert cache.bytes == 2 * 8 * sum(map(np.prod, shapes.values()))
 
@@ -108,3 +120,117 @@ def test_rows_after_kept_ones_are_those_of_the_whole_under_the_same_mask(left):
     _, kept = last_logits(model.trace_after({}, 0, [row[:4] for row in ids], mask=mask[:, :4], budget=0))
     after = model.trace_after(kept, 4, ids, mask=mask)
     np.testing.assert_allclose(after["output.logits"], whole["output.logits"][:, 4:], atol=1e-12)
+
+
+# A pass of one token does no more than it has to
+MODEL = Model.load(REFERENCES / "gpt2")
+GREEDY = Settings(greedy=True, max_new_tokens=3)
+
+
+def masked(monkeypatch) -> list[Mask]:
+    """The masks that are made from now on."""
+    made, forward = [], Mask.forward
+    monkeypatch.setattr(Mask, "forward", lambda op, *given, **more: made.append(op) or forward(op, *given, **more))
+    return made
+
+
+def test_a_mask_that_hides_nothing_is_not_made(monkeypatch) -> None:
+    writer = Writer(MODEL, GREEDY)
+    state = writer.begin((4, 5, 6))
+    made = masked(monkeypatch)
+    writer.next(state)
+    assert not made
+
+
+def test_a_mask_that_hides_padding_is_made(monkeypatch) -> None:
+    model = Model.load(REFERENCES / "bart")
+    writer = Writer(model, GREEDY, source=(7, 9, 12, 33), mask=(1, 1, 1, 0))
+    state = writer.begin([model.config.start_id or 0])
+    made = masked(monkeypatch)
+    writer.next(state)
+    assert made
+
+
+def test_arrays_that_grow_together_lie_in_one_piece() -> None:
+    rooms, new = Rooms(numpy_backend(), 64, alike=2), np.ones((1, 2, 1, 3), np.float32)
+    kept = {name: rooms.extended(name, np.zeros((1, 2, 4, 3), np.float32), new) for name in ("key", "value")}
+    first, second = (rooms.rooms[name].memory for name in kept)
+    assert first.base is second.base is not None
+    longer = rooms.extended("key", kept["key"], 2 * new)
+    assert np.shares_memory(longer, kept["key"])
+    np.testing.assert_array_equal(longer[0, 0, :, 0], [0, 0, 0, 0, 1, 2])
+    assert not np.shares_memory(first, second)
+
+
+# Padding of a prompt or a source is read as what it is
+SETTINGS = Settings(max_new_tokens=4)
+
+
+def with_pad(folder: Path, name: str, pad: int) -> Model:
+    """The reference with a pad ID of its own."""
+    return Model.load(with_settings(folder, name, pad_token_id=pad), device="cpu", dtype="float64")
+
+
+def test_padding_of_a_prompt_is_left_out_by_a_mask_and_by_the_pad_id(tmp_path):
+    writer = Writer(with_pad(tmp_path, "llama", 2), SETTINGS, Rules())
+    assert writer.unpadded([3, 3, 7, 9], [0, 0, 1, 1]) == (7, 9)
+    assert writer.unpadded([2, 2, 7, 2, 9]) == (7, 2, 9)
+    assert writer.unpadded([7, 9]) == (7, 9)
+
+
+def test_a_pad_id_that_ends_texts_too_is_read(tmp_path):
+    writer = Writer(with_pad(tmp_path, "llama", 2), SETTINGS, Rules(stop_ids=(2,)))
+    assert writer.unpadded([2, 7, 9]) == (2, 7, 9)
+
+
+@pytest.mark.parametrize("name", ["bart", "t5", "marian"])
+def test_a_source_under_a_mask_is_the_source_alone(name):
+    model = Model.load(REFERENCES / name, device="cpu", dtype="float64")
+    start = [model.config.start_id or 0]
+    texts = []
+    for source, mask in (([7, 9, 12], None), ([7, 9, 12, 33, 34], [1, 1, 1, 0, 0])):
+        writer = Writer(model, SETTINGS, Rules(), source, mask)
+        *_, last = writer.run(writer.begin(start))
+        texts.append(last.written)
+    assert texts[0] == texts[1]
+
+
+def test_a_mask_that_does_not_fit_is_refused():
+    model = Model.load(REFERENCES / "bart", device="cpu")
+    with pytest.raises(InputError, match="1 × 2, for 1 × 3 tokens"):
+        Writer(model, SETTINGS, Rules(), [7, 9, 12], [1, 1])
+    writer = Writer(Model.load(REFERENCES / "llama", device="cpu"), SETTINGS, Rules())
+    with pytest.raises(InputError, match="a row of it has no 1"):
+        writer.unpadded([7, 9], [0, 0])
+
+
+# On another device the same is written: on a stand-in whose arrays never mix with the host's, and on a GPU
+GPU = find_gpu()
+FAMILIES = ("gpt2", "qwen3", "bart", "t5")
+
+
+def texts(model: Model) -> list[State]:
+    """A text, and another one from its middle."""
+    writer = Writer(model, Settings(greedy=True, max_new_tokens=8), Rules(), (5, 6, 7) if model.has_decoder else ())
+    first = list(writer.run(writer.begin((5, 6))))
+    return [*first, *writer.run(writer.next(first[2], 9))]
+
+
+def assert_same(family: str, backend: Backend, tolerance: float) -> None:
+    model = Model.load(REFERENCES / family, device="cpu", dtype=str(backend.dtype))
+    there = dataclasses.replace(model, weights=Weights(backend, model.weights.read))
+    for text, wanted in zip(texts(there), texts(model), strict=True):
+        assert text.ids == wanted.ids
+        np.testing.assert_allclose(text.logits, wanted.logits, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_host_and_device_are_kept_apart(family: str) -> None:
+    assert_same(family, strict_backend(), 1e-12)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(GPU.cupy is None, reason=GPU.finding)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_gpu_writes_what_the_cpu_writes(family: str) -> None:
+    assert_same(family, choose_backend("gpu"), 1e-4)

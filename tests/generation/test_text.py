@@ -1,16 +1,27 @@
-"""A text that is written on in one call, beside the writer and its parts."""
+"""Text that a model writes: at once, streaming, and greedily as other programs do."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from reference import REFERENCES
 
-from tui_transformer import Add, InputError, Model, Scale, generate
+from tui_transformer import Add, InputError, Scale, generate
+from tui_transformer.generation.rules import START, STOP, defaults_of
 from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.text import TextStream
 from tui_transformer.generation.writing import Writer
+from tui_transformer.model import Model
+from tui_transformer.text.word_tokenizers import WordTokenizer
 
-REFERENCES = Path(__file__).parent.parent / "references"
+# A text that is written on in one call, beside the writer and its parts
 
 
 def test_a_text_is_what_the_writer_writes_behind_it():
@@ -41,3 +52,152 @@ def test_what_cannot_be_is_said():
         generate(model, [])
     with pytest.raises(InputError):
         generate(Model.load(REFERENCES / "bert"), [5, 6])
+
+
+# Text comes as soon as it is whole
+def pieces(model: Model, text: str) -> list[str]:
+    """The text that every token adds, and the text that is left at the end."""
+    stream = TextStream(model)
+    assert model.tokenizer is not None
+    return [*map(stream.add, model.tokenizer.encode(text).ids), stream.end()]
+
+
+def test_half_a_character_is_held_back() -> None:
+    added = pieces(Model.load(REFERENCES / "gpt2"), "a 漢é🙂 z")
+    assert "".join(added) == "a 漢é🙂 z"
+    assert "" in added
+    assert not any("\ufffd" in piece for piece in added)
+
+
+def test_a_character_that_is_never_whole_is_shown_at_the_end() -> None:
+    model = Model.load(REFERENCES / "gpt2")
+    stream = TextStream(model)
+    assert model.tokenizer is not None
+    first = model.tokenizer.encode("漢").ids[0]
+    assert stream.add(first) == ""
+    assert stream.end() == "\ufffd"
+
+
+def test_spaces_between_words_are_where_they_belong() -> None:
+    assert pieces(Model.load("decoder"), "the waves crashed, the shore!")[:3] == ["the", " waves", " crashed"]
+    model = Model.load("decoder")
+    stream = TextStream(model, model.encode("the waves").ids)
+    assert stream.prompt() == "the waves"
+    assert stream.add(model.encode("shore").ids[0]) == " shore"
+    assert stream.add(model.encode("!").ids[0]) == "!"
+
+
+def test_the_start_and_end_of_a_target_are_no_text() -> None:
+    model = Model.load(REFERENCES / "t5")
+    stream = TextStream(model, (0,))
+    assert stream.prompt() == ""
+    ids = model.encode("the sea").ids
+    assert "".join(map(stream.add, ids)) + stream.end() == "the sea"
+
+
+def test_a_model_without_words_gives_ids() -> None:
+    stream = TextStream(Model.load(REFERENCES / "vanilla-decoder"), (5, 6))
+    assert [stream.add(7), stream.add(8)] == [" 7", " 8"]
+
+
+def test_ends_of_lines_stay_and_control_characters_do_not() -> None:
+    assert "".join(pieces(Model.load(REFERENCES / "gpt2"), "a\nb\x1b[31mc\x9b")) == "a\nb␛[31mc\\x9b"
+
+
+@dataclass(frozen=True)
+class Recording(WordTokenizer):
+    """A tokenizer that notes how many tokens it decodes at a time."""
+
+    lengths: list[int] = field(default_factory=list)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        self.lengths.append(len(ids))
+        return super().decode(ids)
+
+
+def test_a_token_is_decoded_with_the_last_ones_only() -> None:
+    """However long the text is, a token takes the same time."""
+    model = Model.load("decoder")
+    assert model.tokenizer is not None
+    tokenizer = Recording(model.tokenizer.vocabulary)
+    stream = TextStream(replace(model, tokenizer=tokenizer))
+    for token in [1, 2, 3, 4] * 50:
+        stream.add(token)
+    assert max(tokenizer.lengths) == 2
+
+
+def test_a_prompt_that_ends_in_half_a_character_is_completed() -> None:
+    model = Model.load(REFERENCES / "gpt2")
+    assert model.tokenizer is not None
+    ids = model.tokenizer.encode("a漢").ids
+    stream = TextStream(model, ids[:-1])
+    assert stream.prompt() == "a"
+    assert stream.add(ids[-1]) == "漢"
+
+
+def test_a_space_after_a_token_without_text_stays() -> None:
+    model = Model.load(REFERENCES / "t5")
+    assert model.tokenizer is not None
+    the, sea, end = (model.tokenizer.encode(text).ids[:-1] for text in ("the", "sea", "</s>"))
+    stream = TextStream(model, (0,))
+    assert "".join(map(stream.add, (*the, *end, *end, *sea))) == "the sea"
+
+
+# Greedy texts are those of another implementation
+FAMILIES = ("gpt2", "gpt_neox", "llama", "qwen2", "qwen3", "bart", "marian", "t5")
+WINDOWS = ("mistral-window", "qwen2-window")
+COPIED = (STOP, START, "forced_eos_token_id")
+
+
+def cases(family: str) -> list[dict[str, Any]]:
+    return json.loads((REFERENCES / family / "greedy.json").read_text())["cases"]
+
+
+def folder_with(family: str, settings: dict[str, Any], place: Path) -> Path:
+    """A `config.json`, and a `generation_config.json` with the settings."""
+    folder = place / family
+    folder.mkdir(exist_ok=True)
+    shutil.copy(REFERENCES / family / "config.json", folder)
+    raw = json.loads((folder / "config.json").read_text())
+    tokens = {key: raw[key] for key in COPIED if raw.get(key) is not None}
+    (folder / "generation_config.json").write_text(json.dumps(tokens | settings))
+    return folder
+
+
+def written(model: Model, case: dict[str, Any], settings: Settings) -> list[int]:
+    writer = Writer(model, settings, defaults_of(model).rules, source=case.get("source", ()))
+    *_, last = writer.run(writer.begin(case.get("prompt", ())))
+    return list(last.written)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("family", [*FAMILIES, *WINDOWS])
+def test_greedy_text_is_the_references(family: str, dtype: str) -> None:
+    model = Model.load(REFERENCES / family, device="cpu", dtype=dtype)
+    for case in cases(family):
+        most = case["max_new_tokens"]
+        if not case["settings"]:
+            assert written(model, case, Settings(greedy=True, max_new_tokens=most)) == case["written"], case
+            assert written(model, case, Settings(top_k=1, seed=3, max_new_tokens=most)) == case["written"], case
+        if not case["settings"] and most == 12:
+            uncached = Settings(greedy=True, max_new_tokens=most, use_cache=False)
+            assert written(model, case, uncached) == case["written"], case
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_texts_under_the_rules_of_a_folder_are_the_references(family: str, tmp_path: Path) -> None:
+    model = Model.load(REFERENCES / family, device="cpu", dtype="float64")
+    for case in cases(family):
+        if case["settings"]:
+            there = dataclasses.replace(model, folder=folder_with(family, case["settings"], tmp_path))
+            settings = Settings(greedy=True, max_new_tokens=case["max_new_tokens"])
+            assert written(there, case, settings) == case["written"], case
+
+
+def test_rules_are_exercised() -> None:
+    """The texts under settings differ from those without: the rules had something to do."""
+    for family in FAMILIES:
+        plain = {str(case.get("source", case.get("prompt"))): case["written"] for case in cases(family)[8:12]}
+        others = cases(family)[12:]
+        changed = [case for case in others if case["written"] != plain[str(case.get("source", case.get("prompt")))]]
+        assert len(changed) > len(others) // 2

@@ -39,17 +39,8 @@ EMBEDDING = ("tokens", "positions", "segments", "norm", "output")
 SUBLAYERS = {"self_attention": ATTENTION, "cross_attention": ATTENTION, "feed_forward": FEED_FORWARD}
 LAYERS = [f"{stack}.{i}" for stack in ("encoder", "decoder") for i in (0, 1, 2)]
 STEPS = [
-    *(
-        "vocabulary",
-        "tokens",
-        "decoder.tokens",
-        "text",
-        "loss",
-        "output.logits",
-        "output.probabilities",
-        "encoder.norm",
-        "decoder.norm",
-    ),
+    *("vocabulary", "tokens", "decoder.tokens", "text", "loss"),
+    *("output.logits", "output.probabilities", "encoder.norm", "decoder.norm"),
     *(f"{prefix}embedding.{step}" for prefix in ("", "decoder.") for step in EMBEDDING),
     *(f"{layer}.{sublayer}.{step}" for layer in LAYERS for sublayer, steps in SUBLAYERS.items() for step in steps),
     *(f"{layer}.output" for layer in LAYERS),
@@ -62,51 +53,8 @@ GROUPS = [
 ]
 TOPICS = ("general", "steps", "heads", "matrix", "cell", "chart", "sentence", "vocabulary", "settings")
 KEYS = (
-    *(
-        "space",
-        "n",
-        "backspace",
-        ":",
-        "o",
-        "p",
-        "C",
-        "s",
-        "S",
-        "}",
-        "{",
-        "]",
-        "[",
-        "h",
-        "j",
-        "k",
-        "l",
-        "enter",
-        "esc",
-        "/",
-        "T",
-        "v",
-    ),
-    *(
-        "V",
-        ",",
-        "c",
-        "e",
-        "u",
-        "U",
-        "x",
-        "y",
-        "Y",
-        "m",
-        "t",
-        "?",
-        "F1",
-        "ctrl+p",
-        "ctrl+t",
-        "ctrl+z",
-        "w",
-        *"HKRLJ",
-    ),
-    *(*"bBdDziI0Z!Q", ";", "r", "ctrl+f", "tab", "shift+tab", "1", "6", "+", "-", "q", *"AaPWF$#&O", "ctrl+l"),
+    *"n:opCsS}{][hjkl/TvV,ceuUxyYmt?wHKRLJbBdDziI0Z!Q;r16+-qAaPWF$#&O",
+    *("space", "backspace", "enter", "esc", "F1", "ctrl+p", "ctrl+t", "ctrl+z", "ctrl+f", "tab", "shift+tab", "ctrl+l"),
 )
 TESTS = Path(__file__).parent.parent
 MODELS = [*BUILT_IN, *sorted((TESTS / "references").iterdir()), *sorted((TESTS / "sentences").iterdir())]
@@ -160,16 +108,9 @@ def test_texts_are_one_line_without_markup() -> None:
 
 
 def test_a_step_is_told_apart_by_where_it_stands() -> None:
-    names = (
-        "tokens",
-        "embedding.tokens",
-        "encoder.0.output",
-        "output",
-        "encoder.norm",
-        "encoder.0.self_attention.norm",
-    )
-    whats = {step_text(name).what for name in (*names, "encoder", "encoder.0", "output.transform.norm")}
-    assert len(whats) == len(names) + 3
+    layer = ("encoder.0", "encoder.0.output", "encoder.0.self_attention.norm", "encoder", "encoder.norm")
+    names = ("tokens", "embedding.tokens", *layer, "output", "output.transform.norm")
+    assert len({step_text(name).what for name in names}) == len(names)
 
 
 def test_layers_and_stacks_share_the_texts_of_a_step() -> None:

@@ -1,25 +1,39 @@
-"""How a new model begins: what its words are, and how their vectors start."""
+"""How training begins: the texts, recipes, words and weights, and published models."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections import Counter
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import small
+from reference import REFERENCES
+from runs import small, text_file
 
+from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.gradient import cross_entropy
 from tui_transformer.errors import UsageError
-from tui_transformer.learning.data import lines_of
+from tui_transformer.learning.corpora import CORPORA, lines_of
+from tui_transformer.learning.data import lines_of as lines_of_file
+from tui_transformer.learning.recipes import RECIPES, answers_first, recipe
+from tui_transformer.learning.run import Run
+from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.start import new_trainer
+from tui_transformer.model import Model
 from tui_transformer.model.word_vectors import read_vectors
+from tui_transformer.trained import HERE
 
+# How a new model begins: what its words are, and how their vectors start
 TABLE = "embedding.tokens.weight"
 
 
 def table(folder: Path, start: str) -> np.ndarray:
     settings = small(folder, "next-word", embedding=start)
-    return np.asarray(new_trainer(settings, lines_of(settings)).weights[TABLE])
+    return np.asarray(new_trainer(settings, lines_of_file(settings)).weights[TABLE])
 
 
 def test_word_vectors_begin_as_is_chosen(tmp_path: Path) -> None:
@@ -34,7 +48,7 @@ def test_word_vectors_begin_as_is_chosen(tmp_path: Path) -> None:
 
 def test_words_are_split_and_written_as_is_chosen(tmp_path: Path) -> None:
     settings = small(tmp_path, "next-word", split="spaces", case="kept")
-    words = new_trainer(settings, lines_of(settings)).model.vocabulary
+    words = new_trainer(settings, lines_of_file(settings)).model.vocabulary
     assert (words.rule.split, words.rule.case) == ("spaces", "kept")
     assert any(word[0].isupper() and word.isalpha() for word in words.words)
     assert any(word.endswith(".") and len(word) > 1 for word in words.words)
@@ -44,7 +58,7 @@ def test_vectors_of_a_file_are_the_first_rows_and_make_the_width(tmp_path: Path)
     vectors = tmp_path / "glove.txt"
     vectors.write_text("there 1 2 3\nnosuchword 4 5 6\n")
     settings = dataclasses.replace(small(tmp_path, "next-word"), sizes={"layers": 1}, vectors=str(vectors))
-    made = new_trainer(settings, lines_of(settings))
+    made = new_trainer(settings, lines_of_file(settings))
     words = made.model.vocabulary
     assert made.model.config.d_model == 3
     assert made.weights[TABLE][words.ids["there"]].tolist() == [1, 2, 3]
@@ -62,7 +76,7 @@ def test_vectors_of_a_file_are_the_first_rows_and_make_the_width(tmp_path: Path)
 def test_what_does_not_go_together_is_refused(tmp_path: Path, task: str, more: dict[str, str], says: str) -> None:
     def begin() -> None:
         settings = small(tmp_path, task, **more)
-        new_trainer(settings, lines_of(settings))
+        new_trainer(settings, lines_of_file(settings))
 
     with pytest.raises(UsageError, match=says):
         begin()
@@ -71,4 +85,144 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path, task: str, more: d
 def test_the_embedding_of_a_checkpoint_is_its_own(tmp_path: Path) -> None:
     settings = dataclasses.replace(small(tmp_path, "next-word"), sizes={}, model="story", embedding="zeros")
     with pytest.raises(UsageError, match="the embedding of story is in its folder"):
-        new_trainer(settings, lines_of(settings))
+        new_trainer(settings, lines_of_file(settings))
+
+
+# The texts that the program makes for itself
+MANY = 3000
+
+
+def pairs(name: str) -> list[list[str]]:
+    return [line.split("\t") for line in lines_of(name, MANY)]
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_seed_gives_the_same_lines_again(name):
+    first = list(lines_of(name, 50, seed=3))
+    assert first == list(lines_of(name, 50, seed=3))
+    assert first != list(lines_of(name, 50, seed=4))
+    assert all(line.isprintable() for line in (line.replace("\t", "") for line in first))
+
+
+def test_dates_are_real_and_the_source_names_the_same_day():
+    for source, target in pairs("dates"):
+        day = date.fromisoformat(target)
+        assert f"{day.day}" in source
+        assert f"{day.year % 100:02d}" in source
+
+
+def test_questions_and_statements_are_about_as_many():
+    counts = Counter(label for _, label in pairs("question"))
+    assert set(counts) == {"question", "statement"}
+    assert 0.45 < counts["question"] / MANY < 0.55
+
+
+def test_no_single_sign_tells_a_question():
+    labelled = pairs("question")
+    unmarked = [label for sentence, label in labelled if sentence[-1] not in "?.!"]
+    assert {"question", "statement"} == set(unmarked)
+    with_question_word = [label for sentence, label in labelled if " where " in f" {sentence} "]
+    assert {"question", "statement"} == set(with_question_word)
+
+
+def test_a_copied_sequence_is_there_twice():
+    for line in lines_of("copy", 100):
+        tokens = line.split()
+        half = len(tokens) // 2
+        assert tokens[:half] == tokens[half:]
+
+
+def test_stories_keep_to_their_hero():
+    for story in lines_of("story", 200):
+        name = story.split(" called ")[1].split(",")[0]
+        assert story.count(name) >= 2
+        assert "{" not in story
+
+
+def test_an_unknown_text_is_refused():
+    with pytest.raises(UsageError, match="no text is called"):
+        next(lines_of("poems", 1))
+
+
+# The recipes of the models that come with the program
+FEW = {"lines": 300, "batch": 4}
+"""Enough to begin with: the whole text and batch only take longer."""
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_begins_a_run(name, tmp_path):
+    small = recipe(name)
+    small = replace(small, lines=FEW["lines"], settings={**small.settings, "batch": FEW["batch"]})
+    text = small.write_text(tmp_path)
+    assert text.read_text().count("\n") == small.lines
+    run = Run.start(tmp_path, Settings(**small.settings, file=str(text)))
+    first = run.trainer.advance()
+    run.close()
+    assert np.isfinite(first.loss)
+
+
+def test_an_unknown_recipe_is_refused():
+    with pytest.raises(UsageError, match="no recipe"):
+        recipe("soup")
+
+
+def test_a_sequence_is_right_as_a_whole_or_not():
+    targets = np.array([[0, 1, -1], [1, 1, 0], [-1, -1, -1], [2, -1, 2]])
+    logits = np.eye(3)[[[0, 1, 2], [1, 0, 0], [0, 1, 2], [2, 0, 2]]]
+    loss, _ = cross_entropy(numpy_backend("float64"), logits, targets)
+    assert (loss.right, loss.counted, loss.whole) == (6, 7, 2)
+
+
+# Checkpoints of published families are trained further, saved and resumed
+
+
+@pytest.mark.parametrize(
+    ("family", "task"),
+    [
+        ("gpt2", "next-word"),
+        ("qwen3", "next-word"),
+        ("bert", "masked-word"),
+        ("bart", "pairs"),
+        ("marian", "pairs"),
+        ("t5", "pairs"),
+    ],
+)
+def test_a_published_model_is_trained_further(tmp_path, family, task):
+    file = str(text_file(tmp_path, task, 20))
+    options = {"steps": 3, "batch": 2, "length": 12, "device": "cpu", "save_every": 100, "accumulate": 1}
+    settings = Settings(task, file, model=str(REFERENCES / family), **options)
+    run = Run.start(tmp_path / "run", settings)
+    before = run.trainer.validate()
+    losses = [run.trainer.advance().loss for _ in range(2)]
+    run.save()
+    losses.append(run.trainer.advance().loss)
+    run.close()
+    again = Run.resume(tmp_path / "run", {})
+    assert again.trainer.advance().loss == losses[2]
+    assert again.trainer.validate() != before
+    again.close()
+    opened = Model.load(tmp_path / "run", device="cpu")
+    assert opened.family.model_type == Model.load(REFERENCES / family, device="cpu").family.model_type
+
+
+# Where a trained model answers, as its folder says
+@pytest.mark.parametrize(("name", "first"), [("question", True), ("story", False), ("dates", False)])
+def test_a_model_that_comes_with_the_program_answers_as_its_recipe_says(name, first):
+    assert answers_first(HERE / name) is first
+
+
+@pytest.mark.parametrize(("task", "first"), [("classify", True), ("next-word", False)])
+def test_a_run_and_its_checkpoints_answer_as_its_settings_say(tmp_path, task, first):
+    (tmp_path / "run.json").write_text(json.dumps({"settings": {"task": task}}))
+    checkpoint = tmp_path / "checkpoints" / "000200"
+    checkpoint.mkdir(parents=True)
+    assert answers_first(tmp_path) is first
+    assert answers_first(checkpoint) is first
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"settings": 3}', "{", '{"settings": {"task": ["classify"]}}'])
+def test_a_folder_that_does_not_say_it_answers_everywhere(tmp_path, text):
+    (tmp_path / "run.json").write_text(text)
+    assert not answers_first(tmp_path)
+    assert not answers_first(None)
+    assert not answers_first(tmp_path / "none")

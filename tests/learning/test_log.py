@@ -1,4 +1,4 @@
-"""The log of a run."""
+"""The log of a run, and its epochs."""
 
 from __future__ import annotations
 
@@ -6,25 +6,34 @@ import contextlib
 import csv
 import json
 import resource
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.learning.log import Log, check_new
+from tui_transformer.learning.log import COLUMNS, Epoch, Epochs, Log, check_new
 from tui_transformer.learning.loop import Measured, Record
 
 
+# The log of a run
 def record(step: int) -> Record:
     return Record(step, 0.5, 2.0 / 3.0, 0.25, 1e-3, 1.5, {"decoder.0": 1.5}, 100, 0.5)
 
 
+def write(path: Path, records: Iterable[Record], after: int = 0, measured: Measured | None = None) -> str:
+    """Write some steps into a log, which then has this text; the last is measured."""
+    log, written = Log(path, after), list(records)
+    for each in written:
+        log.write(each, measured if each is written[-1] else None)
+    log.close()
+    return path.read_text()
+
+
 def test_csv_has_a_head_and_a_line_a_step(tmp_path):
     path = tmp_path / "log.csv"
-    log = Log(path, 0)
-    log.write(record(1), None)
-    log.write(record(2), Measured(1.0, 0.5, 10))
-    log.close()
+    write(path, map(record, (1, 2)), measured=Measured(1.0, 0.5, 10))
     first, second = csv.DictReader(path.read_text().splitlines())
     assert float(first["loss"]) == 2.0 / 3.0
     assert (first["step"], first["tokens_per_second"], first["validation_loss"]) == ("1", "200.0", "")
@@ -32,11 +41,7 @@ def test_csv_has_a_head_and_a_line_a_step(tmp_path):
 
 
 def test_json_lines_have_the_norms_of_the_layers(tmp_path):
-    path = tmp_path / "log.jsonl"
-    log = Log(path, 0)
-    log.write(record(1), None)
-    log.close()
-    line = json.loads(path.read_text())
+    line = json.loads(write(tmp_path / "log.jsonl", [record(1)]))
     assert line["norms"] == {"decoder.0": 1.5}
     assert line["validation_loss"] is None
 
@@ -45,10 +50,7 @@ def test_json_lines_have_the_norms_of_the_layers(tmp_path):
 def test_lines_after_the_checkpoint_and_half_lines_are_removed(tmp_path, suffix):
     path, whole = tmp_path / f"log{suffix}", tmp_path / f"whole{suffix}"
     for target, last in ((path, 5), (whole, 3)):
-        log = Log(target, 0)
-        for step in range(1, last + 1):
-            log.write(record(step), None)
-        log.close()
+        write(target, map(record, range(1, last + 1)))
     with path.open("a") as file:
         file.write('{"step": 6, "lo' if suffix == ".jsonl" else "6,0.5")
     Log(path, 3).close()
@@ -89,7 +91,7 @@ def at_most(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_a_line_for_which_there_is_no_room_comes_with_the_next(tmp_path, suffix):
     path, whole = tmp_path / f"log{suffix}", tmp_path / f"whole{suffix}"
-    log, other = Log(path, 0), Log(whole, 0)
+    log = Log(path, 0)
     log.write(record(1), None)
     before = path.read_bytes()
     with at_most(len(before) + 10), pytest.raises(InputError, match=r"log\S+: cannot be written: File too large"):
@@ -97,7 +99,38 @@ def test_a_line_for_which_there_is_no_room_comes_with_the_next(tmp_path, suffix)
     assert path.read_bytes() == before
     log.write(record(3), None)
     log.close()
-    for step in (1, 2, 3):
-        other.write(record(step), None)
-    other.close()
-    assert path.read_bytes() == whole.read_bytes()
+    assert path.read_text() == write(whole, map(record, (1, 2, 3)))
+
+
+# Loss and share of right answers of whole epochs, in the log beside those of the steps
+RECORD = Record(1, 0.0, 0.0, 0.0, 0.1, 1.0, {}, 10, 1.0)
+STEPS = [replace(RECORD, step=i, epoch=i / 3, loss=6.0 - i, accuracy=i / 10) for i in range(1, 8)]
+
+
+def test_an_epoch_has_the_means_of_its_steps() -> None:
+    epochs = Epochs()
+    ended = [epochs.add(step.epoch, step.loss, step.accuracy) for step in STEPS]
+    assert [epoch for epoch in ended if epoch] == [Epoch(1, 4.0, pytest.approx(0.2)), Epoch(2, 1.0, pytest.approx(0.5))]
+    assert [place for place, epoch in enumerate(ended) if epoch] == [2, 5]
+
+
+def test_a_step_of_several_epochs_ends_the_last_of_them() -> None:
+    assert Epochs().add(2.5, 1.0, 0.5) == Epoch(2, 1.0, 0.5)
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
+def test_the_log_has_them_where_an_epoch_ends_also_after_it_was_resumed(name: str, tmp_path: Path) -> None:
+    whole, resumed = tmp_path / name, tmp_path / f"resumed-{name}"
+    write(resumed, STEPS[:4])
+    assert write(resumed, STEPS[4:], after=4) == write(whole, STEPS)
+    with whole.open() as file:
+        rows = list(csv.DictReader(file)) if name.endswith("csv") else [json.loads(line) for line in file]
+    assert [row["epoch_loss"] for row in rows if row["epoch_loss"]] in ([4.0, 1.0], ["4.0", "1.0"])
+    assert set(COLUMNS) <= set(rows[0])
+
+
+def test_a_line_without_its_epoch_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 1}\n')
+    with pytest.raises(InputError, match="is no log of a run"):
+        Log(path, 1)

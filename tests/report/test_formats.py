@@ -1,8 +1,11 @@
+"""Views as files, and how far two are apart."""
+
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +18,12 @@ from tui_transformer.engine.edits import Ablate, Change, Edit, Patch
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.report import svg, text
+from tui_transformer.report.differences import compare, compare_blocks
 from tui_transformer.report.export import SUFFIXES, csv_pieces, export, json_pieces, point_pieces
+from tui_transformer.report.svg import HEIGHT, WIDTH, chart_svg
 from tui_transformer.report.text import EVERYTHING, Page
 from tui_transformer.text.display import cells, visible
+from tui_transformer.views.charts import BarChart, Histogram, LineChart, Series
 from tui_transformer.views.step_view import Labels, view_of
 from tui_transformer.views.view import RAMPS, Axis, View
 
@@ -199,3 +205,125 @@ def test_points_have_the_places_of_words_and_the_numbers_of_what_is_called_so() 
     for labels in ("ab", "55", "21"):  # words, and tokens that only look like numbers
         told = "".join(point_pieces(_view(values, labels.__getitem__)))
         assert told == "# query key made\n0 0 1.5\n0 1 -inf\n\n1 0 0.25\n1 1 3e-09\n\n"
+
+
+INF, NAN = math.inf, math.nan
+
+
+def _compare(first: list[float], second: list[float], tolerance: float = 1e-5) -> tuple[bool, float]:
+    difference = compare("x", np.array(first), np.array(second), tolerance)
+    return difference.beyond, difference.largest
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], (False, 0.0)),
+        ([-INF, 2.0], [-INF, 2.0], (False, 0.0)),
+        ([NAN, 2.0], [NAN, 2.0], (False, 0.0)),
+        ([NAN, 0.0], [NAN, 1e-6], (False, 1e-6)),
+        ([NAN, 2.0], [0.0, 2.0], (True, INF)),
+        ([-INF, 2.0], [INF, 2.0], (True, INF)),
+        ([-INF, 2.0], [-1e30, 2.0], (True, INF)),
+        ([0.0], [1e-6], (False, 1e-6)),
+        ([0.0], [2e-5], (True, 2e-5)),
+        ([1e6], [1e6 + 1], (False, 1.0)),
+        ([1e6], [1e6 + 20], (True, 20.0)),
+    ],
+)
+def test_values_are_compared_with_infinities_and_nan(
+    first: list[float], second: list[float], expected: tuple[bool, float]
+) -> None:
+    assert _compare(first, second) == expected
+    assert _compare(second, first) == expected
+
+
+def test_no_tolerance_still_takes_equal_values_as_the_same() -> None:
+    assert _compare([1.0, -INF], [1.0, -INF], 0.0) == (False, 0.0)
+    assert _compare([1.0], [1.0 + 1e-15], 0.0)[0]
+
+
+def test_the_cell_with_the_largest_difference_is_found() -> None:
+    first = np.zeros((2, 3))
+    second = first.copy()
+    second[1, 2] = 5.0
+    difference = compare("x", first, second, 1e-5)
+    assert (difference.index, difference.values, difference.relative) == ((1, 2), (0.0, 5.0), 1.0)
+
+
+def test_a_batch_axis_of_one_is_left_out() -> None:
+    assert not compare("x", np.ones((1, 2, 3)), np.ones((2, 3)), 1e-5).beyond
+    assert compare("x", np.ones((2, 2, 3)), np.ones((2, 3)), 1e-5).beyond
+
+
+def test_float32_is_compared_with_float64() -> None:
+    exact = np.array([0.1])
+    difference = compare("x", exact.astype(np.float32), exact, 1e-5)
+    assert 0 < difference.largest < 1e-8
+    assert not difference.beyond
+
+
+def test_blocks_are_compared_as_the_whole() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, 3, 5, 4))
+    first[1, 2, 3] = second[1, 2, 3] = -INF
+    regions = [(range(i, i + 1), range(j, min(j + 2, 5)), range(4)) for i in range(3) for j in range(0, 5, 2)]
+    parts = [tuple(slice(axis.start, axis.stop) for axis in region) for region in regions]
+    blocks = [(region, first[part], second[part]) for region, part in zip(regions, parts, strict=True)]
+    in_blocks, whole = compare_blocks("x", (3, 5, 4), blocks, 1e-5), compare("x", first, second, 1e-5)
+    assert in_blocks == whole
+    assert compare_blocks("x", (3, 5, 4), [(r, a, a) for r, a, _ in blocks], 0.0).largest == 0.0
+
+
+# Charts as figures
+HOSTILE = "</text><script>\x1b[2J&\u202e"
+X = (0.0, 1.0, 2.0)
+CHARTS = {
+    "curves": LineChart("Curves", "x", "y", (Series("a", X, (0.0, math.nan, -2.0)), Series("b", (1.0,), (1.0,)))),
+    "log": LineChart("Log", "x", "y", (Series("a", X, (1e-9, 0.0, 1e3)),), logarithmic=True),
+    "many": LineChart("Many", "", "", tuple(Series(f"curve {i}", X, (0.0, float(i), 1.0)) for i in range(30))),
+    "bars": BarChart("Bars", ("a", "b", "c"), (1.0, -2.0, math.nan), 1),
+    "log bars": BarChart("Bars", ("a", "b"), (1e-9, 0.0), logarithmic=True),
+    "counts": Histogram("Counts", (0.0, 0.5, 1.0), (3, 1), "2 values"),
+    "no curves": LineChart("", "", "", ()),
+    "no bars": BarChart("", (), ()),
+    "no counts": Histogram("", (), ()),
+    "flat": LineChart("Flat", "", "", (Series("a", X, (5.0, 5.0, 5.0)),), counted=True),
+    "hostile": LineChart(HOSTILE, HOSTILE, HOSTILE, (Series(HOSTILE, X, (0.0, 1.0, math.inf)),)),
+}
+
+
+def parsed(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text)  # noqa: S314 - of our own figures
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_is_a_figure_with_numbers_alone(name):
+    chart = CHARTS[name]
+    figure = parsed(chart_svg(chart))
+    assert "script" not in {node.tag.rpartition("}")[2] for node in figure.iter()}
+    text = chart_svg(chart)
+    assert "nan" not in re.sub(r">[^<]*<", "", text)
+    assert "\x1b" not in text
+
+
+def test_all_curves_are_named_and_inside():
+    figure = parsed(chart_svg(CHARTS["many"]))
+    texts = [node for node in figure.iter() if node.tag.endswith("text")]
+    assert {f"curve {i}" for i in range(30)} <= {node.text for node in texts}
+    assert all(0 <= float(node.get("x")) <= WIDTH for node in texts)
+    assert all(0 <= float(node.get("y")) <= float(figure.get("height")) for node in texts)
+    assert float(figure.get("height")) >= HEIGHT
+
+
+def test_bars_grow_from_the_baseline():
+    figure = parsed(chart_svg(CHARTS["bars"]))
+    up, down = [node for node in figure.iter() if node.tag.endswith("rect")][1:]
+    assert float(up.get("y")) + float(up.get("height")) == pytest.approx(float(down.get("y")), abs=0.02)
+    assert float(down.get("height")) == pytest.approx(2 * float(up.get("height")), abs=0.02)
+
+
+def test_counts_are_marked_at_whole_numbers():
+    texts = [node.text for node in parsed(chart_svg(CHARTS["counts"])).iter() if node.tag.endswith("text")]
+    assert {"0", "1", "2", "3"} <= set(texts)
+    assert {"0.2", "0.4"} <= set(texts)

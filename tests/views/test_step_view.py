@@ -1,18 +1,23 @@
-"""Views of steps and weights: sides, labels, windows, extremes, thumbnails."""
+"""Views of steps, their gradients and differences, and tiles."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 from reference import REFERENCES
 
+from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import (
     Labels,
     Place,
+    difference_of,
     extremes,
+    gradient_of,
     index_of,
     place_of,
     scale_for,
@@ -20,8 +25,9 @@ from tui_transformer.views.step_view import (
     tile_extremes,
     view_of,
 )
-from tui_transformer.views.view import View
+from tui_transformer.views.view import Axis, Scale, Tile, View
 
+# Views of steps and weights: sides, labels, windows, extremes, thumbnails
 WORDS = ("the", "waves\x1b[31m", "crashed")
 LABELS = Labels({"tokens": WORDS}, lambda index: f"word{index}")
 WEIGHTS = "decoder.0.self_attention.weights"
@@ -185,3 +191,97 @@ def test_a_tile_beside_the_matrix_has_no_cells_and_asks_for_none(model: str, bud
         rows, columns = view.shape
         assert view.tile(range(rows + 4, rows + 9), range(columns)).values.shape == (0, columns), name
         assert view.tile(range(rows), range(columns + 4, columns + 9)).values.shape == (rows, 0), name
+
+
+# The gradient of a view, and the difference of two
+VALUE, MASKED_STEP = "encoder.0.self_attention.value", "decoder.0.self_attention.masked"
+
+
+def test_a_gradient_is_seen_as_its_step_head_by_head():
+    trace = Model.load("encoder").trace("the waves crashed")
+    values = gradients(trace, [[1, 2, 3]]).values
+    for name, head in ((VALUE, 3), ("embedding.output", 0), ("encoder.0.feed_forward.hidden.weight", 0)):
+        view = view_of(trace, name, Labels(), head=head)
+        seen = gradient_of(view, trace.program.axes(name), values[name])
+        whole = values[name][head] if values[name].ndim == 3 else values[name]
+        assert np.array_equal(seen.window(range(1, 3), range(1)), whole[1:3, :1])
+        assert seen.title == f"∂loss/∂{name}"
+        assert (seen.kind, seen.shape, seen.name) == ("diverging", view.shape, name)
+
+
+def test_a_difference_covers_what_both_have_and_names_labels_that_differ():
+    first, second = (Model.load("encoder").trace(text) for text in ("the waves crashed", "the shore"))
+    labels = [Labels({"tokens": words}) for words in (("the", "waves", "crashed"), ("the", "shore"))]
+    views = [view_of(trace, VALUE, names) for trace, names in zip((first, second), labels, strict=True)]
+    seen = difference_of(*views)
+    assert seen.shape == (2, 1)
+    assert [seen.rows.label(i) for i in range(2)] == ["the", "waves/shore"]
+    wanted = first[VALUE][0, :2].astype(float) - second[VALUE][0]
+    assert np.array_equal(seen.window(range(2), range(1)), wanted)
+
+
+def test_the_difference_of_two_masked_cells_is_0():
+    trace = Model.load("decoder").trace("the waves crashed")
+    view = view_of(trace, MASKED_STEP, Labels())
+    assert not difference_of(view, view).window(range(3), range(3)).any()
+
+
+# Scales and tiles
+def grid() -> View:
+    values = np.arange(12.0).reshape(3, 4)
+    return View(
+        name="grid",
+        title="grid",
+        rows=Axis("row", 3, str),
+        columns=Axis("column", 4, str),
+        kind="sequential",
+        window=lambda rows, columns: values[rows.start : rows.stop, columns.start : columns.stop],
+    )
+
+
+def test_positions_on_a_scale_are_cut_at_its_ends() -> None:
+    scale = Scale("diverging", -2.0, 2.0)
+    values = np.array([-3.0, -2.0, 0.0, 1.0, 2.0, 9.0, -math.inf, math.inf])
+    assert scale.position(values).tolist() == [0.0, 0.0, 0.5, 0.75, 1.0, 1.0, 0.0, 1.0]
+    assert np.isnan(scale.position(np.array([math.nan]))).all()
+
+
+def test_a_scale_of_one_value_divides_by_no_zero() -> None:
+    assert Scale("sequential", 1.0, 1.0).position(np.array([1.0])).tolist() == [0.0]
+
+
+def test_a_tile_is_cut_to_the_matrix() -> None:
+    tile = grid().tile(range(-5, 2), range(2, 99))
+    assert (tile.row, tile.column) == (0, 2)
+    assert tile.values.tolist() == [[2.0, 3.0], [6.0, 7.0]]
+
+
+def test_a_tile_outside_the_matrix_is_empty() -> None:
+    assert grid().tile(range(7, 9), range(4)).values.size == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "inside"),
+    [
+        (range(1, 3), range(2, 4), True),
+        (range(1, 2), range(3, 4), True),
+        (range(3), range(2, 4), False),
+        (range(1, 3), range(1, 4), False),
+        (range(1, 4), range(2, 4), False),
+        (range(1, 3), range(2, 5), False),
+    ],
+)
+def test_a_tile_covers_what_it_holds(rows: range, columns: range, *, inside: bool) -> None:
+    assert Tile(1, 2, np.zeros((2, 2))).covers(rows, columns) is inside
+
+
+def test_the_shape_counts_rows_and_columns() -> None:
+    assert grid().shape == (3, 4)
+
+
+def test_a_tile_outside_the_matrix_has_no_cells() -> None:
+    for rows, columns in ((range(7, 9), range(4)), (range(3), range(9, 11)), (range(-9, -3), range(8, 2))):
+        tile = grid().tile(rows, columns)
+        assert tile.values.size == 0
+        assert 0 <= tile.row <= 3
+        assert 0 <= tile.column <= 4

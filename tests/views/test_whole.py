@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from reference import REFERENCES
 
 from tui_transformer import Model
 from tui_transformer.engine.program import Program
@@ -13,7 +12,6 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.views.step_view import Labels, view_of
 from tui_transformer.views.whole import bands, box_of, layers_of, sketch
 
-REFERENCES = Path(__file__).parent.parent / "references"
 FAMILIES = sorted(path.name for path in REFERENCES.iterdir() if (path / "config.json").exists())
 
 

@@ -21,13 +21,9 @@ SELF = "self_attention"
 
 @dataclass(frozen=True)
 class Attention:
-    """One attention step.
+    """One attention step, by the name of its weights (heads × queries × keys).
 
-    Attributes:
-        name: Of the step of weights, heads × queries × keys.
-        stack: `encoder` or `decoder`.
-        kind: `self_attention` or `cross_attention`.
-        layer: Counted from 0.
+    `stack`: `encoder` or `decoder`; `kind`: `self_attention` or `cross_attention`; layers count from 0.
     """
 
     name: str
@@ -77,11 +73,7 @@ def groups(program: Program) -> tuple[str, ...]:
 
 
 def chosen_group(program: Program, wanted: str | None) -> str:
-    """The group whose name holds all the words of `wanted`; the first one where nothing is wanted.
-
-    Raises:
-        InputError: There is no such group, or no attention at all.
-    """
+    """The group whose name holds all the words of `wanted`, by default the first; InputError where there is none."""
     known = groups(program)
     if not known:
         raise InputError("this model has no attention")
@@ -93,11 +85,7 @@ def chosen_group(program: Program, wanted: str | None) -> str:
 
 
 def in_layer(steps: Sequence[Attention], layer: int | None) -> tuple[Attention, ...]:
-    """The steps of one layer, or all where none is named.
-
-    Raises:
-        InputError: There is no such layer.
-    """
+    """The steps of one layer, or all where none is named; InputError where there is no such layer."""
     chosen = tuple(each for each in steps if layer in (None, each.layer))
     if not chosen:
         raise InputError(f"there is no layer {layer}: layers are 0 to {steps[-1].layer}")
@@ -112,12 +100,9 @@ BLOCK = 1 << 22
 class Rows:
     """Some queries of one attention step, without the keys that are hidden.
 
-    Attributes:
-        weights: Heads × queries × keys; hidden keys have 0, and the rest of the row sums to 1.
-        queries: The index of each query.
-        own: The key that is the query's own token; −1 in cross attention.
-        visible: Queries × keys, true where a query may look: not masked, no padding, not hidden.
-        tokens: The tokens of the keys.
+    `weights`: heads × queries × keys; hidden keys have 0, and the rest of the row sums to 1. `queries`: the index of
+    each. `own`: the key that is the query's own token, −1 in cross attention. `visible`: queries × keys, true where a
+    query may look: not masked, no padding, not hidden. `tokens`: those of the keys.
     """
 
     weights: Host
@@ -134,12 +119,9 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Reads the weights of attention steps.
+    """Reads the weights of attention steps of a sentence of the batch, without the tokens that are hidden.
 
-    Attributes:
-        vocabulary: Says which tokens are special; None where there is none.
-        hidden: Which tokens are left out.
-        item: Which sentence of the batch.
+    The vocabulary says which tokens are special; None where there is none.
     """
 
     vocabulary: Vocabulary | None = None
@@ -154,14 +136,7 @@ class Reader:
     def rows(
         self, trace: Trace, attention: Attention, runs: Iterable[range], heads: range | None = None
     ) -> Iterator[Rows]:
-        """The queries of the runs, of some heads or all.
-
-        Args:
-            trace: Whose weights; best prepared for windows of the step (`prepared`).
-            attention: The step.
-            runs: Neighbouring queries, in rising order.
-            heads: Which heads; by default all.
-        """
+        """The queries of the runs (neighbours, in rising order), of some heads or all; the trace is best `prepared`."""
         heads = range(attention.heads) if heads is None else heads
         tokens = tokens_of(trace, self.vocabulary, attention.keys, self.item)
         hidden = tokens.hidden(self.hidden)
@@ -213,10 +188,7 @@ def silent(_: str) -> None:
 def prepared(trace: Trace, name: str, report: Report = silent) -> Trace:
     """The trace, with everything there that windows of a step are made from.
 
-    Args:
-        trace: The trace.
-        name: The step.
-        report: Told of every step that runs; what it raises ends the work, and what is kept stays.
+    `report` is told of every step that runs; what it raises ends the work, and what is kept stays.
     """
     trace.prepare(name, before=lambda step: report(step.name))
     return trace

@@ -32,13 +32,9 @@ NEURONS = "feed-forward"
 
 @dataclass(frozen=True)
 class Term:
-    """Part of a logit.
+    """Part of a logit: what the step or weight `name` adds to it.
 
-    Attributes:
-        name: The step that writes it, or the weight that is added.
-        kind: "head", "neuron", "layer", "embedding" or "bias".
-        number: Which head or neuron; None where the whole step is meant.
-        value: What it adds to the logit.
+    `kind`: "head", "neuron", "layer", "embedding" or "bias"; `number`: which head or neuron, None for the whole step.
     """
 
     name: str
@@ -52,12 +48,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Attribution:
-    """A logit, or the difference of two, and its terms in the order of the data.
+    """A logit, as the forward pass has it before a soft cap, or the difference of two, and its terms in order.
 
-    Attributes:
-        tokens: The token, and the one that is taken away; None where there is none.
-        position: Where it is read.
-        logit: As the forward pass has it, before a soft cap.
+    `tokens` are the token, and the one that is taken away, None where there is none; `position` is where it is read.
     """
 
     tokens: tuple[int, int | None]
@@ -123,13 +116,9 @@ def attribute(
 
 @dataclass(frozen=True, eq=False)
 class FrozenNorm:
-    """A norm at some rows, with μ and σ held fast.
+    """A norm of the sum of `sources` at some rows, with μ and σ held fast.
 
-    Attributes:
-        sources: The steps whose sum it reads.
-        deviation: σ, tokens × 1.
-        weight: γ, d.
-        centred: Whether the mean is taken away.
+    `deviation`: σ, tokens × 1; `weight`: γ, d; `centred`: whether the mean is taken away.
     """
 
     sources: tuple[str, ...]
@@ -160,7 +149,6 @@ class _Walk:
     neurons: bool
 
     def of_logits(self, step: Step, tokens: tuple[int, ...]) -> Iterator[Term]:
-        """The columns of the tokens, and their biases."""
         signs = (1.0, -1.0)
         columns = [self._column(step, token) for token in tokens]
         direction = sum((sign * column for sign, column in zip(signs, columns, strict=False)), np.zeros(1))
@@ -192,7 +180,6 @@ class _Walk:
         return Term(name, kind, None, float(self.line(name) @ direction))
 
     def _of_norm(self, step: Step, direction: Host) -> Iterator[Term]:
-        """Through a norm whose μ and σ are held fast."""
         norm = frozen_norm(self.trace, step, range(self.row, self.row + 1), self.item)
         toward = direction * norm.weight / norm.deviation[0]
         toward = toward - toward.mean() if norm.centred else toward

@@ -18,7 +18,7 @@ from itertools import groupby
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import SELF, Attention, attentions
+from tui_transformer.analysis.attentions import SELF, Attention, attentions, in_layer
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Linear, Project, Unembed
@@ -31,16 +31,7 @@ EMBEDDING, LOGITS = "embedding.tokens", "output.logits"
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """The matrices of a head.
-
-    Attributes:
-        attention: Its attention.
-        head: Which one.
-        query: W_Q, d × d_k.
-        key: W_K, d × d_k.
-        value: W_V, d × d_v.
-        output: W_O, d_v × d.
-    """
+    """The matrices of a head: W_Q and W_K, d × d_k, W_V, d × d_v, and W_O, d_v × d."""
 
     attention: Attention
     head: int
@@ -108,11 +99,21 @@ def circuits(trace: Trace, layer: int | None = None) -> Iterator[Circuit]:
     steps = [each for each in attentions(trace.program) if all(_matrix(trace, each, part) for part in PARTS)]
     if not steps:
         raise InputError("the model has no attention with matrices for Q, K and V: there are no circuits")
-    if layer is not None and all(each.layer != layer for each in steps):
-        raise InputError(f"there is no layer {layer}: layers are 0 to {steps[-1].layer}")
-    for attention in steps:
-        if layer in (None, attention.layer):
-            yield from _heads(trace, attention)
+    for attention in in_layer(steps, layer):
+        heads = attention.heads
+        query, key, value, output = (weight_of(trace, _matrix(trace, attention, part)) for part in PARTS)
+        shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
+        widths = query.shape[1] // heads, value.shape[1] * shared // heads
+        for head in range(heads):
+            own, of = head * widths[0], head // shared
+            yield Circuit(
+                attention,
+                head,
+                query[:, own : own + widths[0]],
+                key[:, of * widths[0] : (of + 1) * widths[0]],
+                value[:, of * widths[1] : (of + 1) * widths[1]],
+                output[head * widths[1] : (head + 1) * widths[1]],
+            )
 
 
 def words_of(trace: Trace) -> Words:
@@ -125,23 +126,6 @@ def words_of(trace: Trace) -> Words:
     leave = head.T if isinstance(step.op, Unembed) else head
     same = leave.shape[1] == table.shape[0] and leave.shape[0] == table.shape[1]
     return Words(leave @ table if same else None)
-
-
-def _heads(trace: Trace, attention: Attention) -> Iterator[Circuit]:
-    heads = attention.heads
-    query, key, value, output = (weight_of(trace, _matrix(trace, attention, part)) for part in PARTS)
-    shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
-    widths = query.shape[1] // heads, value.shape[1] * shared // heads
-    for head in range(heads):
-        own, of = head * widths[0], head // shared
-        yield Circuit(
-            attention,
-            head,
-            query[:, own : own + widths[0]],
-            key[:, of * widths[0] : (of + 1) * widths[0]],
-            value[:, of * widths[1] : (of + 1) * widths[1]],
-            output[head * widths[1] : (head + 1) * widths[1]],
-        )
 
 
 def _matrix(trace: Trace, attention: Attention, part: str) -> str:
@@ -174,13 +158,7 @@ READS: Mapping[str, Callable[[Circuit], Factors]] = {
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """From a head to a later one.
-
-    Attributes:
-        source: The earlier head.
-        target: The later head.
-        score: From 0 to 1.
-    """
+    """From a head to a later one, with a score from 0 to 1."""
 
     source: Circuit
     target: Circuit

@@ -10,6 +10,10 @@ and Editing Factual Associations in GPT"). With the shares p before and q after,
 
 With a metric (`analysis/metrics.py`), change = metric after − metric before instead. A model without a vocabulary head
 has no such answer. Its effect is ‖x' − x‖ ÷ ‖x‖ (Frobenius) of what its last step holds at the positions.
+
+The mean of many sentences, x̄ = Σ x ÷ N over all real tokens, of every head and column alone, takes out what tells one
+sentence from another, and leaves what all have in common (Wang et al. 2022, "Interpretability in the Wild", §2.2: mean
+ablation over a reference distribution).
 """
 
 from __future__ import annotations
@@ -26,12 +30,14 @@ import numpy as np
 
 from tui_transformer.analysis.metrics import Metric, Positions, divergences, log_shares, positions_in
 from tui_transformer.analysis.tokens import real_tokens
-from tui_transformer.engine.axis import Region, cells
+from tui_transformer.engine.axis import Region, cells, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change
+from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.recipes import answers_first
 
 LOGITS = "output.logits"
@@ -45,11 +51,8 @@ What = TypeVar("What")
 class Effect:
     """Effect of edits on the answer.
 
-    Attributes:
-        change: Of ln p of the most likely token, in nats; with a metric, of that.
-        divergence: In nats.
-        relative: Relative change of the last step, of a model without a vocabulary head.
-        value: The metric after the edits, where one was chosen.
+    `change`: of ln p of the most likely token, in nats, or of a metric; `divergence`: in nats; `relative`: of the last
+    step, of a model without a vocabulary head; `value`: the metric after the edits, where one was chosen.
     """
 
     change: float | None = None
@@ -84,7 +87,7 @@ def effects(
         targets: What is ablated, each alone: targets, as `head:decoder.0.self_attention:1`, or all of a kind: "head",
             "layer", "position", "neuron:decoder.0.feed_forward".
         mean: Set to the mean over the positions instead of 0.
-        means: Set to the mean over a data set instead (`analysis/means.py`), by step.
+        means: Set to the mean over a data set instead (see `means`), by step.
         positions: Where the answer is read; see `answer_positions`.
         item: Which sentence of a batch.
         metric: What is measured, instead of the change of the most likely token and the divergence.
@@ -99,17 +102,10 @@ def effects(
     else:
         wanted = [parse(target) if isinstance(target, str) else target for target in targets]
     trace.compute(before=before)
-    positions = answer_positions(trace, positions, item)
+    measured = _measuring(trace, answer_positions(trace, positions, item), item, metric, before)
     experiments = ((target, target.edits(trace.program, mean=mean, means=means)) for target in wanted)
-    if metric is not None:
-        own = metric.measure(trace, trace, positions, item, before)
-        for group, edited, items in in_passes(trace, experiments, item, rows):
-            values = metric.measure_each(edited, trace, positions, items, item, before)
-            yield from zip(group, (Effect(value - own, value=value) for value in values), strict=True)
-        return
-    answer = _Answer.of(trace, positions, item)
     for group, edited, items in in_passes(trace, experiments, item, rows):
-        yield from zip(group, answer.effects(edited, items, before), strict=True)
+        yield from zip(group, measured(edited, items), strict=True)
 
 
 def effect(
@@ -120,11 +116,8 @@ def effect(
     Raises:
         InputError: There is no such position, or the metric cannot be measured.
     """
-    positions = answer_positions(trace, positions, item)
-    if metric is not None:
-        value, own = (metric.measure(each, trace, positions, item) for each in (edited, trace))
-        return Effect(value - own, value=value)
-    return _Answer.of(trace, positions, item).effects(edited, range(item, item + 1))[0]
+    measured = _measuring(trace, answer_positions(trace, positions, item), item, metric)
+    return measured(edited, range(item, item + 1))[0]
 
 
 def answer_step(trace: Trace) -> str:
@@ -138,10 +131,8 @@ def answer_positions(
 ) -> range:
     """The positions that are asked for; by default the last real token, or all of them where there are no logits.
 
-    Where the model of `folder` was trained to answer at its first token alone, that is the default.
-
-    Raises:
-        InputError: There is no such position.
+    Where the model of `folder` was trained to answer at its first token alone, that is the default. InputError where
+    there is no such position.
     """
     name = answer_step(trace)
     if positions is not None:
@@ -159,47 +150,42 @@ def counted_positions(trace: Trace, item: int = 0) -> range:
     return range(int(real[0]), int(real[-1]) + 1)
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """The answer before edits.
+def _measuring(
+    trace: Trace, positions: range, item: int, metric: Metric | None, before: Watch | None = None
+) -> Callable[[Trace, range], list[Effect]]:
+    """Gives the effect of edits on some sentences of a batch; the answer before them is read once where it is small."""
+    if metric is not None:
+        own = metric.measure(trace, trace, positions, item, before)
 
-    Attributes:
-        name: The step.
-        region: The rows of it that are asked for.
-        old: Some of them, in float64.
-        words: Whether they are logits of words.
-    """
+        def on_metric(edited: Trace, items: range) -> list[Effect]:
+            values = metric.measure_each(edited, trace, positions, items, item, before)
+            return [Effect(value - own, value=value) for value in values]
 
-    name: str
-    region: Region
-    old: Callable[[Region], Host]
-    words: bool
+        return on_metric
 
-    @classmethod
-    def of(cls, trace: Trace, positions: range, item: int) -> _Answer:
-        """That of a sentence; read once where it is small."""
-        name = answer_step(trace)
-        *heads, _, columns = trace.program.shape(name)
-        region = *map(range, heads), positions, range(columns)
+    name = answer_step(trace)
+    *heads, _, columns = trace.program.shape(name)
+    region = *map(range, heads), positions, range(columns)
 
-        def old(part: Region) -> Host:
-            return trace.window(name, part, item).astype(np.float64)
+    def read(part: Region) -> Host:
+        return trace.window(name, part, item).astype(np.float64)
 
-        small = cells(region) <= trace.block
-        return cls(name, region, cache(old) if small else old, name == trace.program.logits)
+    read_before = cache(read) if cells(region) <= trace.block else read
 
-    def effects(self, edited: Trace, items: range, before: Watch | None = None) -> list[Effect]:
-        """Effect of the edits on some sentences of a batch, a block of rows at a time."""
-        sums, of_rows = np.zeros((len(items), 2)), _of_shares if self.words else _of_states
-        for part, rows in edited.blocks(self.name, self.region, None, before):
-            old = self.old(part)
-            sums += [of_rows(old, rows[item].astype(np.float64)) for item in items]
-        if self.words:
+    def on_answer(edited: Trace, items: range) -> list[Effect]:
+        has_words = name == trace.program.logits
+        sums, of_rows = np.zeros((len(items), 2)), _change_of_shares if has_words else _change_of_states
+        for part, rows in edited.blocks(name, region, None, before):
+            old = read_before(part)
+            sums += [of_rows(old, rows[each].astype(np.float64)) for each in items]
+        if has_words:
             return [Effect(change, max(divergence, 0.0)) for change, divergence in sums.tolist()]
         return [Effect(relative=math.sqrt(moved / size) if size else float(moved > 0)) for moved, size in sums.tolist()]
 
+    return on_answer
 
-def _of_shares(old: Host, new: Host) -> tuple[float, float]:
+
+def _change_of_shares(old: Host, new: Host) -> tuple[float, float]:
     """Change of the most likely token's ln p, and divergence, of some rows."""
     before, after = log_shares(old), log_shares(new)
     likely = before.argmax(axis=-1, keepdims=True)
@@ -207,7 +193,7 @@ def _of_shares(old: Host, new: Host) -> tuple[float, float]:
     return float(change.sum()), float(divergences(before, after).sum())
 
 
-def _of_states(old: Host, new: Host) -> tuple[float, float]:
+def _change_of_states(old: Host, new: Host) -> tuple[float, float]:
     return float(np.square(new - old).sum()), float(np.square(old).sum())
 
 
@@ -216,14 +202,9 @@ def in_passes(
 ) -> Iterator[tuple[tuple[What, ...], Trace, range]]:
     """Some experiments at a time, the trace of a pass, and which of its sentences are theirs; nothing is kept of it.
 
-    Neighbours that change the same steps share a pass, where the trace is of one sentence. How many do so depends on
-    its length alone, so that the numbers are the same whatever is kept.
-
-    Args:
-        trace: The sentence.
-        experiments: What each is, and its edits.
-        item: Which sentence of a batch is meant.
-        rows: How many rows a pass has at most.
+    An experiment is named, and has edits of one sentence of the batch. Neighbours that change the same steps share a
+    pass, of so many rows at most, where the trace is of one sentence. How many do so depends on its length alone, so
+    that the numbers are the same whatever is kept.
     """
     longest = max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1)
     most = max(1, rows // longest) if trace.batch == 1 else 1
@@ -235,3 +216,49 @@ def in_passes(
                 yield whats, trace.edited_each(edits, budget=0), range(len(some))
             else:
                 yield whats, trace.edited(edits[0], budget=0), range(item, item + 1)
+
+
+# The mean over a data set, which an ablation sets a part to
+
+
+def means(traces: Iterable[Trace], names: Sequence[str]) -> dict[str, Host]:
+    """The mean of steps over the real tokens of all traces: (heads ×) 1 × columns each, float64, by their own names.
+
+    Args:
+        traces: One at a time; none is held longer than it takes. Several sentences in one are all counted.
+        names: Steps with a row for each token.
+
+    Raises:
+        InputError: There is no trace or no such step, or a step has no row for each token or differs in its columns.
+    """
+    if isinstance(names, str):
+        raise UsageError(f"names are a list: [{names!r}]")
+    sums: dict[str, Host] = {}
+    counts: dict[str, int] = {}
+    for trace in traces:
+        for name in dict.fromkeys(array_of_numbers(trace.program, name)[0] for name in names):
+            total, count = _sum_of_rows(trace, name)
+            if name in sums and sums[name].shape != total.shape:
+                shapes = " and ".join(shape_text(each.shape) for each in (sums[name], total))
+                raise InputError(f"{name} has {shapes} of different sentences: it has no mean over them")
+            sums[name] = total + sums.get(name, 0.0)
+            counts[name] = counts.get(name, 0) + count
+    if not sums:
+        raise InputError("there is no sentence to take a mean over")
+    return {name: total / counts[name] for name, total in sums.items()}
+
+
+def _sum_of_rows(trace: Trace, name: str) -> tuple[Host, int]:
+    """The sum over the real tokens of all sentences, and how many there are."""
+    axes = trace.program.axes(name)
+    if name in trace.program.weights or len(axes) < 2 or not axes[-2].sequence:
+        raise InputError(f"{name} has no row for each token: it has no mean over them")
+    total, count = np.zeros((*(axis.size for axis in axes[:-2]), 1, axes[-1].size)), 0
+    for item in range(trace.batch):
+        real = real_tokens(trace, axes[-2], item)
+        count += int(real.sum())
+        for (*heads, rows, _), values in trace.blocks(name, item=item):
+            kept = np.asarray(values, np.float64)[..., real[rows.start : rows.stop], :]
+            place = tuple(slice(part.start, part.stop) for part in heads)
+            total[place] += kept.sum(axis=-2, keepdims=True)
+    return total, count

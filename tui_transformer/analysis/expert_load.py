@@ -20,13 +20,10 @@ from tui_transformer.engine.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class ExpertLoad:
-    """The experts of one layer.
+    """The experts of one layer, named by the step of the shares.
 
-    Attributes:
-        step: The step of the shares.
-        chosen: How many a token chooses.
-        shares: Of every token and expert, 0 where it was not chosen: n × experts.
-        real: Which tokens are no padding.
+    Each token has `chosen` of them, with its `shares` (n × experts, 0 where it was not chosen); `real` tokens are no
+    padding.
     """
 
     step: str

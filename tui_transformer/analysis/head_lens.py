@@ -34,13 +34,7 @@ LOGITS = "output.logits"
 
 @dataclass(frozen=True, eq=False)
 class HeadWords:
-    """The words whose logits a head raises at one token.
-
-    Attributes:
-        attention: Its attention.
-        head: Which one.
-        logits: Of every word, less their mean.
-    """
+    """The logits of every word that a head raises at one token, less their mean."""
 
     attention: Attention
     head: int
@@ -90,8 +84,7 @@ def head_lens(
 def writing_attentions(program: Program) -> tuple[Attention, ...]:
     """The attentions whose heads write into the stream that the logits are read from, in order.
 
-    Raises:
-        InputError: The model has no logits of words or no attention, or something on the way to them is not linear.
+    InputError where the model has no logits of words or no attention, or something on the way to them is not linear.
     """
     step = program.by_name.get(LOGITS)
     if step is None or step.axes[-1].name != "vocabulary":
@@ -115,18 +108,7 @@ def words_of_heads(
 ) -> Host:
     """The logits of every word that the heads of one attention raise at tokens: heads × tokens × words, float64.
 
-    From those of every head and token their mean over the words is taken.
-
-    Args:
-        trace: The sentence.
-        attention: One of `writing_attentions`.
-        rows: The tokens.
-        less_mean: As in `head_lens`.
-        item: Which sentence of a batch.
-        tuned: As in `head_lens`.
-
-    Raises:
-        InputError: Something on the way to the logits is not linear.
+    From those of every head and token their mean over the words is taken; the rest is as in `head_lens`.
     """
     program = trace.program
     output, heads = _writing(program, attention)
@@ -175,11 +157,7 @@ def _carried(trace: Trace, name: str, vectors: Host, rows: range, item: int, unt
 
 
 def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[Step]:
-    """The steps from a sublayer's output along the stream to the logits.
-
-    Raises:
-        InputError: One is not linear.
-    """
+    """The steps from a sublayer's output along the stream to the logits; InputError where one is not linear."""
     while name not in (until, LOGITS):
         readers = [step for step in program.readers(name) if name != step.name]
         ahead = [step for step in readers if step.role == "residual"] or [

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, Reader, Report, Rows, prepared, silent
-from tui_transformer.analysis.measures import ENTROPY, HEAD_MEASURES, Measure
-from tui_transformer.analysis.statistics import means_of, row_sample
+from tui_transformer.analysis.measures import ENTROPY, FEWEST_KEYS, HEAD_MEASURES, Measure, row_entropy
+from tui_transformer.analysis.statistics import CELLS, means_of, row_sample
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 
@@ -23,15 +24,10 @@ TOGETHER = 8
 
 @dataclass(frozen=True, eq=False)
 class LayerMeasures:
-    """The measures of the heads of one attention step.
+    """The measures of one attention step: of each a number for every head, NaN where it has none.
 
-    Attributes:
-        attention: The step.
-        values: Measure → a number for every head; NaN where it has none.
-        queries: How many queries were read.
-        real: How many there are, padding and hidden tokens aside.
-        few: Queries that entropy leaves out, as they may look at fewer keys than it asks for.
-        pictures: Heads × at most `SIDE` × at most `SIDE`; see `Pictures`.
+    So many `queries` were read of the `real` ones, padding and hidden tokens aside; entropy leaves out `few`, as they
+    may look at fewer keys than it asks for. `pictures`: heads × at most `SIDE` × at most `SIDE`; see `Pictures`.
     """
 
     attention: Attention
@@ -64,12 +60,8 @@ def layer_measures(
 ) -> LayerMeasures:
     """The mean of every measure over the queries that count, of every head of a step.
 
-    Args:
-        trace: Whose weights.
-        step: Which attention.
-        reader: What is hidden, and what is known of the tokens.
-        report: Told how far the work is; what it raises ends it.
-        most: Weights that are read; of more, queries at even distances.
+    Of more weights than `most` queries are read at even distances. `report` is told how far the work is; what it raises
+    ends it.
     """
     counted = np.flatnonzero(reader.counted(prepared(trace, step.name, report), step))
     columns = step.heads * step.keys.size
@@ -115,6 +107,61 @@ def left_out(measures: LayerMeasures) -> str:
     queries = "query that sees" if measures.few == 1 else f"{measures.few:,} queries that see"
     return f" (without the {queries} fewer than {ENTROPY.fewest} keys)" if measures.few else ""
 
+
+# Entropy as a chart shows it
+
+
+@dataclass(frozen=True)
+class HeadEntropy:
+    """The mean entropy of every head of one attention step, and that relative to the most that the visible keys allow.
+
+    Relative ones are NaN where no query sees two keys. The means are over so many `queries` of the `real` tokens: those
+    that see at least `keys` keys; the most that a query sees are `most_keys`. `sampled`: only evenly spaced queries
+    were read.
+    """
+
+    bits: tuple[float, ...]
+    relative: tuple[float, ...]
+    keys: int
+    most_keys: int
+    queries: int
+    real: int
+    sampled: bool
+
+
+def relative_entropy(entropy: Host, keys: Host) -> Host:
+    """Entropy in bits ÷ log₂ of the number of visible keys; NaN where fewer than two are visible."""
+    share: Host = np.full(entropy.shape, np.nan)
+    return np.divide(entropy, np.log2(np.maximum(keys, 1)), out=share, where=keys > 1)
+
+
+def head_entropy(trace: Trace, name: str, item: int = 0, cells: int = CELLS) -> HeadEntropy:
+    """The entropy of every head of an attention step (`….weights`), from at most about `cells` weights."""
+    step = trace.program.step(name)
+    heads, queries, keys = step.axes
+    real = np.flatnonzero(real_tokens(trace, queries, item))
+    runs = row_sample(real.tolist(), heads.size * keys.size, cells)
+
+    def rows(name: str) -> Host:
+        parts = (range(heads.size), range(keys.size))
+        return np.concatenate([trace.window(name, (parts[0], run, parts[1]), item) for run in runs], axis=1)
+
+    entropy = row_entropy(rows(step.name))
+    visible = np.isfinite(rows(step.inputs[0])).sum(axis=-1)
+    fewest = min(FEWEST_KEYS, int(visible.max()))
+    enough = visible >= fewest
+    return HeadEntropy(
+        bits=means_of(entropy, enough),
+        relative=means_of(relative_entropy(entropy, visible), enough & (visible > 1)),
+        keys=fewest,
+        most_keys=int(visible.max()),
+        queries=int(enough.any(axis=0).sum()),
+        real=len(real),
+        sampled=entropy.shape[1] < len(real),
+    )
+
+
+# Pictures
 
 SIDE = 32
 """The most rows and columns of a picture."""

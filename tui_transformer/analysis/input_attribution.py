@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.metrics import METRICS, Metric, Positions
-from tui_transformer.analysis.norms import START
+from tui_transformer.analysis.statistics import START
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
@@ -42,11 +42,8 @@ Report = Callable[[str], None]
 class InputAttribution:
     """The share of every row of a step in a number.
 
-    Attributes:
-        step: The input: its own name.
-        cells: Rows × columns.
-        value: The number, f(x).
-        baseline: f(x′) of integrated gradients; None of gradient × input, which has none.
+    `cells`: rows × columns; `value`: the number, f(x); `baseline`: f(x′) of integrated gradients, None of gradient ×
+    input.
     """
 
     step: str
@@ -68,11 +65,7 @@ class InputAttribution:
 def start_of(
     trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0, before: Trace | None = None
 ) -> tuple[float, Start]:
-    """A metric, and where the way back from it begins: at the logits. `before` is what a distance is from.
-
-    Raises:
-        InputError: The metric cannot be measured.
-    """
+    """A metric, and where the way back from it begins: at the logits. `before` is what a distance is from."""
     value = metric.measure(trace, before or trace, positions, item)
     slope = metric.slope(trace, before or trace, positions, item)
     return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.target_word))

@@ -27,7 +27,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, prepared, silent
 from tui_transformer.analysis.metrics import divergences, log_shares
-from tui_transformer.analysis.norms import START
+from tui_transformer.analysis.statistics import START
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.parts import layer_outputs
@@ -51,14 +51,7 @@ class Depth:
 
 @dataclass(frozen=True, eq=False)
 class Spelled:
-    """The most probable words at some tokens of one depth.
-
-    Attributes:
-        depth: Where on the stream.
-        rows: Which tokens.
-        words: Tokens × top: IDs, the most probable first.
-        probabilities: Tokens × top.
-    """
+    """The most probable words at some tokens of one depth: IDs and probabilities, tokens × top, the largest first."""
 
     depth: Depth
     rows: range
@@ -68,13 +61,10 @@ class Spelled:
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """The last steps of a program, from what leaves the last layer to the logits.
+    """The last steps of a program in order, from `state`, which leaves the last layer, to the logits.
 
-    Attributes:
-        depths: Where it can be held, in the order of the layers.
-        steps: The last steps in order; the first of them reads `state`.
-        state: The step that leaves the last layer.
-        tuned: The map that goes before, by layer; none for the plain lens.
+    It can be held at `depths`, in the order of the layers. `tuned` is the map that goes before, by layer; none for the
+    plain lens.
     """
 
     depths: tuple[Depth, ...]
@@ -96,37 +86,24 @@ class Lens:
     def spell(
         self, trace: Trace, depth: Depth, rows: range, top: int = 1, *, item: int = 0, report: Report = silent
     ) -> Spelled:
-        """The words that the stream spells at some tokens.
+        """The `top` words that the stream spells at some tokens of one of the `depths`.
 
-        Args:
-            trace: Whose stream.
-            depth: One of `depths`.
-            rows: Which tokens.
-            top: How many words of each.
-            item: Which sentence of the batch.
-            report: Told how far the work is; what it raises ends it.
+        `report` is told how far the work is; what it raises ends it.
         """
-        height = max(1, trace.block // self.vocabulary)
+        height, top = max(1, trace.block // self.vocabulary), min(top, self.vocabulary)
         prepared(trace, depth.step, report)
-        blocks = []
+        backend, xp, blocks = trace.backend, trace.backend.xp, []
         for start in range(rows.start, rows.stop, height):
             report(f"{depth.title} · token {start:,} of {self.tokens:,}")
-            part = range(start, min(start + height, rows.stop))
-            blocks.append(self._most_probable(trace, depth, part, min(top, self.vocabulary), item))
-        backend = trace.backend
-        words, probabilities = (backend.to_host(backend.xp.concatenate(parts)) for parts in zip(*blocks, strict=True))
-        return Spelled(depth, rows, words, probabilities)
-
-    def _most_probable(self, trace: Trace, depth: Depth, rows: range, top: int, item: int) -> tuple[Array, Array]:
-        """IDs and probabilities, tokens × top."""
-        xp = trace.backend.xp
-        logits = self.logits(trace, depth, rows, item)
-        at = xp.argpartition(-logits, top - 1, axis=-1)[:, :top]
-        picked = xp.take_along_axis(logits, at, axis=-1)
-        order = xp.argsort(-picked, axis=-1)
-        at, picked = xp.take_along_axis(at, order, axis=-1), xp.take_along_axis(picked, order, axis=-1)
-        highest = picked[:, :1]
-        return at, xp.exp(picked - highest) / xp.exp(logits - highest).sum(axis=-1, keepdims=True)
+            logits = self.logits(trace, depth, range(start, min(start + height, rows.stop)), item)
+            words = xp.argpartition(-logits, top - 1, axis=-1)[:, :top]
+            order = xp.argsort(-xp.take_along_axis(logits, words, axis=-1), axis=-1)
+            words = xp.take_along_axis(words, order, axis=-1)
+            picked = xp.take_along_axis(logits, words, axis=-1)
+            highest = picked[:, :1]
+            blocks.append((words, xp.exp(picked - highest) / xp.exp(logits - highest).sum(axis=-1, keepdims=True)))
+        ids, probabilities = (backend.to_host(xp.concatenate(parts)) for parts in zip(*blocks, strict=True))
+        return Spelled(depth, rows, ids, probabilities)
 
     @np.errstate(all="ignore")
     def logits(self, trace: Trace, depth: Depth, rows: range, item: int = 0) -> Array:
@@ -155,11 +132,7 @@ class Lens:
 
 
 def lens_of(program: Program, tuned: Mapping[int, Affine] | None = None) -> Lens:
-    """The lens of a model; with maps, the tuned one.
-
-    Raises:
-        InputError: The model has no head that gives words, or no layers.
-    """
+    """The lens of a model, with maps the tuned one; InputError where there is no head that gives words, or no layer."""
     outputs = layer_outputs(program)
     if not program.logits or not outputs:
         raise InputError("this model has no output head: its stream spells no words")
@@ -214,14 +187,7 @@ def words_at(spelled: Spelled, row: int) -> Iterator[tuple[int, float]]:
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """The map of one depth.
-
-    Attributes:
-        mean: μ, d.
-        matrix: A, d × d.
-        shift: b, d.
-        tokens: How many tokens it was fitted on.
-    """
+    """The map of one depth: mean μ (d), matrix A (d × d) and shift b (d), fitted on so many tokens."""
 
     mean: Host
     matrix: Host
@@ -232,11 +198,7 @@ class Affine:
         return f"<Affine of {len(self.mean)} columns, fitted on {self.tokens:,} tokens>"
 
     def of(self, backend: Backend, x: Array) -> Array:
-        """The map of rows, … × d, on the device.
-
-        Raises:
-            InputError: It was fitted for vectors of another size.
-        """
+        """The map of rows, … × d, on the device; InputError where it was fitted for vectors of another size."""
         self.check(x.shape[-1])
         mean, matrix, shift = (backend.floats(part) for part in (self.mean, self.matrix, self.shift))
         return x + (x - mean) @ matrix + shift
@@ -276,7 +238,7 @@ def fit_lens(
     for number, trace in enumerate(traces, 1):
         report(f"lens · text {number:,}")
         lens = lens_of(trace.program)
-        sums = _nothing(lens, trace, layers) if sums is None else sums
+        sums = _no_sums(lens, trace, layers) if sums is None else sums
         for item in range(trace.batch):
             _add(sums, lens, trace, item)
     if sums is None:
@@ -316,7 +278,7 @@ class _Sums:
         return Affine(mean, matrix, shift, self.tokens)
 
 
-def _nothing(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[int, _Sums]:
+def _no_sums(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[int, _Sums]:
     """Sums of no token for every depth that is asked for."""
     known = [depth.layer for depth in lens.depths]
     missing = sorted(set(layers or ()) - set(known))

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, Rows, attentions
-from tui_transformer.analysis.entropy import FEWEST_KEYS, row_entropy
 from tui_transformer.analysis.statistics import means_of
 from tui_transformer.analysis.tokens import KINDS
 from tui_transformer.engine.backend import Host
@@ -34,16 +33,12 @@ HEAD, NEURON, MODEL = "head", "neuron", "model"
 class Measure:
     """Something that is measured, by its queries or of a text as a whole.
 
-    Attributes:
-        name: A word, for options and tables; the rows of a survey have this name, or begin with it and a colon.
-        title: What it is, for screens and help.
-        unit: "bits", "nats", or "" for a share or a plain number.
-        formula: Of one query i.
-        columns: From some queries, by the name of the row: heads × queries; NaN where a query has no such number. The
-            names are the same for all queries of a step. None for a measure that reads texts.
-        fewest: Queries that may look at fewer keys are left out: they have little or no choice.
-        readings: Of a text, for a measure that is not of queries.
-        without: Rows that have no unit.
+    The rows of a survey have its `name`, or begin with it and a colon; those in `without` have no unit. The `formula`
+    is of one query i.
+
+    `columns`, by the names of rows, are the numbers of some queries (heads × queries), NaN where a query has none; the
+    names are the same for all queries of a step. Queries that may look at fewer than `fewest` keys are left out: they
+    have little or no choice. A measure that is not of queries has `readings` of a text instead.
     """
 
     name: str
@@ -60,11 +55,9 @@ class Measure:
 class Place:
     """The part of the model that a measure is of.
 
-    Attributes:
-        part: `decoder self-attention`, `encoder feed-forward` …; "" for the model as a whole.
-        layer: From 0; `EMBEDDING` or `WHOLE`.
-        measure: Its name, as `induction` or `distance:1`.
-        unit: What there is a number of: `HEAD`, `NEURON` or `MODEL`.
+    `part`: `decoder self-attention`, `encoder feed-forward` …, or "" for the model as a whole; `layer`: from 0,
+    `EMBEDDING` or `WHOLE`; `measure`: `induction`, `distance:1`; `unit`: what there is a number of, `HEAD`, `NEURON` or
+    `MODEL`.
     """
 
     part: str
@@ -75,14 +68,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A measure in one text.
-
-    Attributes:
-        place: What is measured.
-        values: Of every unit, the number of the text; NaN where it has none.
-        strongest: Of every unit, the largest number of a token.
-        positions: The token that has it.
-    """
+    """A measure in one text: of every unit its number (NaN for none), the largest of a token, and that token."""
 
     place: Place
     values: Host
@@ -104,11 +90,8 @@ class Reading:
 class Text:
     """One text as a model reads it.
 
-    Attributes:
-        model: The model.
-        trace: Its values for the text.
-        layers: The layers that are looked at; None for all.
-        metric: By which ablations are measured, and its tokens; None for the usual one.
+    Only `layers` are looked at, None for all. Ablations are measured by the `metric` and its tokens; None for the usual
+    one.
     """
 
     model: Model
@@ -127,6 +110,15 @@ class Text:
 
 
 # Measures of queries
+
+FEWEST_KEYS = 3
+
+
+def row_entropy(weights: Host) -> Host:
+    """−Σ A log₂ A in bits along the last axis, summed in float64."""
+    logarithms = np.log2(np.maximum(weights, np.finfo(weights.dtype).tiny))
+    logarithms *= weights  # 0 log 0 = 0
+    return np.asarray(np.maximum(-logarithms.sum(axis=-1, dtype=np.float64), 0.0))
 
 
 def weight_to(rows: Rows, keys: Host) -> Host:

@@ -35,15 +35,10 @@ Rows = Callable[[Host, Host, Host], Host]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of metric.
+    """A kind of metric, about so many tokens.
 
-    Attributes:
-        tokens: How many tokens it is about.
-        value: Of every row.
-        slope: Its gradient by the logits: rows × words.
-        description: In words, with the words of its tokens in the places.
-        formula: The slope in words.
-        distance: Whether the logits before the edit have a part in it.
+    `value` is that of every row, and `slope` its gradient by the logits (rows × words), in words the `formula`. The
+    `description` has places for the words of its tokens. Of a `distance` the logits before the edit are a part.
     """
 
     tokens: int
@@ -117,16 +112,11 @@ BY_TOKENS = ("divergence", "log-probability", "difference")
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the logits at some positions.
+    """A metric of the logits at some positions: one of `METRICS`, and the tokens that it is about.
 
-    Attributes:
-        name: One of `METRICS`.
-        tokens: The tokens that it is about.
-        targets: Of the loss alone, instead of a token: the right token at every position, −1 where none counts. It is
-            then the mean over these positions, wherever else the answer is read.
-
-    Raises:
-        UsageError: There is no such metric, or it is about another number of tokens.
+    Of the loss there may be `targets` instead of a token: the right token at every position, −1 where none counts. It
+    is then the mean over these positions, wherever else the answer is read. UsageError where there is no such metric,
+    or it is about another number of tokens.
     """
 
     name: str
@@ -193,11 +183,7 @@ class Metric:
         item: int = 0,
         watch: Watch | None = None,
     ) -> list[float]:
-        """The numbers of some sentences of a batch, each beside one sentence (`item`) without edits; else as `measure`.
-
-        Raises:
-            InputError: As `measure`.
-        """
+        """The numbers of some sentences of a batch, each beside one sentence (`item`) without edits; as `measure`."""
         totals = [0.0] * len(items)
         for _, now, old, tokens, share in self._rows(trace, before, positions, item, watch):
             for at, each in enumerate(items):
@@ -209,11 +195,7 @@ class Metric:
     def slope(
         self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
     ) -> Host:
-        """Its gradient by the logits of one sentence: rows × words, float64.
-
-        Raises:
-            InputError: As `measure`.
-        """
+        """Its gradient by the logits of one sentence: rows × words, float64; errors as of `measure`."""
         kind, name = METRICS[self.name], trace.program.logits
         slopes: Host | None = None
         for rows, now, old, tokens, share in self._rows(trace, before or trace, positions, item, None):
@@ -263,11 +245,7 @@ def last_position(trace: Trace, item: int = 0) -> int:
 
 
 def positions_in(length: int, positions: Positions) -> range:
-    """Positions of an answer of so many tokens, counted from 0.
-
-    Raises:
-        InputError: There is no such position.
-    """
+    """Positions of an answer of so many tokens, counted from 0; InputError where there is no such position."""
     if isinstance(positions, range):
         first, stop = positions.start, positions.stop
     else:

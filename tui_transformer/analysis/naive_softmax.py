@@ -21,13 +21,8 @@ TRIES = 100
 class Softmaxes:
     """A row of scores and both ways to its shares, all in the precision of the scores.
 
-    Attributes:
-        scores: s.
-        powers: e^s.
-        naive: e^s ÷ Σ e^s.
-        shifted: s − max.
-        safe_powers: e^(s − max).
-        safe: e^(s − max) ÷ Σ e^(s − max).
+    Naive: `powers` e^s, and `naive` e^s ÷ Σ e^s. Safe: `shifted` s − max, `safe_powers` e^(s − max), and `safe`, these
+    ÷ their sum.
     """
 
     scores: Host

@@ -9,7 +9,7 @@ A cell is the metric after the patch. Beside it stand the metric of the sentence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
@@ -27,14 +27,10 @@ START = "embedding.output"
 
 @dataclass(frozen=True)
 class Place:
-    """A cell of a table: what is patched.
+    """A cell of a table: the step that takes the other sentence's values, and where it stands.
 
-    Attributes:
-        step: The step that takes the other sentence's values.
-        row: Of the table: the layer; −1 is what enters the first.
-        column: The position or head; 0 where the whole step is patched.
-        rows: The rows of the step that are patched; None for all.
-        heads: The heads; None for all.
+    `row`: the layer, −1 for what enters the first; `column`: the position or head, 0 where the whole step is patched;
+    `rows` and `heads` of the step are patched, None for all.
     """
 
     step: str
@@ -53,9 +49,54 @@ class Table:
     columns: str
 
 
-def _stacks(program: Program) -> tuple[str, ...]:
-    outputs = layer_outputs(program)
-    return tuple(dict.fromkeys(program.steps[program.places[name]].name.partition(".")[0] for name in outputs))
+KINDS = ("position", "head", "layer")
+"""Places that are patched: the residual stream at a position behind each layer, a head's output, a layer's output."""
+
+
+def table_of(program: Program, kind: str) -> Table:
+    """The places of a kind.
+
+    Args:
+        program: The steps.
+        kind: "position", "head" or "layer", of the last stack or attention; of another as `head:encoder` or
+            `position:encoder`.
+
+    Raises:
+        UsageError: There is no such kind.
+        InputError: The model has no such places.
+    """
+    what, _, named = kind.partition(":")
+    if what not in KINDS:
+        raise UsageError(f"no kind is called {kind[:40]!r}: use {', '.join(KINDS)}")
+    own = named.strip()
+    if what == "head":
+        known = _with_contexts(program)
+        group = chosen_group(program, own) if own else next((each.group for each in reversed(known)), "")
+        places = [
+            Place(f"{each.sublayer}.context", each.layer, head, heads=range(head, head + 1))
+            for each in known
+            if each.group == group
+            for head in range(each.heads)
+        ]
+    elif what == "layer":
+        places = [Place(step, layer, 0) for layer, step in _stream(program, own).items()]
+    else:
+        places = [
+            Place(step, layer, row, rows=range(row, row + 1))
+            for layer, step in _stream(program, own).items()
+            for row in range(program.shape(step)[0])
+        ]
+    if not places:
+        raise InputError(f"the model has no {what}s whose values could be patched")
+    return Table(tuple(places), "layer", "whole" if what == "layer" else what)
+
+
+def kinds_of(program: Program) -> tuple[str, ...]:
+    """The kinds of places that a program has: those of the last stack, then those of others, as `head:encoder …`."""
+    stacks, groups = _stacks(program), tuple(dict.fromkeys(each.group for each in _with_contexts(program)))
+    there = {kind: groups if kind == "head" else stacks for kind in KINDS}
+    own = [kind for kind, names in there.items() if names]
+    return (*own, *(f"{kind}:{of}" for kind in own for of in there[kind][-2::-1]))
 
 
 def _stream(program: Program, of: str) -> dict[int, str]:
@@ -71,45 +112,13 @@ def _stream(program: Program, of: str) -> dict[int, str]:
     return ({} if entrance is None else {-1: program.step(entrance).name}) | layers
 
 
-def _positions(program: Program, of: str) -> Table:
-    places = (
-        Place(step, layer, row, rows=range(row, row + 1))
-        for layer, step in _stream(program, of).items()
-        for row in range(program.shape(step)[0])
-    )
-    return Table(tuple(places), "layer", "position")
+def _stacks(program: Program) -> tuple[str, ...]:
+    outputs = layer_outputs(program)
+    return tuple(dict.fromkeys(program.steps[program.places[name]].name.partition(".")[0] for name in outputs))
 
 
-def _layers(program: Program, of: str) -> Table:
-    return Table(tuple(Place(step, layer, 0) for layer, step in _stream(program, of).items()), "layer", "whole")
-
-
-def _heads(program: Program, of: str) -> Table:
-    known = _contexts(program)
-    group = chosen_group(program, of) if of else next((each.group for each in reversed(known)), "")
-    places = (
-        Place(f"{each.sublayer}.context", each.layer, head, heads=range(head, head + 1))
-        for each in known
-        if each.group == group
-        for head in range(each.heads)
-    )
-    return Table(tuple(places), "layer", "head")
-
-
-def _contexts(program: Program) -> list[Attention]:
+def _with_contexts(program: Program) -> list[Attention]:
     return [each for each in attentions(program) if f"{each.sublayer}.context" in program.by_name]
-
-
-KINDS: Mapping[str, Callable[[Program, str], Table]] = {"position": _positions, "head": _heads, "layer": _layers}
-"""Places that are patched: the residual stream at a position behind each layer, a head's output, a layer's output."""
-
-
-def kinds_of(program: Program) -> tuple[str, ...]:
-    """The kinds of places that a program has: those of the last stack, then those of others, as `head:encoder …`."""
-    stacks, groups = _stacks(program), tuple(dict.fromkeys(each.group for each in _contexts(program)))
-    there = {"position": stacks, "head": groups, "layer": stacks}
-    own = [kind for kind, names in there.items() if names]
-    return (*own, *(f"{kind}:{of}" for kind in own for of in there[kind][-2::-1]))
 
 
 @dataclass(frozen=True)
@@ -118,27 +127,6 @@ class Measured:
 
     place: Place
     value: float
-
-
-def table_of(program: Program, kind: str) -> Table:
-    """The places of a kind.
-
-    Args:
-        program: The steps.
-        kind: "position", "head" or "layer", of the last stack or attention; of another as `head:encoder` or
-            `position:encoder`.
-
-    Raises:
-        UsageError: There is no such kind.
-        InputError: The model has no such places.
-    """
-    what, _, of = kind.partition(":")
-    if what not in KINDS:
-        raise UsageError(f"no kind is called {kind[:40]!r}: use {', '.join(KINDS)}")
-    table = KINDS[what](program, of.strip())
-    if not table.places:
-        raise InputError(f"the model has no {what}s whose values could be patched")
-    return table
 
 
 def sweep(
@@ -180,11 +168,7 @@ def measured(
     before: Watch | None = None,
     rows: int = ROWS,
 ) -> Iterator[list[Measured]]:
-    """The metric with each of some places patched alone, as many at a time as share a pass; arguments as of `sweep`.
-
-    Raises:
-        InputError: The sentences have different lengths.
-    """
+    """The metric with each of some places patched alone, as many at a time as share a pass; else as `sweep`."""
     patches = ((place, [Patch.between(trace, other, place.step, place.rows, place.heads)]) for place in places)
     for group, edited, items in in_passes(trace, patches, rows=rows):
         values = metric.measure_each(edited, trace, positions, items, watch=before)

@@ -30,14 +30,11 @@ COMPARED = 2_000
 
 @dataclass(frozen=True)
 class Facts:
-    """Properties of a table, measured.
+    """Properties of a table, measured: its smallest and largest value, and distances.
 
-    Attributes:
-        lowest: The smallest value.
-        highest: The largest.
-        nearest: The smallest distance of two rows, and their positions.
-        sums: The smallest distance of two sums of two positions, and the four positions.
-        longer: The largest difference of a row in this table and in one of twice as many positions.
+    `nearest`: the smallest distance of two rows, and their positions; `sums`: the smallest distance of two sums of two
+    positions, and the four positions; `longer`: the largest difference of a row here and in a table of twice as many
+    positions.
     """
 
     lowest: float
@@ -48,12 +45,7 @@ class Facts:
 
 
 def encoding(width: int, count: int) -> Host:
-    """The table, count × width, in float64.
-
-    Raises:
-        UsageError: A width or a number of positions that cannot be.
-        InputError: It needs more memory than there is.
-    """
+    """The table, count × width, in float64; UsageError for sizes that cannot be, InputError where memory is short."""
     for name, value in (("d_model", width), ("positions", count)):
         if not 1 <= value <= MOST:
             raise UsageError(f"{name} {value} is not a whole number from 1 to {MOST:,}")
@@ -65,8 +57,7 @@ def encoding(width: int, count: int) -> Host:
 def columns_of(width: int, part: str, chosen: Sequence[int] | None = None) -> tuple[int, ...]:
     """The columns that are sines ("sin"), cosines ("cos") or either ("all"), of all or of those that were chosen.
 
-    Raises:
-        UsageError: There is no such column, or none of this kind among them.
+    UsageError where there is no such column, or none of this kind among them.
     """
     wanted = range(width) if chosen is None else chosen
     for column in wanted:
@@ -81,8 +72,7 @@ def columns_of(width: int, part: str, chosen: Sequence[int] | None = None) -> tu
 def by_distance(width: int, count: int) -> list[tuple[int, float, float]]:
     """Distance k, PE(p) · PE(p + k), and the cosine of the two rows, for k from 0.
 
-    Raises:
-        UsageError: An odd width: its last sine has no cosine, and then the place counts too.
+    UsageError for an odd width: its last sine has no cosine, and then the place counts too.
     """
     if width % 2:
         raise UsageError(f"d_model {width} is odd: likeness is that of a distance where every sine has its cosine")

@@ -32,12 +32,9 @@ KEPT = 256 << 20
 
 @dataclass(eq=False)
 class Rollout:
-    """The rollout of one stack, a layer at a time.
+    """The rollout of one stack, a layer at a time: `steps` are the self-attention of every layer, in order.
 
-    Attributes:
-        trace: Whose weights.
-        steps: The self-attention of every layer, in order.
-        reader: Reads the weights; nothing may be hidden in it.
+    Nothing may be hidden in the `reader`; of rolled-out layers so many bytes are `kept`.
     """
 
     trace: Trace

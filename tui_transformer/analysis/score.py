@@ -26,14 +26,10 @@ from tui_transformer.model.targets import default_targets, predicts_next
 
 @dataclass(frozen=True)
 class TokenScore:
-    """A token that was predicted.
+    """A token that was predicted, and the position that predicts it.
 
-    Attributes:
-        position: The position that predicts it.
-        token: Its ID.
-        rank: 1 for the most likely one.
-        log_probability: ln p, in nats.
-        cross_entropy: In nats; with label smoothing more than −ln p alone.
+    The most likely one has rank 1. Both numbers are in nats; the cross-entropy with label smoothing is more than −ln p
+    alone.
     """
 
     position: int
@@ -74,14 +70,14 @@ class Score:
 def score(
     trace: Trace, targets: Sequence[int], *, temperature: float = 1.0, smoothing: float = 0.0, item: int = 0
 ) -> Score:
-    """The score of the tokens that are right at each position.
+    """The score of the tokens that are right at each position of a sentence of the batch.
 
     Args:
         trace: A trace with logits.
         targets: A token ID for every position; −1 leaves it out.
         temperature: T, above 0.
         smoothing: ε, from 0 and below 1.
-        item: Which sentence of a batch.
+        item: Which sentence.
 
     Raises:
         InputError: The model has no logits, or no position is counted.
@@ -108,12 +104,7 @@ def score(
 
 
 def text_targets(trace: Trace, ids: Sequence[int]) -> list[int]:
-    """The tokens of a text as targets, −1 where the position, or the token that it predicts, is padding.
-
-    Args:
-        trace: A trace with logits.
-        ids: The tokens at whose positions predictions are made.
-    """
+    """The tokens of a text as targets, −1 where a position, or the token that it predicts, is padding."""
     program = trace.program
     real = real_tokens(trace, program.axes(LOGITS)[0]).tolist()
     predicted = [*real[1:], False] if predicts_next(program) else real
@@ -134,17 +125,10 @@ class Likely:
 
 
 def likely_at(trace: Trace, row: int, count: int, temperature: float = 1.0) -> tuple[Likely, ...]:
-    """The most likely tokens at a position, most likely first; equal ones in order of ID.
+    """At most so many tokens, most likely first, at a position; equal ones in order of ID.
 
-    Args:
-        trace: A trace with logits.
-        row: The position.
-        count: How many tokens at most.
-        temperature: T, from 0. At 1 the probabilities are those of the trace itself. At 0 they are the limit: all of
-            it is the largest logit's.
-
-    Raises:
-        UsageError: A temperature below 0, or none.
+    At a temperature of 1 the probabilities are those of the trace itself; at 0 they are the limit: all of it is the
+    largest logit's. UsageError for one below 0, or none.
     """
     if not 0 <= temperature <= LARGEST_TEMPERATURE:
         raise UsageError(f"temperature {temperature:g} is not a number from 0 to {LARGEST_TEMPERATURE:,.0f}")

@@ -7,7 +7,7 @@ left out of the answer (Mikolov et al. 2013, "Linguistic Regularities in Continu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,7 @@ class Term:
 def terms_of(model: Model, text: str) -> tuple[Term, ...]:
     """The words of `king - man + woman`; a sign stands alone or before its word.
 
-    Raises:
-        InputError: There is none, or one is not one token.
+    InputError where one is not one token.
     """
     pieces = re.findall(r"[+\-−](?=\s)|[^\s]+", text)
     terms: list[Term] = []
@@ -66,15 +65,8 @@ def similar(
 ) -> list[tuple[int, float]]:
     """The tokens whose rows point most nearly where the sum does, with their cosines; a block of rows at a time.
 
-    Args:
-        trace: Of the model.
-        terms: The sum.
-        count: Tokens at most.
-        table: The weight with a row for every word; by default the first.
-        among: For every word whether it may be found (`Model.has_vector`); by default any may.
-
-    Raises:
-        InputError: The model has no table of words, or the sum is 0.
+    The `table` is a weight with a row for every word, by default the first; `among` says for every word whether it may
+    be found (`Model.has_vector`), by default any may. InputError where there is no table, or the sum is 0.
     """
     table = table_name(trace) if table is None else table
     size, width = trace.program.shape(table)
@@ -97,11 +89,7 @@ def similar(
 
 
 def table_name(trace: Trace) -> str:
-    """The weight that holds a row for every word.
-
-    Raises:
-        InputError: There is none.
-    """
+    """The weight that holds a row for every word; InputError where there is none."""
     name = next((name for name in trace.program.weights if name.endswith(TABLE)), None)
     if name is None:
         raise InputError("this model has no embedding of words: its vectors are given")
@@ -120,12 +108,7 @@ BIAS = -1
 
 @dataclass(frozen=True, eq=False)
 class SentenceVector:
-    """The vector of a sentence, and what every token gives to it.
-
-    Attributes:
-        whole: d.
-        parts: (n + 1) × d, float64: of every token, last of the biases; they add up to the whole.
-    """
+    """The vector of a sentence, and what every token gives to it, last the biases: (n + 1) × d, which add up to it."""
 
     whole: Host
     parts: Host
@@ -138,11 +121,9 @@ class SentenceVector:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Two sentences.
+    """The cosine of two sentences (0 where a vector is 0), and what every pair of tokens gives to it.
 
-    Attributes:
-        cosine: Of their vectors; 0 where one of them is 0.
-        shares: What every pair of tokens gives to it, (n + 1) × (m + 1), last those of the biases; they add up to it.
+    These shares add up to it: (n + 1) × (m + 1), last those of the biases.
     """
 
     cosine: float
@@ -158,11 +139,7 @@ class Together:
 
 
 def sentence_vector(trace: Trace, item: int = 0) -> SentenceVector:
-    """The last vector of a model that makes one of a sentence.
-
-    Raises:
-        InputError: The model makes none.
-    """
+    """The last vector of a model that makes one of a sentence; InputError for a model that makes none."""
     steps = [step for step in trace.program.steps if step.name.split(".")[0] == POOLED]
     if not steps:
         raise InputError(
@@ -171,61 +148,35 @@ def sentence_vector(trace: Trace, item: int = 0) -> SentenceVector:
         )
     parts: dict[str, Host] = {}
     for step in steps:
-        parts[step.name] = _PARTS[type(step.op)](_Made(trace, step, item, parts))
+        parts[step.name] = _parts_behind(trace, step, item, parts)
     last = steps[-1].name
     return SentenceVector(_values(trace, last, item), parts[last])
 
 
-@dataclass(frozen=True, eq=False)
-class _Made:
-    """A step whose parts are wanted, and the parts of those before it."""
-
-    trace: Trace
-    step: Step
-    item: int
-    before: Mapping[str, Host]
-
-    @property
-    def parts(self) -> Host:
-        """Of the step's own input."""
-        return self.before[self.step.inputs[0]]
+def _parts_behind(trace: Trace, step: Step, item: int, before: Mapping[str, Host]) -> Host:
+    """The parts of a vector behind an operation, from those of the steps before it."""
+    op: Any = step.op
+    if isinstance(op, ops.Concat):
+        return np.hstack([before[name] for name in step.inputs])
+    if isinstance(op, ops.Pool):  # share · x of every token; no bias yet
+        rows, visible = (_values(trace, name, item) for name in step.inputs)
+        shares = SHARES[op.kind](np, rows[None], visible[None])[0]
+        return np.vstack([rows * shares, np.zeros(rows.shape[-1])])
+    if isinstance(op, ops.Linear):
+        weight, *biases = (_values(trace, name, item) for name in step.inputs[1:])
+        parts: Host = before[step.inputs[0]] @ weight
+        for bias in biases:
+            parts[BIAS] += bias
+        return parts
+    # Of a function f its f(z) ÷ z of every column; where z is 0 the parts go as the slope does, which is left at 0.
+    assert isinstance(op, ops.UnitLength | ops.Tanh | ops.Relu | ops.Gelu | ops.Silu)  # noqa: S101 - poolers have no other
+    own, value = (_values(trace, name, item) for name in (step.inputs[0], step.name))
+    return before[step.inputs[0]] * np.divide(value, own, out=np.zeros_like(own), where=own != 0)
 
 
 def _values(trace: Trace, name: str, item: int) -> Host:
     source = trace.source(name, item)
     return source.read(whole(source.shape))
-
-
-def _of_tokens(made: _Made) -> Host:
-    """Share · x of every token; no bias yet."""
-    rows, visible = (_values(made.trace, name, made.item) for name in made.step.inputs)
-    op: Any = made.step.op
-    shares = SHARES[op.kind](np, rows[None], visible[None])[0]
-    return np.vstack([rows * shares, np.zeros(rows.shape[-1])])
-
-
-def _through_matrix(made: _Made) -> Host:
-    weight, *bias = (_values(made.trace, name, made.item) for name in made.step.inputs[1:])
-    parts: Host = made.parts @ weight
-    for each in bias:
-        parts[BIAS] += each
-    return parts
-
-
-def _rescaled(made: _Made) -> Host:
-    """f(z) ÷ z of every column; where z is 0 the parts go as the slope does, which is left at 0."""
-    before, after = (_values(made.trace, name, made.item) for name in (made.step.inputs[0], made.step.name))
-    return made.parts * np.divide(after, before, out=np.zeros_like(before), where=before != 0)
-
-
-_PARTS: Mapping[type[ops.Op], Callable[[_Made], Host]] = {
-    ops.Pool: _of_tokens,
-    ops.Concat: lambda made: np.hstack([made.before[name] for name in made.step.inputs]),
-    ops.Linear: _through_matrix,
-    ops.UnitLength: _rescaled,
-    **dict.fromkeys((ops.Tanh, ops.Relu, ops.Gelu, ops.Silu), _rescaled),
-}
-"""How the parts go through every operation between the tokens and the sentence's vector."""
 
 
 def together(first: SentenceVector, second: SentenceVector) -> Together:

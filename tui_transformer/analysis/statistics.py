@@ -1,29 +1,35 @@
-"""Statistics: what a set of numbers is like, in a handful of numbers."""
+"""Statistics: what a set of numbers, the residual stream or gradients are like, in a handful of numbers.
+
+The norm of a step x (n × d) is the mean over the real tokens of ‖x_i‖₂ = √(Σ_j x_ij²); padding is left out. Elhage et
+al. 2021, "A Mathematical Framework for Transformer Circuits", name the residual stream: what the sublayers add to.
+
+Which steps are on the stream is read off the program: it starts at `embedding.output`; it goes on with the first
+`residual` that adds to it; where nothing adds to it and a `norm` is all that reads it, it goes on with that norm (the
+norms of a post-norm model, and the last norm of a pre-norm stack). The norms inside the sublayers of a pre-norm model
+read the stream and are not on it. A layer's `output` is another name of a step that is there already.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.trace import Trace
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Measures of the unmasked values of an array; NaN where there are none.
+    """Measures of the N unmasked values of an array, NaN where there are none.
 
-    Attributes:
-        count: Unmasked values, N.
-        masked: Cells left out: −∞ (hidden by a mask), NaN and +∞.
-        mean: Σ x ÷ N.
-        deviation: Standard deviation √(Σ (x − mean)² ÷ N), of the whole population (no N − 1).
-        low: The smallest value.
-        high: The largest value.
-        norm: L2 norm √(Σ x²) of all values as one vector.
-        zeros: Share of values that are exactly 0.
+    Masked are −∞ (hidden by a mask), NaN and +∞. Mean: Σ x ÷ N. Deviation: √(Σ (x − mean)² ÷ N), of the whole
+    population (no N − 1). Norm: √(Σ x²). `zeros`: the share of values that are exactly 0.
     """
 
     count: int
@@ -104,3 +110,103 @@ def row_sample(rows: Sequence[int], columns: int, cells: int = CELLS, together: 
         picked = picked[(starts[:, None] + np.arange(together)).ravel()]
     runs = np.split(picked, np.flatnonzero(np.diff(picked) > 1) + 1)
     return tuple(range(int(run[0]), int(run[-1]) + 1) for run in runs if run.size)
+
+
+# Norms of the residual stream, and of gradients
+
+START = "embedding.output"
+
+
+@dataclass(frozen=True)
+class StreamNorms:
+    """The steps of one stack's residual stream in order, and the mean norm of each."""
+
+    steps: tuple[str, ...]
+    norms: tuple[float, ...]
+
+    @property
+    def stack(self) -> str:
+        """`encoder` or `decoder`."""
+        return self.steps[-1].partition(".")[0]
+
+
+def row_norms(states: Host) -> Host:
+    """‖x_i‖₂ of every row of n × d, in float64."""
+    with np.errstate(over="ignore"):
+        squares: Host = np.square(states, dtype=np.float64).sum(axis=-1)
+    return np.sqrt(squares)
+
+
+def residual_norms(trace: Trace, item: int = 0) -> tuple[StreamNorms, ...]:
+    """The norms of every stack of a model, for one item of the batch. Computes the steps that are not there yet."""
+    return tuple(
+        StreamNorms(steps, tuple(_mean_norm(trace, step, item) for step in steps)) for steps in streams(trace.program)
+    )
+
+
+def streams(program: Program) -> tuple[tuple[str, ...], ...]:
+    """The steps of every residual stream in order: one stream a stack, none where nothing is embedded."""
+    readers: defaultdict[str, list[Step]] = defaultdict(list)
+    for step in program.steps:
+        for source in step.inputs:
+            readers[source].append(step)
+    found = []
+    for start in (name for name in program.names if name == START or name.endswith(f".{START}")):
+        steps = [program.step(start).name]
+        while following := _next(readers.get(steps[-1], ())):
+            steps.append(following)
+        found.append(tuple(steps))
+    return tuple(found)
+
+
+def _next(readers: Sequence[Step]) -> str | None:
+    """The stream after a step that these read."""
+    residual = next((step.name for step in readers if step.role == "residual"), None)
+    if residual is None and len(readers) == 1 and readers[0].role == "norm":
+        return readers[0].name
+    return residual
+
+
+def _mean_norm(trace: Trace, name: str, item: int) -> float:
+    """The mean over real tokens, read a bounded number of rows at a time."""
+    tokens, model = trace.program.axes(name)
+    height = max(1, CELLS // model.size)
+    parts = [range(row, min(row + height, tokens.size)) for row in range(0, tokens.size, height)]
+    norms = [row_norms(trace.window(name, (part, range(model.size)), item)) for part in parts]
+    return float(np.concatenate(norms)[real_tokens(trace, tokens, item)].mean())
+
+
+Norms = Mapping[str, float]
+Arrays = Mapping[str, Host]
+
+
+def norm(gradient: Host) -> float:
+    """√(Σ G²) over all cells, in float64."""
+    with np.errstate(over="ignore"):
+        return math.sqrt(float(np.square(gradient, dtype=np.float64).sum()))
+
+
+def weight_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of every weight's gradient, in the order in which the forward pass reads them."""
+    read = (source for step in program.steps for source in step.inputs if source in program.weights)
+    return {name: norm(gradients[name]) for name in dict.fromkeys(read) if name in gradients}
+
+
+def layer_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of every layer's gradient, all its weights together, from the embedding to the output."""
+    squares: dict[str, float] = {}
+    for name, size in weight_norms(program, gradients).items():
+        squares[group_of(name)] = squares.get(group_of(name), 0.0) + size**2
+    return {group: math.sqrt(total) for group, total in squares.items()}
+
+
+def stream_norms(program: Program, gradients: Arrays) -> Norms:
+    """The norm of ∂loss/∂x at every step of the residual stream, in order."""
+    steps = (step for stream in streams(program) for step in stream)
+    return {name: norm(gradients[name]) for name in steps if name in gradients}
+
+
+def group_of(weight: str) -> str:
+    """The layer of a weight (`encoder.0`); outside the layers what its name begins with (`embedding`, `output`)."""
+    parts = weight.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 and (parts[1].isdigit() or parts[1] == "embedding") else parts[0]

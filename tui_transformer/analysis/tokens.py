@@ -29,9 +29,8 @@ OPENING = frozenset({"[CLS]", "[BOS]", "<s>", "<pad>", "[PAD]", "<|begin_of_text
 class Hidden:
     """Which tokens are left out of attention: off by default.
 
-    Attributes:
-        special: Special tokens: `[CLS]`, `[SEP]`, `<s>`, `</s>`, `<|endoftext|>` …, not the unknown word or `[MASK]`.
-        first: The first token, which heads look at when they have nothing to say (Xiao et al. 2023).
+    Special ones are `[CLS]`, `[SEP]`, `<s>`, `</s>`, `<|endoftext|>` …, not the unknown word or `[MASK]`; at the first
+    token heads look when they have nothing to say (Xiao et al. 2023).
     """
 
     special: bool = False
@@ -63,11 +62,7 @@ KINDS = ("special", "punctuation", "number", "word", "other")
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """One token sequence: the ID of every token, and which are real (no padding), special and separating.
-
-    Attributes:
-        vocabulary: Their words; None where there are none.
-    """
+    """One token sequence: the ID of each, which are real (no padding), special and separating, and their words."""
 
     ids: Host
     real: Host

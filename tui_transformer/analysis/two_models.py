@@ -33,14 +33,7 @@ class LayerError:
 
 @dataclass(frozen=True)
 class HeadError:
-    """A head.
-
-    Attributes:
-        attention: The sublayer, `decoder.3.self_attention`.
-        head: From 0.
-        error: Of its context, which is what it hands on.
-        divergence: Of its attention weights.
-    """
+    """A head: the error of its context, which is what it hands on, and the divergence of its attention weights."""
 
     attention: str
     head: int
@@ -50,14 +43,10 @@ class HeadError:
 
 @dataclass(frozen=True)
 class LogitsError:
-    """The answers.
+    """The answers: the divergence of the probabilities (mean over the positions), and the position where it is largest.
 
-    Attributes:
-        divergence: Of the probabilities, mean over the positions.
-        worst: The position where it is largest, and that divergence.
-        agreeing: Positions at which both find the same token most likely.
-        positions: All of them.
-        likeliest: IDs of the most likely tokens at the last position, of both.
+    `agreeing`: positions at which both find the same token most likely; `likeliest`: these of both at the last
+    position.
     """
 
     divergence: float

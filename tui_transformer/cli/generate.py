@@ -202,7 +202,7 @@ class Told:
         writer, memory = self.writer, "no cache"
         if writer.settings.use_cache:
             most = f"{readable(writer.limit_bytes)} at {writer.model.config.max_length:,}"
-            memory = f"cache {readable(writer.cache_bytes)} for {writer.cache.length:,} tokens ({most})"
+            memory = f"cache {readable(writer.cache.bytes)} for {writer.cache.length:,} tokens ({most})"
         return " · ".join(filter(None, (count, first, memory, end)))
 
 

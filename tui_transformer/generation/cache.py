@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import changed
@@ -24,9 +23,7 @@ LOGITS = "output.logits"
 class Cache:
     """Keys and values of the first `length` tokens (Pope et al. 2022, §3.1). Never changed, only replaced.
 
-    Attributes:
-        arrays: `<attention>.key_kept` and `.value_kept` → B × g × tokens × d_k, on the device.
-        length: Tokens of the sequence that grows.
+    `arrays`: `<attention>.key_kept` and `.value_kept` → B × g × tokens × d_k, on the device.
     """
 
     arrays: Mapping[str, Array] = field(default_factory=dict)
@@ -62,10 +59,8 @@ def writes(program: Program) -> bool:
 def kept_steps(program: Program) -> dict[str, str]:
     """Arrays that have to be kept for the next token → the step or input that it is in.
 
-    The attention of every layer that writes: causal self-attention, and attention to an encoder's output.
-
-    Raises:
-        InputError: No attention of the program is causal, so it cannot write on, or it has no logits.
+    The attention of every layer that writes: causal self-attention, and attention to an encoder's output. InputError
+    where none is causal, so that the model cannot write on, or it has no logits.
     """
     if not writes(program):
         raise InputError("this model does not write: only a decoder, with logits for the next token, does")
@@ -76,11 +71,6 @@ def kept_steps(program: Program) -> dict[str, str]:
         if kind is not None and (step.sublayer in causal or is_cross(step.name)):
             kept[f"{step.sublayer}.{kind}"] = step.inputs[1]
     return kept
-
-
-def cache_shapes(program: Program) -> dict[str, Shape]:
-    """The shape of everything that is kept after the program has run, without a batch axis: g × tokens × d_k."""
-    return {name: program.shape(step) for name, step in kept_steps(program).items()}
 
 
 @np.errstate(all="ignore")

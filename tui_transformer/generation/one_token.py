@@ -28,12 +28,8 @@ from tui_transformer.generation.cache import is_cross, kept_steps
 class _Line(NamedTuple):
     """A step as it runs here, its inputs and its result by their places among the values.
 
-    Attributes:
-        forward: Its op's.
-        spare: Whether its result may be written over its first input, which nothing else reads.
-        kept: Whether it is rows that are kept and grow.
-        mask: A number that all masks have that hide the same; -1 for other steps.
-        edits: What is changed of its result in every pass.
+    A `spare` result may be written over the first input, which nothing else reads; rows that are `kept` grow. Masks
+    that hide the same have one number, other steps −1; `edits` change the result in every pass.
     """
 
     step: Step
@@ -50,12 +46,9 @@ class _Line(NamedTuple):
 class OneToken:
     """The steps from a token to its logits, with what they read that is the same for every token.
 
-    Attributes:
-        lines: The steps in order.
-        names: Weights, inputs, what is kept, and steps → their places among the values.
-        start: The values before a pass: the weights, on the device, and None for all else.
-        kept: What is kept for the next token → the step or input that it is in.
-        logits: The step that the choice of a token reads.
+    `names`: weights, inputs, what is kept, and steps → their places among the values. `start`: the values before a
+    pass, the weights on the device and None for all else. `kept`: what is kept for the next token → the step or input
+    that it is in. `logits`: the step that the choice of a token reads.
     """
 
     backend: Backend
@@ -87,7 +80,22 @@ class OneToken:
         changes: dict[str, list[tuple[Change, Place]]] = {}
         for change, place in places(edits, program):
             changes.setdefault(place.name, []).append((change, place))
-        lines = _lines(steps, weights.backend, names, kept, changes)
+        readers = Counter((*kept.values(), *(name for step in steps for name in step.inputs)))
+        made = {step.name for step in steps}
+        masks: dict[object, int] = {}
+        lines = tuple(
+            _Line(
+                step,
+                partial(step.op.forward, weights.backend),
+                tuple(names[name] for name in step.inputs),
+                names[step.name],
+                step.op.overwrites and step.inputs[0] in made and readers[step.inputs[0]] == 1,
+                isinstance(step.op, Extend),
+                masks.setdefault((step.op, step.inputs[1:]), len(masks)) if isinstance(step.op, Mask) else -1,
+                changes.get(step.name, ()),
+            )
+            for step in steps
+        )
         return cls(weights.backend, lines, names, tuple(start), kept, program.logits)
 
     @np.errstate(all="ignore")
@@ -141,68 +149,23 @@ def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool
     return line.forward(*operands, out=operands[0])
 
 
-# Worked out once
-
-
-def _lines(
-    steps: Sequence[Step],
-    backend: Backend,
-    names: Mapping[str, int],
-    kept: Mapping[str, str],
-    changes: Mapping[str, Sequence[tuple[Change, Place]]],
-) -> tuple[_Line, ...]:
-    """The steps as they run: what of them is the same in every pass."""
-    readers = Counter((*kept.values(), *(name for step in steps for name in step.inputs)))
-    made = {step.name for step in steps}
-    masks: dict[object, int] = {}
-    return tuple(
-        _Line(
-            step,
-            partial(step.op.forward, backend),
-            tuple(names[name] for name in step.inputs),
-            names[step.name],
-            step.op.overwrites and step.inputs[0] in made and readers[step.inputs[0]] == 1,
-            isinstance(step.op, Extend),
-            masks.setdefault((step.op, step.inputs[1:]), len(masks)) if isinstance(step.op, Mask) else -1,
-            changes.get(step.name, ()),
-        )
-        for step in steps
-    )
-
-
 SMALLEST_ROOM = 64
 
 
-@dataclass(eq=False)
-class Room:
-    """Memory for rows of keys or values, with space for more behind them. A row that was written never changes.
-
-    Attributes:
-        memory: B × g × space × d_k.
-        rows: The part of it that is in use.
-    """
+class Room(NamedTuple):
+    """Memory for rows of keys or values (B × g × space × d_k), and those in use. A written row never changes."""
 
     memory: Array
     rows: Array
-
-    def add(self, new: Array) -> Array | None:
-        """All rows, with new ones behind; None where there is not enough space."""
-        used, end = self.rows.shape[2], self.rows.shape[2] + new.shape[2]
-        if end > self.memory.shape[2]:
-            return None
-        self.memory[:, :, used:end] = new
-        self.rows = self.memory[:, :, :end]
-        return self.rows
 
 
 @dataclass(eq=False)
 class Rooms:
     """The memory of a cache that grows: copied when it is full, or when one has gone back.
 
-    Attributes:
-        most: Tokens that the model reads; there is space for more only where a prompt is longer.
-        alike: How many arrays grow together. Those of one shape are taken from the system in one piece, whose large
-            pages are read faster than many small ones.
+    There is space for more than the `most` tokens that the model reads only where a prompt is longer. So many arrays of
+    one shape as grow together (`alike`) are taken from the system in one piece, whose large pages are read faster than
+    many small ones.
     """
 
     backend: Backend
@@ -213,17 +176,14 @@ class Rooms:
 
     def extended(self, name: str, kept: Array, new: Array) -> Array:
         """Kept rows and new ones behind them: B × g × (p + n) × d_k."""
-        room = self.rooms.get(name)
-        longer = room.add(new) if room is not None and room.rows is kept else None
-        return self._moved(name, kept, new) if longer is None else longer
-
-    def _moved(self, name: str, kept: Array, new: Array) -> Array:
-        """The same in twice the space."""
-        batch, heads, past, width = kept.shape
-        end = past + new.shape[2]
-        size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)
-        memory = self._memory((batch, heads, size, width), new.dtype)
-        memory[:, :, :past], memory[:, :, past:end] = kept, new
+        room, past, end = self.rooms.get(name), kept.shape[2], kept.shape[2] + new.shape[2]
+        if room is not None and room.rows is kept and end <= room.memory.shape[2]:
+            memory = room.memory
+        else:
+            size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)
+            memory = self._memory((*kept.shape[:2], size, kept.shape[3]), new.dtype)
+            memory[:, :, :past] = kept
+        memory[:, :, past:end] = new
         self.rooms[name] = Room(memory, memory[:, :, :end])
         return self.rooms[name].rows
 

@@ -26,20 +26,10 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules under the names that `generation_config.json` has for them.
+    """Rules under the names that `generation_config.json` has for them; what each does is said where it acts.
 
-    Attributes:
-        stop_ids: Each ends the text (`eos_token_id`).
-        decoder_start_token_id: What the decoder of an encoder–decoder begins with, where it is not the configuration's.
-        forced_bos_token_id: The first token after a start token.
-        forced_eos_token_id: The last token where the length limit is reached.
-        bad_words_ids: Sequences that are not written.
-        suppress_tokens: Tokens that are never written.
-        begin_suppress_tokens: Tokens that are not written first.
-        min_length: No stop token in a sequence shorter than this, the prompt included.
-        min_new_tokens: No stop token before so many new ones.
-        no_repeat_ngram_size: No run of so many tokens comes twice; 0 lets all.
-        repetition_penalty: Logits of tokens that are there already are made smaller by this factor; 1 leaves them.
+    Each of the stop IDs (`eos_token_id`) ends the text. The decoder of an encoder–decoder begins with
+    `decoder_start_token_id`, where that is not the configuration's.
     """
 
     stop_ids: Ids = ()
@@ -57,13 +47,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Moment:
-    """State in which the next token is chosen.
-
-    Attributes:
-        ids: The sequence so far.
-        prompt: How many of them were given.
-        limit: How many tokens the sequence may have.
-    """
+    """The state in which the next token is chosen: a sequence that began with a prompt, of at most `limit` tokens."""
 
     ids: Ids
     prompt: int
@@ -75,11 +59,7 @@ Rule = Callable[[Rules, Moment, Host], Host | None]
 
 
 def apply(rules: Rules, moment: Moment, logits: Host) -> tuple[Host, tuple[str, ...]]:
-    """The logits under all rules, and the names of those that changed them.
-
-    Raises:
-        InputError: The rules leave no token.
-    """
+    """The logits under all rules, and the names of those that changed them; InputError where they leave no token."""
     acted: list[str] = []
     for name, rule in RULES.items():
         changed = rule(rules, moment, logits)
@@ -91,7 +71,7 @@ def apply(rules: Rules, moment: Moment, logits: Host) -> tuple[Host, tuple[str, 
 
 
 def repetition_penalty(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """Positive logits ÷ θ, negative ones · θ, for tokens that are there (Keskar et al. 2019, §4.1)."""
+    """Positive logits ÷ θ, negative ones · θ, for tokens that are there (Keskar et al. 2019, §4.1); 1 leaves them."""
     factor = rules.repetition_penalty
     if factor == 1.0:
         return None
@@ -102,7 +82,10 @@ def repetition_penalty(rules: Rules, moment: Moment, logits: Host) -> Host | Non
 
 
 def no_repeat_ngram_size(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """A token that followed the last n − 1 tokens earlier does not follow them again (Paulus et al. 2017, §2.5)."""
+    """A token that followed the last n − 1 tokens earlier does not follow them again (Paulus et al. 2017, §2.5).
+
+    0 lets all.
+    """
     size, ids = rules.no_repeat_ngram_size, moment.ids
     if not 0 < size <= len(ids):
         return None
@@ -112,30 +95,33 @@ def no_repeat_ngram_size(rules: Rules, moment: Moment, logits: Host) -> Host | N
 
 
 def bad_words_ids(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """The last token of a bad word whose other tokens are the last ones written; a stop token alone is none."""
+    """Sequences that are not written: the last token of one whose other tokens are the last ones.
+
+    A stop token alone is none.
+    """
     words = (word for word in rules.bad_words_ids if len(word) > 1 or word[0] not in rules.stop_ids)
     ends = (word[-1] for word in words if moment.ids[max(0, len(moment.ids) - len(word) + 1) :] == word[:-1])
     return forbidden(logits, set(ends))
 
 
 def min_length(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """No stop token while the sequence is short."""
+    """No stop token while the sequence is shorter, the prompt included."""
     return forbidden(logits, rules.stop_ids) if len(moment.ids) < rules.min_length else None
 
 
 def min_new_tokens(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """No stop token while few tokens are new."""
+    """No stop token before so many new ones."""
     return forbidden(logits, rules.stop_ids) if len(moment.ids) - moment.prompt < rules.min_new_tokens else None
 
 
 def forced_bos_token_id(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """The token after a single start token."""
+    """The first token after a single start token."""
     token = rules.forced_bos_token_id
     return forced(logits, (token,)) if token is not None and len(moment.ids) == 1 else None
 
 
 def forced_eos_token_id(rules: Rules, moment: Moment, logits: Host) -> Host | None:
-    """The last token that there is room for."""
+    """The last token where the length limit is reached."""
     tokens = rules.forced_eos_token_id
     return forced(logits, tokens) if tokens and len(moment.ids) == moment.limit - 1 else None
 
@@ -208,12 +194,10 @@ NOT_DONE: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Defaults:
-    """How a model is meant to write.
+    """How a model is meant to write: what is forced and forbidden, and how tokens are chosen.
 
-    Attributes:
-        rules: What is forced and forbidden.
-        settings: Greedy, or temperature, top-k and top-p, where the file has `do_sample`.
-        note: One line on what the file says and is not done; "" where there is nothing.
+    Greedily, or with temperature, top-k and top-p where the file has `do_sample`. The note is one line on what the file
+    says and is not done, "" where there is nothing.
     """
 
     rules: Rules
@@ -224,8 +208,7 @@ class Defaults:
 def defaults_of(model: Model) -> Defaults:
     """Defaults from the model's folder; of a built-in model, the end that its vocabulary has.
 
-    Raises:
-        InputError: A file is not JSON, or has a value that cannot be.
+    InputError where a file is not JSON, or has a value that cannot be.
     """
     folder = model.folder
     contents = {} if folder is None else {path: read_json(path, LARGEST) for path in _files(folder)}

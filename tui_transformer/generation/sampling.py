@@ -22,19 +22,12 @@ FEW = 64
 
 @dataclass(frozen=True)
 class Settings:
-    """How the next token is chosen.
+    """How the next token is chosen; UsageError for a setting that cannot be.
 
-    Attributes:
-        temperature: Logits are divided by it; 0 takes the most likely token.
-        greedy: Take the most likely token, whatever the temperature.
-        top_k: Only so many of the most likely tokens; 0 for all.
-        top_p: Only the fewest most likely tokens that make up this share; 1 for all.
-        seed: Of the draws.
-        max_new_tokens: At most so many tokens after the prompt.
-        use_cache: Keep keys and values; without it every token computes everything again.
-
-    Raises:
-        UsageError: A setting that cannot be; the message names it.
+    Logits are divided by the `temperature`; 0, or `greedy`, takes the most likely token. `top_k`: only so many of the
+    most likely tokens, 0 for all. `top_p`: only the fewest most likely tokens that make up this share, 1 for all. The
+    seed is of the draws. After the prompt there are at most `max_new_tokens`. Without `use_cache` every token computes
+    everything again.
     """
 
     temperature: float = 1.0
@@ -147,13 +140,9 @@ def probabilities(logits: Host, settings: Settings) -> Host:
 
 @dataclass(frozen=True)
 class Draw:
-    """A number that fell into the share of a token; the shares lie side by side in order of ID and make up 1.
+    """A number from [0, 1) that fell into the share of a token: low ≤ number < high.
 
-    Attributes:
-        number: r, from [0, 1).
-        low: The sum of the shares before the token's.
-        high: That sum with the token's share: low ≤ r < high.
-        token: Its ID.
+    The shares lie side by side in order of ID and make up 1; `low` is the sum of those before the token's.
     """
 
     number: float

@@ -1,72 +1,16 @@
-"""A text that is written on, in one call."""
+"""The text of tokens: as they are written behind a prompt, and one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from tui_transformer.engine.edits import Change
-from tui_transformer.errors import UsageError
-from tui_transformer.generation.rules import Ids, defaults_of
-from tui_transformer.generation.sampling import Settings
-from tui_transformer.generation.writing import Writer
+from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import visible
-
-DRAWING = frozenset(("temperature", "top_k", "top_p", "seed"))
-"""Settings that ask for a draw."""
-
-
-def generate(
-    model: Model,
-    prompt: str | Sequence[int] = "",
-    *,
-    source: str | Sequence[int] = (),
-    edits: Sequence[Change] = (),
-    **settings: Any,
-) -> str:
-    """The text that a model writes behind a prompt, without the prompt.
-
-    Args:
-        model: A decoder, or an encoder–decoder.
-        prompt: A text or token IDs; of an encoder–decoder, what its decoder has written so far.
-        source: The text or token IDs that the encoder of an encoder–decoder reads.
-        edits: Changes that are made in every pass; rows count from the beginning of the text.
-        settings: Those of `Settings`: greedy, temperature, top_k, top_p, seed, max_new_tokens; by default as the
-            model's folder says. What only a draw needs asks for one.
-
-    Raises:
-        InputError: The model does not write, or something that was given cannot be used.
-    """
-    read = model.encode(source).ids if isinstance(source, str) else tuple(source)
-    defaults = defaults_of(model)
-    writer = Writer(model, _settings(defaults.settings, settings), defaults.rules, read, edits=edits)
-    ids: Ids = writer.prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
-    stream = TextStream(model, ids)
-    return "".join((*map(stream.add, written(writer, ids)), stream.end()))
-
-
-def written(writer: Writer, prompt: Ids) -> Iterator[int]:
-    """The tokens behind a prompt, one at a time; none is computed only to end."""
-    state = writer.begin(prompt)
-    end = state.finished
-    while end is None:
-        yield state.candidate
-        end = writer.end((*state.ids, state.candidate), state.prompt)
-        if end is None:
-            state = writer.next(state)
-
-
-def _settings(usual: Settings, given: dict[str, Any]) -> Settings:
-    known = [field.name for field in fields(Settings)]
-    wrong = next((name for name in given if name not in known), None)
-    if wrong is not None:
-        raise UsageError(f"no setting is called {wrong}: use {', '.join(known)}")
-    greedy = usual.greedy and not given.keys() & DRAWING
-    return replace(usual, **{"greedy": greedy} | given)
-
+from tui_transformer.text.encoding import Tokenizer
+from tui_transformer.text.vocabulary import Vocabulary
 
 INCOMPLETE = "\ufffd"
 """Sign that a character of several bytes is decoded to while some of them are missing."""
@@ -120,3 +64,63 @@ class TextStream:
             return "".join(f" {token}" for token in ids)
         text = self._tokenizer.decode([token for token in ids if token < self._words and token not in self._hidden])
         return "\n".join(map(visible, text.split("\n")))
+
+
+# Tokens one by one
+
+Decode = Callable[[list[int]], str]
+
+WINDOW = 8
+"""Tokens that are decoded together: enough for the bytes of one character and the space before it."""
+
+
+def token_texts(model: Model, ids: Sequence[int], *, source: bool = False) -> list[str]:
+    """Text that every token adds, all together the whole; `source`: to the text of the encoder."""
+    tokenizer = model.tokenizer if source else _writer(model)
+    return [_text(tokenizer, ids[max(place - WINDOW, 0) : place], token) for place, token in enumerate(ids)]
+
+
+def token_text(model: Model, before: Sequence[int], token: int) -> str:
+    """Text that a token adds to that of those before it; an ID where the model has no words.
+
+    Bytes of a character add nothing until the last of them is there.
+    """
+    return _text(_writer(model), before, token)
+
+
+def _writer(model: Model) -> Tokenizer | None:
+    return None if model.tokenizer is None else target_tokenizer(model.tokenizer)
+
+
+def _text(tokenizer: Tokenizer | None, before: Sequence[int], token: int) -> str:
+    if tokenizer is None:
+        return f" {token}" if before else str(token)
+    return _added(tokenizer.decode, tokenizer.vocabulary, tuple(before), token)
+
+
+def token_name(model: Model, before: Sequence[int], token: int) -> str:
+    """A token by itself: a word as it is, a piece of one in quotes with the space that it begins with."""
+    words = model.target_vocabulary
+    if words is None or not 0 <= token < words.size:
+        return f"ID {token}"
+    if words.kind == "words" or token in words.special_ids:
+        return words.word(token)
+    added = token_text(model, before, token).lstrip(INCOMPLETE)
+    return f'"{visible(added)}"' if added and INCOMPLETE not in added else words.reading(token)
+
+
+@lru_cache(maxsize=8192)
+def _added(decode: Decode, words: Vocabulary, before: tuple[int, ...], token: int) -> str:
+    if token >= words.size:
+        return f" {token}"
+    tail = [each for each in before if each < words.size]
+    text, so_far = _complete(decode, [*tail, token]), _complete(decode, tail)
+    return text[len(so_far) :] if text.startswith(so_far) else words.word(token)
+
+
+def _complete(decode: Decode, ids: list[int]) -> str:
+    """The text of IDs without the bytes at the end that are no character yet."""
+    try:
+        return decode(ids).rstrip(INCOMPLETE) if ids else ""
+    except InputError:
+        return ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 
@@ -19,26 +20,75 @@ from tui_transformer.engine.edits import Change
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
-from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, cache_shapes, kept_steps, last_logits
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.generation.cache import Cache, kept_steps, last_logits
 from tui_transformer.generation.one_token import OneToken, Rooms
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults_of
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
+from tui_transformer.generation.text import TextStream
 from tui_transformer.model import Model
 from tui_transformer.model.texts import checked_mask, unpadded_ids
 from tui_transformer.text.encoding import Encoding, Token
 
+DRAWING = frozenset(("temperature", "top_k", "top_p", "seed"))
+"""Settings that ask for a draw."""
+
+
+def generate(
+    model: Model,
+    prompt: str | Sequence[int] = "",
+    *,
+    source: str | Sequence[int] = (),
+    edits: Sequence[Change] = (),
+    **settings: Any,
+) -> str:
+    """The text that a model writes behind a prompt, without the prompt.
+
+    Args:
+        model: A decoder, or an encoder–decoder.
+        prompt: A text or token IDs; of an encoder–decoder, what its decoder has written so far.
+        source: The text or token IDs that the encoder of an encoder–decoder reads.
+        edits: Changes that are made in every pass; rows count from the beginning of the text.
+        settings: Those of `Settings`: greedy, temperature, top_k, top_p, seed, max_new_tokens; by default as the
+            model's folder says. What only a draw needs asks for one.
+
+    Raises:
+        InputError: The model does not write, or something that was given cannot be used.
+    """
+    read = model.encode(source).ids if isinstance(source, str) else tuple(source)
+    defaults = defaults_of(model)
+    writer = Writer(model, _settings(defaults.settings, settings), defaults.rules, read, edits=edits)
+    ids: Ids = writer.prompt(prompt).ids if isinstance(prompt, str) else tuple(prompt)
+    stream = TextStream(model, ids)
+    return "".join((*map(stream.add, written(writer, ids)), stream.end()))
+
+
+def written(writer: Writer, prompt: Ids) -> Iterator[int]:
+    """The tokens behind a prompt, one at a time; none is computed only to end."""
+    state = writer.begin(prompt)
+    end = state.finished
+    while end is None:
+        yield state.candidate
+        end = writer.end((*state.ids, state.candidate), state.prompt)
+        if end is None:
+            state = writer.next(state)
+
+
+def _settings(usual: Settings, given: dict[str, Any]) -> Settings:
+    known = [field.name for field in fields(Settings)]
+    wrong = next((name for name in given if name not in known), None)
+    if wrong is not None:
+        raise UsageError(f"no setting is called {wrong}: use {', '.join(known)}")
+    greedy = usual.greedy and not given.keys() & DRAWING
+    return replace(usual, **{"greedy": greedy} | given)
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that may come next.
+    """A token that may come next, with its place among all tokens under the rules, from 1, and its logit in the model.
 
-    Attributes:
-        token: Its ID.
-        rank: Its place among all tokens under the rules, from 1.
-        logit: As the model gives it.
-        alone: Its probability as the model gives it: softmax of the logits.
-        probability: With which it is chosen: after rules, temperature, top-k and top-p.
+    Its probability `alone` is the softmax of the logits; with `probability` it is chosen: after rules, temperature,
+    top-k and top-p.
     """
 
     token: int
@@ -52,18 +102,10 @@ class Candidate:
 class State:
     """A text so far, and what may come next. It holds logits and no cache, so that many can be kept.
 
-    Attributes:
-        ids: The sequence that grows, prompt (or start token) included.
-        prompt: How many of them were given.
-        logits: For the next token, as the model gives them; on the host.
-        scores: The logits under the rules; the same array where no rule acted.
-        rules: The names of the rules that changed the logits.
-        settings: How the next token is chosen.
-        candidate: The token that the settings choose next.
-        finished: Why writing ends here, None where it goes on.
-        computed: Rows that were computed for this state.
-        kept: Rows whose keys and values were kept from before.
-        seconds: How long that took.
+    `ids` is the sequence that grows, the first `prompt` of which were given (or are the start token). `logits` are
+    those of the model for the next token, on the host, `scores` these under the rules: the same array where none acted,
+    else `rules` names those that did. The settings choose the `candidate`. `finished` says why writing ends here, None
+    where it goes on. For this state so many rows were `computed`, and so many `kept` from before.
     """
 
     ids: Ids
@@ -117,15 +159,10 @@ class State:
 class Writer:
     """Writes on, one token at a time. It holds the cache of the longest prefix that was computed last.
 
-    Going back is choosing an earlier state again: the cache is cut to what both have in common.
-
-    Attributes:
-        model: What writes.
-        settings: How tokens are chosen; may be replaced between two tokens (see `again`).
-        rules: What is forced and forbidden; by default what the model's folder says.
-        source: Token IDs that the encoder of an encoder–decoder reads.
-        mask: 1 for every token of the source and 0 for padding; None for what the pad IDs say.
-        edits: What is changed in every pass; rows count from the beginning of the text.
+    Going back is choosing an earlier state again: the cache is cut to what both have in common. `settings` may be
+    replaced between two tokens (see `again`). The rules are by default what the model's folder says. Of an
+    encoder–decoder the encoder reads the `source`, whose `mask` has 0 for padding, None for what the pad IDs say.
+    `edits` are changed in every pass; their rows count from the beginning of the text.
     """
 
     def __init__(
@@ -139,8 +176,8 @@ class Writer:
     ) -> None:
         """Nothing is computed yet.
 
-        Raises:
-            InputError: The model does not write, an encoder–decoder has no source, or an edit is of one sentence alone.
+        InputError where the model does not write, an encoder–decoder has no source, or an edit is of one sentence
+        alone.
         """
         if model.has_decoder and not source:
             raise InputError(f"{model.name} writes from a sentence that its encoder reads: give one")
@@ -149,7 +186,7 @@ class Writer:
         self.source: Ids = tuple(source) if model.has_decoder else ()
         self.mask = None if mask is None or not self.source else [tuple(mask)]
         checked_mask(self.mask, np.array([self.source]))
-        self._cache = Cache()
+        self.cache = Cache()
         self._ids: Ids = ()
         program = model.program(1, 1)
         self._rooms = Rooms(model.backend, model.config.max_length, len(kept_steps(program)))
@@ -162,10 +199,8 @@ class Writer:
     def prompt(self, text: str = "", *, cut: bool = False) -> Encoding:
         """The tokens that a text is written on from: of an encoder–decoder, behind its start token.
 
-        What the tokenizer puts behind a text is left out: it has not come to the end.
-
-        Raises:
-            InputError: The text cannot be read, or has no tokens.
+        What the tokenizer puts behind a text is left out: it has not come to the end. InputError for a text that cannot
+        be read, or has no tokens.
         """
         if self.model.has_decoder:
             encoding = self.model.encode_target(text, cut=cut)
@@ -180,9 +215,6 @@ class Writer:
         """The tokens of a prompt that are no padding: what a decoder alone writes on from.
 
         Without a mask, runs of the pad ID at both ends are padding, unless it ends a text and so may stand in one.
-
-        Raises:
-            InputError: The mask does not fit.
         """
         rows = np.array([tuple(prompt)])
         visible = checked_mask(mask, rows)
@@ -209,12 +241,9 @@ class Writer:
         return (start or 0,) if self.model.has_decoder else ()
 
     def next(self, state: State, token: int | None = None, before: Watch | None = None) -> State:
-        """The state one token later.
+        """The state one token later than any state of this writer; the token is chosen by hand, or by the settings.
 
-        Args:
-            state: Any state of this writer, not only the last one.
-            token: Chosen by hand; by default the one that the settings choose.
-            before: As in `begin`.
+        `before` is as in `begin`.
 
         Raises:
             InputError: The model reads no more tokens, or there is no such token.
@@ -255,26 +284,17 @@ class Writer:
         """
         if self._served(state.ids) < state.kept:
             self._compute(state.ids[: state.kept], 0, before)
-        cache = self._cache.cut(state.kept)
+        cache = self.cache.cut(state.kept)
         trace = self.model.trace_after(
             cache.arrays, cache.length, *self._inputs(state.ids), mask=self.mask, budget=budget
         )
         return self._edited(trace, cache.length)
 
-    @property
-    def cache(self) -> Cache:
-        """Keys and values that are kept now."""
-        return self._cache
-
-    @property
-    def cache_bytes(self) -> int:
-        """Bytes that the cache takes now."""
-        return self._cache.bytes
-
     def cache_shapes(self, length: int) -> Mapping[str, Shape]:
         """The shapes of keys and values of so many tokens: g × tokens × d_k."""
         lengths = (len(self.source), length) if self.source else (length, 0)
-        return cache_shapes(self.model.program(*lengths))
+        program = self.model.program(*lengths)
+        return {name: program.shape(step) for name, step in kept_steps(program).items()}
 
     @cached_property
     def limit_bytes(self) -> int:
@@ -300,7 +320,7 @@ class Writer:
 
     def _compute(self, ids: Ids, kept: int, before: Watch | None) -> Host:
         """The logits of the last token; keys and values of all are kept from now on."""
-        cache = self._cache.cut(kept)
+        cache = self.cache.cut(kept)
         alike = self.model.config.keeps(2, len(ids))  # the steps of one token are those of a sentence of two
         arrays: Mapping[str, Array]
         if alike and 0 < kept == len(ids) - 1:
@@ -309,7 +329,7 @@ class Writer:
         else:
             trace = self.model.trace_after(cache.arrays, cache.length, *self._inputs(ids), mask=self.mask, budget=0)
             logits, arrays = last_logits(self._edited(trace, cache.length), before)
-        self._cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
+        self.cache, self._ids = (Cache(arrays, len(ids)), ids) if self.settings.use_cache else (Cache(), ())
         row = np.asarray(self.model.backend.to_host(logits)[0, -1])
         if not np.isfinite(row.max()):
             raise InputError(f"{self.model.name}: the logits of the next token overflow: try --dtype float64")

@@ -59,11 +59,7 @@ class Lecture:
 
 
 def lecture(where: str) -> Lecture:
-    """The tour of a name, or the one in a file.
-
-    Raises:
-        InputError: There is neither, or the file is none.
-    """
+    """The tour of a name, or the one in a file; InputError where there is neither, or the file is none."""
     if (name := named_alike(where, tours())) is not None:
         return Lecture(name, tour_question(name), tour(name))
     path = Path(where)
@@ -73,11 +69,7 @@ def lecture(where: str) -> Lecture:
 
 
 def read_lecture(path: Path) -> Lecture:
-    """The tour in a file.
-
-    Raises:
-        InputError: It is none; the line names the file, the section and the field.
-    """
+    """The tour in a file; InputError where it is none, whose line names the file, the section and the field."""
     table, place = read_toml(path, LARGEST), shown_path(path)
     about = table.get(ABOUT, {})
     question = about.get("question", "") if isinstance(about, dict) else None
@@ -182,8 +174,7 @@ def check_name(path: Path) -> None:
 def with_stop(path: Path, stop: Stop, question: str = "") -> int:
     """Append a stop to a file, which is made where there is none; gives how many stops it has then.
 
-    Raises:
-        InputError: The file is there and is no lecture, or cannot be written; it is as it was.
+    InputError where the file is there and is no lecture, or cannot be written; it is as it was.
     """
     check_name(path)
     known: tuple[Stop, ...] = ()

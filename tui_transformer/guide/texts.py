@@ -112,14 +112,11 @@ def tours() -> tuple[str, ...]:
 
 
 def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> tuple[Stop, ...]:
-    """The stops of a tour, in order.
+    """The stops of a tour, in order; InputError where there is no such tour.
 
-    A translation gives the titles and texts; where the stops lead is read from the English file alone. In the texts
-    of a model that comes with the program, `{loss:.4f}` and the like are the numbers of its `about.toml`. A key is
-    named by what it is for, `{key:undo}`, and stays so here: the user may have chosen another.
-
-    Raises:
-        InputError: if there is no such tour.
+    A translation gives the titles and texts; where the stops lead is read from the English file alone. In the texts of
+    a model that comes with the program, `{loss:.4f}` and the like are the numbers of its `about.toml`. A key is named
+    by what it is for, `{key:undo}`, and stays so here: the user may have chosen another.
     """
     if name not in tours():
         raise InputError(f"no tour is named {name!r}; choose one of: {', '.join(tours())}")

@@ -13,11 +13,7 @@ from tui_transformer.errors import UsageError
 
 
 def lines_of(name: str, count: int, seed: int = 0) -> Iterator[str]:
-    """Lines of a text by its name.
-
-    Raises:
-        UsageError: There is no such text.
-    """
+    """Lines of a text by its name; UsageError where there is none."""
     if name not in _TEXTS:
         raise UsageError(f"no text is called {name!r}: there are {', '.join(CORPORA)}")
     return _TEXTS[name](count, Random(seed))  # noqa: S311 - the same lines for the same seed, nothing secret
@@ -99,61 +95,28 @@ PLACES = (
 )  # fmt: skip
 TIMES = ("today", "in the morning", "last winter", "every evening", "after the storm", "on monday", "at night")
 VERBS = (
-    ("find", "finds", "found"),
-    ("carry", "carries", "carried"),
-    ("sell", "sells", "sold"),
-    ("paint", "paints", "painted"),
-    ("hide", "hides", "hid"),
-    ("repair", "repairs", "repaired"),
-    ("lose", "loses", "lost"),
-    ("watch", "watches", "watched"),
-    ("want", "wants", "wanted"),
+    ("find", "finds", "found"), ("carry", "carries", "carried"), ("sell", "sells", "sold"),
+    ("paint", "paints", "painted"), ("hide", "hides", "hid"), ("repair", "repairs", "repaired"),
+    ("lose", "loses", "lost"), ("watch", "watches", "watched"), ("want", "wants", "wanted"),
     ("remember", "remembers", "remembered"),
-)
+)  # fmt: skip
 """Plain form, third person, past."""
 
-Pick = Callable[[tuple[str, ...]], str]
-
-
-def _questions(pick: Pick, verb: tuple[str, str, str]) -> tuple[str, ...]:
-    plain, third, past = verb
-    who, what, where, when = pick(PEOPLE), pick(OBJECTS), pick(PLACES), pick(TIMES)
-    return (
-        f"where did {who} {plain} {what}",
-        f"when does {who} {plain} {what}",
-        f"why did {who} {plain} {what} {where}",
-        f"how did {who} {plain} {what} {when}",
-        f"who {past} {what} {where}",
-        f"what does {who} {plain} {when}",
-        f"which of them {third} {what}",
-        f"did {who} {plain} {what} {when}",
-        f"does {who} {plain} {what} {where}",
-        f"can {who} {plain} {what} {when}",
-        f"is {who} {where} {when}",
-        f"will {who} {plain} {what}",
-        f"do you know where {who} {past} {what}",
-    )
-
-
-def _statements(pick: Pick, verb: tuple[str, str, str]) -> tuple[str, ...]:
-    plain, third, past = verb
-    who, what, where, when = pick(PEOPLE), pick(OBJECTS), pick(PLACES), pick(TIMES)
-    return (
-        f"{who} {past} {what} {where}",
-        f"{who} {third} {what} {when}",
-        f"{who} did not {plain} {what}",
-        f"{who} can {plain} {what} {where}",
-        f"{who} is {where} {when}",
-        f"{who} will {plain} {what} {when}",
-        f"i know where {who} {past} {what}",
-        f"nobody asked why {who} {past} {what}",
-        f"that is how {who} {third} {what}",
-        f"we saw who {past} {what} {where}",
-        f"{when} {who} {past} {what}",
-        f"{what} is {where}",
-        f"{who} told me what {pick(PEOPLE)} {past}",
-    )
-
+QUESTIONS = (
+    "where did {who} {plain} {what}", "when does {who} {plain} {what}", "why did {who} {plain} {what} {where}",
+    "how did {who} {plain} {what} {when}", "who {past} {what} {where}", "what does {who} {plain} {when}",
+    "which of them {third} {what}", "did {who} {plain} {what} {when}", "does {who} {plain} {what} {where}",
+    "can {who} {plain} {what} {when}", "is {who} {where} {when}", "will {who} {plain} {what}",
+    "do you know where {who} {past} {what}",
+)  # fmt: skip
+STATEMENTS = (
+    "{who} {past} {what} {where}", "{who} {third} {what} {when}", "{who} did not {plain} {what}",
+    "{who} can {plain} {what} {where}", "{who} is {where} {when}", "{who} will {plain} {what} {when}",
+    "i know where {who} {past} {what}", "nobody asked why {who} {past} {what}", "that is how {who} {third} {what}",
+    "we saw who {past} {what} {where}", "{when} {who} {past} {what}", "{what} is {where}",
+    "{who} told me what {other} {past}",
+)  # fmt: skip
+"""Sentences, in which forms of a verb, people, objects, places and times are filled in."""
 
 UNMARKED = 0.5
 """Share of lines without punctuation."""
@@ -170,8 +133,12 @@ def questions(count: int, random: Random) -> Iterator[str]:
     for _ in range(count):
         asked = random.random() < 0.5
         spoken = asked and random.random() < SPOKEN
-        make = _questions if asked and not spoken else _statements
-        sentence = random.choice(make(random.choice, random.choice(VERBS)))
+        parts = dict(zip(("plain", "third", "past"), random.choice(VERBS), strict=True))
+        parts |= {"who": random.choice(PEOPLE), "what": random.choice(OBJECTS)}
+        parts |= {"where": random.choice(PLACES), "when": random.choice(TIMES)}
+        is_question = asked and not spoken
+        parts |= {} if is_question else {"other": random.choice(PEOPLE)}
+        sentence = random.choice(QUESTIONS if is_question else STATEMENTS).format(**parts)
         marked = spoken or random.random() >= UNMARKED
         end = (" ?" if asked else random.choice((" .", " .", " !"))) if marked else ""
         yield f"{sentence}{end}\t{QUESTION if asked else STATEMENT}"

@@ -72,11 +72,7 @@ class Data:
 
 
 def lines_of(settings: Settings) -> list[str]:
-    """The lines of the run's file.
-
-    Raises:
-        InputError: It cannot be read, or is empty.
-    """
+    """The lines of the run's file; InputError where it cannot be read, or is empty."""
     path = Path(settings.file)
     with contextlib.suppress(OSError, ValueError):  # reading says what is wrong
         mode = path.stat().st_mode
@@ -99,8 +95,7 @@ def fingerprint(lines: Sequence[str]) -> str:
 def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
     """A vocabulary built from the text, with the words that the task needs.
 
-    Raises:
-        InputError: The text has nothing to build it from.
+    InputError where there is nothing to build from.
     """
     task = task_of(settings.task)
     unit = settings.tokens or task.unit
@@ -121,11 +116,7 @@ def vocabulary_for(settings: Settings, lines: Sequence[str]) -> Vocabulary:
 
 
 def read_data(settings: Settings, lines: Sequence[str], tokenizer: Tokenizer, start_id: int | None = None) -> Data:
-    """The examples.
-
-    Raises:
-        InputError: A line or the vocabulary does not fit the task, or there are too few examples.
-    """
+    """The examples; InputError where a line or the vocabulary does not fit the task, or there are too few."""
     task, words = task_of(settings.task), tokenizer.vocabulary
     with _naming(settings):
         rows = task.rows(lines, Reader(tokenizer, settings.length, start_id))
@@ -184,12 +175,9 @@ def _padded(rows: Sequence[Host], value: int) -> Host:
 
 @dataclass(frozen=True)
 class Order:
-    """The order of examples: a permutation of its own for every epoch, from the seed; nothing has to be remembered.
+    """The order of examples: a permutation of its own for every epoch, from the seed, so that nothing is remembered.
 
-    Attributes:
-        count: Examples.
-        batch: Examples a batch; the last one of an epoch may have fewer.
-        seed: Of the permutations.
+    The last batch of an epoch may have fewer examples.
     """
 
     count: int

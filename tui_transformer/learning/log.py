@@ -7,7 +7,6 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,15 +39,12 @@ class Log:
     def __init__(self, path: Path, step: int) -> None:
         """Open a log; lines after `step`, which a run that was killed has written and makes again, are removed.
 
-        Raises:
-            UsageError: The name ends in neither .csv nor .jsonl.
-            InputError: It cannot be written, or is no log.
+        UsageError for a name that ends in neither .csv nor .jsonl; InputError where it cannot be written, or is no log.
         """
         _check_name(path)
         self.path = path
         self.epoch: Epoch | None = None
-        before = _before(path, step)
-        self._epochs = _epochs_of(path, before)
+        before, self._epochs = _kept_lines(path, step)
         head = ",".join(COLUMNS) + "\n" if path.suffix == ".csv" else ""
         write_whole(path, (head + "".join(before)).encode())
         self._file = path.open("ab", buffering=0)
@@ -57,8 +53,7 @@ class Log:
     def write(self, record: Record, measured: Measured | None) -> None:
         """Add a line; `epoch` is then the one that its step ended. One that cannot be written is added with the next.
 
-        Raises:
-            InputError: It cannot be written; the file ends with a whole line.
+        InputError where it cannot be written; the file ends with a whole line.
         """
         self.epoch = self._epochs.add(record.epoch, record.loss, record.accuracy)
         fields, line = fields_of(record, measured, self.epoch), io.StringIO()
@@ -106,43 +101,31 @@ def _check_name(path: Path) -> None:
         raise UsageError(f"--log {path}: a log is a file that ends in {' or '.join(FORMATS)}")
 
 
-def _before(path: Path, step: int) -> list[str]:
-    """The whole lines of a log up to a step."""
+def _kept_lines(path: Path, step: int) -> tuple[list[str], Epochs]:
+    """The whole lines of a log up to a step, and the epoch that they leave under way."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if step and path.exists() else []
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a log: choose another --log") from error
-    rows = [line for line in lines if line.endswith("\n") and not line.startswith(f"{COLUMNS[0]},")]
-    try:
-        return [line for line in rows if 0 < _step(line, path) <= step]
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise InputError(f"{path}: is no log of a run: choose another --log") from error
-
-
-def _step(line: str, path: Path) -> int:
-    return int(json.loads(line)["step"] if path.suffix == ".jsonl" else line.partition(",")[0])
-
-
-def _epochs_of(path: Path, lines: Iterable[str]) -> Epochs:
-    """The epoch that the steps of a log have left under way."""
-    epochs = Epochs()
+    kept, epochs = list[str](), Epochs()
     for line in lines:
+        if not line.endswith("\n") or line.startswith(f"{COLUMNS[0]},"):
+            continue
         try:
-            named = json.loads(line) if path.suffix == ".jsonl" else dict(zip(COLUMNS, line.split(","), strict=False))
-            epochs.add(*(float(named[name]) for name in ("epoch", "loss", "accuracy")))
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            cells = json.loads(line) if path.suffix == ".jsonl" else dict(zip(COLUMNS, line.split(","), strict=False))
+            if 0 < int(cells["step"]) <= step:
+                kept.append(line)
+                epochs.add(*(float(cells[name]) for name in ("epoch", "loss", "accuracy")))
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(f"{path}: is no log of a run: choose another --log") from error
-    return epochs
+    return kept, epochs
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """Means over the steps of an epoch, each of its examples before it was learned from.
+    """Means over the steps of an epoch (from 1), each of its examples before it was learned from.
 
-    Attributes:
-        number: Counted from 1.
-        loss: In nats.
-        accuracy: Share of the counted positions whose prediction was right.
+    The loss is in nats, the accuracy the share of the counted positions whose prediction was right.
     """
 
     number: int
@@ -159,13 +142,7 @@ class Epochs:
     accuracies: list[float] = field(default_factory=list)
 
     def add(self, epoch: float, loss: float, accuracy: float) -> Epoch | None:
-        """The epoch that a step ends, if it does.
-
-        Args:
-            epoch: How often all examples have been seen after the step.
-            loss: Of the step.
-            accuracy: Of the step.
-        """
+        """The epoch that a step ends, if it does; `epoch` is how often all examples have been seen after it."""
         self.losses.append(loss)
         self.accuracies.append(accuracy)
         if not math.isfinite(epoch) or math.floor(epoch) <= self.ended:

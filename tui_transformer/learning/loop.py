@@ -42,13 +42,9 @@ State = dict[str, dict[str, Array]]
 
 @dataclass(frozen=True)
 class Measured:
-    """How good predictions are.
+    """How good predictions are: the cross-entropy in nats, and shares of those that are right.
 
-    Attributes:
-        loss: Cross-entropy in nats.
-        accuracy: Share of the counted positions whose prediction is right.
-        counted: How many positions are counted.
-        exact: Share of the examples that are right at every position.
+    `accuracy` is of the positions that are `counted`, `exact` of the examples that are right at every position.
     """
 
     loss: float
@@ -64,18 +60,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Record:
-    """A step that was made.
+    """A step that was made, counted from 1.
 
-    Attributes:
-        step: Counted from 1.
-        epoch: How often all examples have been seen, as a fraction.
-        loss: Of the step's examples before it, in nats; with label smoothing, against the smoothed targets.
-        accuracy: Share of the counted positions whose prediction was right.
-        learning_rate: That the schedule gave.
-        gradient_norm: Of all gradients together, before clipping.
-        norms: The same of each layer.
-        tokens: Read in this step, without padding.
-        seconds: That it took.
+    `epoch`: how often all examples have been seen, as a fraction. Loss and accuracy are of the step's examples before
+    it: in nats (with label smoothing, against the smoothed targets), and the share of the counted positions whose
+    prediction was right. `learning_rate`: that the schedule gave. `gradient_norm`: of all gradients together, before
+    clipping; `norms`: the same of each layer. `tokens`: those read, without padding.
     """
 
     step: int
@@ -96,15 +86,9 @@ class Record:
 
 @dataclass(eq=False)
 class Trainer:
-    """A model that learns.
+    """A model that learns: every step changes its weights, and what the optimiser keeps of them in `state`.
 
-    Attributes:
-        settings: What was asked for.
-        model: With weights that every step changes.
-        data: Examples.
-        step: Steps made so far.
-        learning_rate: The highest of the schedule; may be changed between steps.
-        state: What the optimiser keeps.
+    `step` were made so far. The learning rate is the highest of the schedule, and may be changed between steps.
     """
 
     settings: Settings
@@ -158,8 +142,7 @@ class Trainer:
     def advance(self) -> Record:
         """Make one step of the optimiser.
 
-        Raises:
-            InputError: The loss or a gradient is no finite number; the weights are as they were.
+        InputError for a loss or gradient that is no finite number, and nothing is changed.
         """
         started = time.perf_counter()
         first = self.step * self.settings.accumulate
@@ -241,11 +224,8 @@ TOGETHER = 6
 def step_bytes(program: Program, batch: int, slots: int, item: int) -> int:
     """Bytes that a step takes at most: what is kept for the backward pass, work space, weights, gradients and state.
 
-    Args:
-        program: The steps of one example of the greatest length.
-        batch: Examples of a batch.
-        slots: Arrays that the optimiser keeps for every weight.
-        item: Bytes of a number.
+    The program is that of one example of the greatest length; an optimiser keeps `slots` arrays for every weight, and a
+    number takes `item` bytes.
     """
     kept = _cells(program, kept_for_backward(program))
     largest = max(_cells(program, [name]) for name in (*program.by_name,) if name != "output.probabilities")

@@ -21,9 +21,7 @@ State = Mapping[str, Array]
 class Optimizer(ABC):
     """How a gradient changes a weight.
 
-    Class attributes:
-        slots: The names of what is kept.
-        usual_decay: The weight decay that is taken where none is given.
+    `slots` names what is kept, `usual_decay` is the weight decay where none is given.
     """
 
     slots: ClassVar[tuple[str, ...]]

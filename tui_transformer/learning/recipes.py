@@ -23,13 +23,9 @@ AT_THE_FIRST = frozenset({"classify"})
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is made.
+    """How a model is made from so many lines of the text in `corpora` that has its name.
 
-    Attributes:
-        name: Of the model, and of the text in `corpora` that it learns from.
-        does: What the model does, in a few words.
-        lines: How many lines of the text.
-        settings: Of the run, by their names, without the file.
+    `does` says in a few words what the model does; the settings are those of the run, by their names, without the file.
     """
 
     name: str
@@ -43,11 +39,7 @@ class Recipe:
         return f"{self.name}.txt"
 
     def write_text(self, folder: Path) -> Path:
-        """The text as a file of the folder.
-
-        Raises:
-            InputError: It cannot be written.
-        """
+        """The text as a file of the folder; InputError where it cannot be written."""
         path = folder / self.file
         text = "".join(f"{line}\n" for line in lines_of(self.name, self.lines))
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,11 +48,7 @@ class Recipe:
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by its name.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """A recipe by its name; UsageError where there is none."""
     if name not in _BY_NAME:
         raise UsageError(f"no recipe is called {name!r}: there are {', '.join(RECIPES)}")
     return _BY_NAME[name]

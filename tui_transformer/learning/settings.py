@@ -28,40 +28,22 @@ SAVES = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """A run: the task and its data, the model, and how it learns.
+    """A run: the task and its data, the model, and how it learns; UsageError for a setting that cannot be.
 
-    Attributes:
-        task: A name in `TASKS`.
-        file: The text, as a whole path.
-        model: A checkpoint to begin with; "" for a new model.
-        sizes: Settings of a new model, as in `config.json`; its architecture is the task's unless given.
-        vocab: A vocabulary's name or file; by default one is built from the text.
-        tokens: What it is built of: words, characters or bpe; by default the task's.
-        vocab_size: Entries of a vocabulary that is built, at most.
-        split: What a word of it is, a name in `SPLITS`; "" for what is usual.
-        case: "lower" or "kept", whether capitals of its words are kept; "" for what is usual.
-        embedding: How the table of words of a new model begins: "normal", "uniform" or "zeros".
-        vectors: A file of word vectors for it, as a whole path; "" for none.
-        device: "auto", "cpu" or "gpu".
-        dtype: "float32" or "float64".
-        steps: Steps of the optimiser.
-        batch: Examples of a batch.
-        accumulate: Batches of a step.
-        length: Tokens of an example, at most.
-        learning_rate: The highest that the schedule reaches.
-        optimizer: A name in `OPTIMIZERS`.
-        schedule: A name in `SCHEDULES`.
-        warm_up: Steps until the learning rate is reached.
-        clip: The longest that all gradients together may be; 0 for any.
-        dropout: Share of values that are dropped.
-        label_smoothing: ε.
-        weight_decay: λ, of matrices and embeddings; None for what is usual with the optimiser.
-        validation: Share of the examples that are not learned from.
-        save_every: Steps between checkpoints; 0 for a twentieth of all, at least 10.
-        seed: Of weights, order, dropout and masks.
+    Names: `task` in `TASKS`, `optimizer` in `OPTIMIZERS`, `schedule` in `SCHEDULES`, `split` and `case` (of what a word
+    of a vocabulary is) in `SPLITS` and `CASES`; "" is what is usual. `file`, `model` and `vectors` are whole paths: of
+    the text, of a checkpoint to begin with, "" for a new model, and of word vectors for it, "" for none.
 
-    Raises:
-        UsageError: A setting that cannot be.
+    A new model has `sizes` as in `config.json`, its architecture is the task's unless given, and its table of words
+    begins `embedding`: "normal", "uniform" or "zeros". `vocab` is a vocabulary's name or file; by default one is built
+    from the text, of `tokens` (words, characters or bpe, by default the task's), of at most `vocab_size` entries.
+
+    A step has `accumulate` batches of `batch` examples of at most `length` tokens. The learning rate is the highest
+    that the schedule reaches, after the steps of `warm_up`. `clip` is the longest that all gradients together may be, 0
+    for any; `label_smoothing` is ε, `weight_decay` λ, of matrices and embeddings, None for what is usual with the
+    optimiser. `dropout` is the share of values that are dropped, `validation` that of the examples that are not learned
+    from. `save_every` is in steps, 0 for a twentieth of all, at least 10. The seed is of weights, order, dropout and
+    masks.
     """
 
     task: str
@@ -116,11 +98,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Settings:
-        """The settings that were kept.
-
-        Raises:
-            UsageError: They are not whole, or cannot be.
-        """
+        """The settings that were kept; UsageError where they are not whole, or cannot be."""
         known = {each.name: each.type for each in dataclasses.fields(cls)}
         texts = [value for key, value in raw.items() if known.get(key) == "str"]
         if not all(isinstance(value, str) for value in texts) or not isinstance(raw.get("sizes", {}), dict):
@@ -187,11 +165,7 @@ def settings_of(folder: Path) -> Settings:
 
 
 def write_settings(folder: Path, settings: Settings, text: str) -> None:
-    """Keep the settings of a run, and the fingerprint of its text.
-
-    Raises:
-        InputError: The file cannot be written.
-    """
+    """Keep the settings of a run, and the fingerprint of its text."""
     data = json.dumps({"settings": settings.to_json(), "text": text}, indent=2) + "\n"
     write_whole(folder / RUN, data.encode())
 
@@ -199,8 +173,7 @@ def write_settings(folder: Path, settings: Settings, text: str) -> None:
 def read_settings(folder: Path) -> tuple[Settings, str]:
     """The settings of a run, and the fingerprint of its text.
 
-    Raises:
-        InputError: No run is there, or its file is damaged.
+    InputError where no run is there, or its file is damaged.
     """
     if not is_run(folder):
         raise InputError(f"{shown_path(folder)} holds no run: leave out --resume to begin one")
@@ -214,11 +187,7 @@ def read_settings(folder: Path) -> tuple[Settings, str]:
 
 
 def with_changes(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """The settings of the run, with those of `given` that may change.
-
-    Raises:
-        UsageError: One that may not is another.
-    """
+    """The settings of the run, with those of `given` that may change; UsageError where one that may not is another."""
     own = settings.to_json()
     fixed: dict[str, tuple[Any, Any]] = {}
     for key, value in given.items():

@@ -30,11 +30,7 @@ SIZES: dict[str, Any] = {"d_model": 128, "heads": 4, "layers": 2, "norm": "pre",
 
 
 def new_trainer(settings: Settings, lines: Sequence[str]) -> Trainer:
-    """A trainer at step 0.
-
-    Raises:
-        InputError: Settings, text and model do not go together.
-    """
+    """A trainer at step 0; InputError where settings, text and model do not go together."""
     model = _existing(settings) if settings.model else _new(settings, lines)
     return trainer(settings, model, lines)
 
@@ -42,8 +38,7 @@ def new_trainer(settings: Settings, lines: Sequence[str]) -> Trainer:
 def trainer(settings: Settings, model: Model, lines: Sequence[str], **more: Any) -> Trainer:
     """A trainer of this model; `more` is where it stands.
 
-    Raises:
-        InputError: The model does not fit the task, or has no vocabulary.
+    InputError for one that does not fit the task or has no vocabulary.
     """
     masks = [step.op.causal for step in model.program(2).steps if isinstance(step.op, Mask)]
     alone = "decoder" if all(masks) else "encoder"

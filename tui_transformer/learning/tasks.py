@@ -34,12 +34,9 @@ LABELLED, TRANSLATED = "the line, a tab and its label", "source, tab, target"
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One example.
+    """One example: what the model reads, and the right ID at every position that is predicted.
 
-    Attributes:
-        ids: What the model reads.
-        targets: The right ID at every position that is predicted (of the decoder, where there are two sequences).
-        decoder_ids: What the decoder beside an encoder reads.
+    With two sequences the targets are of the decoder, which reads `decoder_ids`.
     """
 
     ids: Host
@@ -49,12 +46,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader of lines, which makes tokens of them.
+    """A reader of lines, which makes tokens of them: of an example at most `length`.
 
-    Attributes:
-        tokenizer: The model's.
-        length: Tokens of an example at most.
-        start_id: What a decoder beside an encoder begins with, where the model says it.
+    A decoder beside an encoder begins with `start_id`, where the model says it.
     """
 
     tokenizer: Tokenizer
@@ -64,17 +58,11 @@ class Reader:
 
 @dataclass(frozen=True)
 class Task:
-    """How lines become examples.
+    """How lines become examples, under the name that is written on the command line.
 
-    Attributes:
-        name: As it is written on the command line.
-        architecture: The model that it is for.
-        unit: The kind of vocabulary that is built where none is given: words or characters.
-        rows: The examples.
-        text: What of the lines the vocabulary is built from.
-        extra_words: Words that the vocabulary has to have as well.
-        draw: What is random in an example each time that it is used.
-        whole: The file is one text, so that neighbours are validated together; else every line is an example.
+    `unit` is the kind of vocabulary that is built where none is given, words or characters, from the `text` of the
+    lines, with `extra_words`. `rows` are the examples, and `draw` is what is random in one each time that it is used.
+    Where `whole`, the file is one text, so that neighbours are validated together; else every line is an example.
     """
 
     name: str
@@ -88,11 +76,7 @@ class Task:
 
 
 def task_of(name: str) -> Task:
-    """The task of a name in `TASKS`.
-
-    Raises:
-        UsageError: There is no such task.
-    """
+    """The task of a name in `TASKS`; UsageError where there is none."""
     if name not in TASKS:
         raise UsageError(f"no task is called {name[:40]!r}: use {', '.join(TASKS)}")
     return TASKS[name]
@@ -156,11 +140,7 @@ def _kinds(vocabulary: Vocabulary) -> tuple[Host, Host]:
 
 
 def stream(lines: Lines, tokenizer: Tokenizer) -> Host:
-    """The tokens of a whole text, without what a tokenizer puts around it.
-
-    Raises:
-        InputError: There are none.
-    """
+    """The tokens of a whole text, without what a tokenizer puts around it; InputError where there are none."""
     parts = [np.array(ids, dtype=np.int32) for ids in map(tokenizer_ids(tokenizer), several_lines(lines, ENCODED))]
     tokens = np.concatenate(parts) if parts else np.zeros(0, np.int32)
     if tokens.size < 2:
@@ -203,8 +183,7 @@ def classified(lines: Lines, reader: Reader) -> Sequence[Row]:
 def labels(lines: Lines) -> tuple[str, ...]:
     """The different labels, in the order of their first appearance.
 
-    Raises:
-        InputError: One is not a single word, or there is only one.
+    InputError where there is but one, or one has spaces.
     """
     different = tuple(dict.fromkeys(normal_form(label.strip()) for _, label in _pairs(lines, LABELLED)))
     for label in different:
@@ -232,11 +211,7 @@ def translated(lines: Lines, reader: Reader) -> Sequence[Row]:
 
 
 def _pairs(lines: Lines, what: str) -> Iterator[tuple[str, str]]:
-    """The two parts of every line that is not empty, parted at its last tab.
-
-    Raises:
-        InputError: There is no tab, or nothing on one side of it, or the line is too long.
-    """
+    """The two parts of every line that is not empty, parted at its last tab."""
     for number, line in enumerate(_whole(lines), 1):
         if not line.strip():
             continue
@@ -264,11 +239,7 @@ def _id_of(vocabulary: Vocabulary, word: str) -> int:
 
 
 def needed(vocabulary: Vocabulary, token_id: int | None, what: str) -> int:
-    """An ID that the task needs.
-
-    Raises:
-        InputError: The vocabulary has none.
-    """
+    """An ID that the task needs; InputError where the vocabulary has none."""
     if token_id is None:
         raise InputError(f"vocabulary {vocabulary.name} has no {what}, which this task needs: add it")
     return token_id

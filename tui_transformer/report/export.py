@@ -61,11 +61,7 @@ def check_suffix(path: Path) -> str:
 
 
 def write_pieces(path: Path, pieces: Pieces) -> None:
-    """Write text in UTF-8, as it is made.
-
-    Raises:
-        InputError: The file cannot be written; an older one is as it was.
-    """
+    """Write text in UTF-8, as it is made; InputError where it cannot be, and an older file is as it was."""
     with writing(path) as file:
         for piece in pieces:
             file.write(piece.encode("utf-8", errors="backslashreplace"))
@@ -155,11 +151,7 @@ class Blocks:
 
 
 def write_npz(file: BinaryIO, arrays: Iterable[tuple[str, Host | Blocks]]) -> None:
-    """Write arrays under their names; only one, or one block of one, is in memory at a time.
-
-    Raises:
-        OSError: The file cannot take them.
-    """
+    """Write arrays under their names; only one, or one block of one, is in memory at a time."""
     archive = zipfile.ZipFile(file, "w", allowZip64=True)
     try:
         for name, array in arrays:

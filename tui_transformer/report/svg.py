@@ -59,11 +59,7 @@ class Figure:
         return f"<Figure of {visible(self.view.title)}: {rows} × {columns}>"
 
     def save(self, path: str | Path) -> None:
-        """Write the SVG to a file.
-
-        Raises:
-            InputError: It cannot be written; the old file is as it was.
-        """
+        """Write the SVG to a file; InputError where it cannot be, and the old file is as it was."""
         write_whole(Path(path), self.svg.encode())
 
 
@@ -117,10 +113,9 @@ class _Layout:
 
 
 def view_svg(view: View, scale: Scale | None = None) -> str:
-    """A view of at most `LARGEST` cells as a heat map, in the colours of a scale, by default the range of its values.
+    """A view as a heat map in the colours of a scale, by default the range of its values.
 
-    Raises:
-        InputError: There are too many cells for a figure.
+    InputError where it has more than `LARGEST` cells.
     """
     if math.prod(view.shape) > LARGEST:
         raise InputError(

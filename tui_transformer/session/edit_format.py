@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tui_transformer.analysis.means import means
+from tui_transformer.analysis.effects import means
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set

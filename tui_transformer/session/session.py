@@ -9,7 +9,7 @@ from typing import Any
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.metrics import METRICS, Metric
-from tui_transformer.analysis.norms import norm
+from tui_transformer.analysis.statistics import norm
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Add, Apply, Scale, is_of_any_text
 from tui_transformer.engine.edits import Change

@@ -12,7 +12,7 @@ import numpy as np
 from tui_transformer.analysis.score import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
 from tui_transformer.engine.trace import Trace
-from tui_transformer.generation.wording import WINDOW, token_text
+from tui_transformer.generation.text import WINDOW, token_text
 from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import predicts_next

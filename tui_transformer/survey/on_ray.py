@@ -49,12 +49,8 @@ def on_ray(
 ) -> Iterator[bytes]:
     """The sums of each batch, in order.
 
-    Args:
-        work: What is done with a batch.
-        batches: Read a window at a time.
-        address: `local`, `auto` or HOST:PORT of a cluster that is there; ray://HOST:PORT from outside of it.
-        count: How many actors; by default one for every CPU.
-        together: Batches that are handed over together.
+    The address is `local`, `auto` or HOST:PORT of a cluster that is there, ray://HOST:PORT from outside of it. There
+    are so many actors, by default one for every CPU; batches are read and handed over so many `together`.
 
     Raises:
         InputError: The cluster is not there, or the model lacks what is measured.

@@ -32,11 +32,7 @@ def in_processes(
 ) -> Iterator[bytes | None]:
     """The sums of each batch, in order; None now and then while the next is not there.
 
-    Args:
-        work: What is done with a batch.
-        batches: Read as they are needed.
-        count: How many processes.
-        worker: Starts one; by default a `Worker` of this module.
+    So many processes are started, by default each a `Worker`; batches are read as they are needed.
 
     Raises:
         InputError: The model lacks what is measured, or processes end again and again at the same texts.

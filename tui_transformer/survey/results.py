@@ -1,4 +1,4 @@
-"""The results of a survey as files: tables of CSV or Parquet, or one JSON file; and read from them again.
+"""The results of a survey: from Python in one call, and as files of CSV, Parquet or JSON, written and read again.
 
 `survey.csv` holds a row for every layer, head and measure; the strongest examples are in `survey.examples.csv` beside
 it. Parquet is the same; a JSON file holds both, as `rows` and `examples`.
@@ -12,14 +12,20 @@ import importlib.util
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from tui_transformer.analysis.survey.table import Example, Row, columns
+from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, check_asked, survey
+from tui_transformer.analysis.survey.measures import USUAL, chosen
+from tui_transformer.analysis.survey.sums import Source, Sums
+from tui_transformer.analysis.survey.table import Example, Origin, Row, columns, examples, rows
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import check_regular, is_file, is_folder, read_json, write_whole
+from tui_transformer.model import Model
+from tui_transformer.survey.work import batches
+from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
 Kind = TypeVar("Kind", Row, Example)
@@ -27,6 +33,8 @@ LARGEST, LARGEST_JSON, MOST_LINES = 1 << 28, 1 << 26, 1 << 21
 """Bytes of a file that are read, and lines of a table of Parquet, which takes few bytes for many: read, they need some
 gigabyte."""
 
+JSON, PARQUET = ".json", ".parquet"
+FORMATS = (".csv", JSON, PARQUET)
 FEWER = "survey fewer layers or measures at once"
 
 
@@ -36,6 +44,49 @@ class Results:
 
     rows: Sequence[Row]
     examples: Sequence[Example]
+
+
+def measure_texts(
+    model: Model,
+    texts: Iterable[str],
+    measures: Sequence[str] = USUAL,
+    *,
+    layers: Collection[int] | None = None,
+    top: int = TOP,
+    length: int = LENGTH,
+    metric: str | None = None,
+    tokens: Sequence[int] = (),
+) -> Results:
+    """Measures over texts, in this process: a row for every layer, head and measure, and the strongest examples.
+
+    Args:
+        model: The model.
+        texts: Read one after the other; any number of them.
+        measures: Names, as `--measure` of `tui-transformer survey` takes them.
+        layers: The layers that are looked at; None for all.
+        top: How many examples are kept of every head.
+        length: Longer texts are cut to so many tokens.
+        metric: By which ablations are measured; the loss without a token is on the tokens of every text.
+        tokens: Token IDs that the metric is about.
+
+    Raises:
+        InputError: There is no such measure or layer, or the model lacks what is measured.
+    """
+    for listed, what in ((texts, "texts"), (measures, "measures")):
+        if isinstance(listed, str):
+            raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
+    by = None if metric is None else (metric, tuple(tokens))
+    asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length, metric=by)
+    check_asked(model, asked)
+    sums = Sums.nothing(top)
+    items = (Item(number, Source("", number + 1, text)) for number, text in enumerate(texts))
+    for batch in batches(items):
+        sums += survey(model, batch, asked)
+    of = Origin(model.name, seed=model.seed, dtype=model.backend.dtype.name)
+    return Results(tuple(rows(sums, of)), tuple(examples(sums, of)))
+
+
+# Files
 
 
 def check_out(out: Path) -> None:
@@ -49,39 +100,49 @@ def check_out(out: Path) -> None:
 
 
 def write_results(out: Path, results: Results) -> tuple[Path, ...]:
-    """Write the results, each file whole or not at all; the files.
-
-    Raises:
-        InputError: One cannot be written.
-    """
-    files = FORMATS[out.suffix].files(out, results)
-    for path, data in files:
-        write_whole(path, data)
+    """Write the results, each file whole or not at all; the files."""
+    if out.suffix == JSON:
+        data = {name: list(map(dataclasses.asdict, getattr(results, name))) for name in ("rows", "examples")}
+        files = [(out, (json.dumps(data, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())]
+    else:
+        write, beside = TABLES[out.suffix][0], examples_path(out)
+        wanted = results.examples or beside.exists()  # none are left of a survey before
+        first = [(beside, write(Example, results.examples))] if wanted else []
+        files = [*first, (out, write(Row, results.rows))]  # the rows last: with them the results are there
+    for path, content in files:
+        write_whole(path, content)
     return tuple(path for path, _ in files)
 
 
 def read_results(path: Path) -> Results:
     """The results in a file, and the examples beside it where there are any.
 
-    Raises:
-        InputError: It is not the result of a survey.
+    InputError where it is not that of a survey.
     """
     check_regular(path)
     if path.suffix not in FORMATS:
         raise InputError(f"{shown_path(path)}: the result of a survey ends with {', '.join(FORMATS)}")
-    largest = LARGEST_JSON if path.suffix == ".json" else LARGEST
+    largest = LARGEST_JSON if path.suffix == JSON else LARGEST
     for each in (path, examples_path(path)):
         if is_file(each) and each.stat().st_size > largest:
             raise InputError(f"{shown_path(each)}: larger than {largest:,} bytes: {FEWER}")
     if path.suffix == PARQUET:
         check_out(path)
     try:
-        results = FORMATS[path.suffix].read(path)
+        results = _read(path)
     except (ValueError, LookupError, TypeError, OSError, ArithmeticError, RuntimeError, csv.Error) as error:
         raise InputError(f"{shown_path(path)}: not the result of `tui-transformer survey`") from error
     if not results.rows:
         raise InputError(f"{shown_path(path)}: there is no row in it")
     return results
+
+
+def _read(path: Path) -> Results:
+    if path.suffix == JSON:
+        data = read_json(path, LARGEST_JSON)
+        return Results([_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]])
+    read, beside = TABLES[path.suffix][1], examples_path(path)
+    return Results(read(path, Row), read(beside, Example) if beside.is_file() else [])
 
 
 def examples_path(out: Path) -> Path:
@@ -90,20 +151,6 @@ def examples_path(out: Path) -> Path:
 
 
 # Tables, each in a file of its own
-
-
-def _tables(write: Callable[[type[Any], Sequence[Any]], bytes], read: Callable[[Path, type[Any]], list[Any]]) -> Format:
-    def files(out: Path, results: Results) -> list[tuple[Path, bytes]]:
-        examples = examples_path(out)
-        wanted = results.examples or examples.exists()  # none are left of a survey before
-        first = [(examples, write(Example, results.examples))] if wanted else []
-        return [*first, (out, write(Row, results.rows))]  # the rows last: with them the results are there
-
-    def results(path: Path) -> Results:
-        examples = examples_path(path)
-        return Results(read(path, Row), read(examples, Example) if examples.is_file() else [])
-
-    return Format(files, results)
 
 
 def _csv(kind: type[Any], lines: Sequence[Any]) -> bytes:
@@ -150,9 +197,6 @@ def _kind(hint: Any) -> type:
     return next(kind for kind in (str, int, float) if kind in among)
 
 
-PARQUET = ".parquet"
-
-
 def _parquet(kind: type[Any], lines: Sequence[Any]) -> bytes:
     import pyarrow
     import pyarrow.parquet
@@ -175,31 +219,8 @@ def _read_parquet(path: Path, kind: type[Kind]) -> list[Kind]:
     return [_made(kind, line) for line in pyarrow.parquet.read_table(path).to_pylist()]
 
 
-# One file
-
-
-def _json(out: Path, results: Results) -> list[tuple[Path, bytes]]:
-    data = {name: list(map(dataclasses.asdict, getattr(results, name))) for name in ("rows", "examples")}
-    return [(out, (json.dumps(data, ensure_ascii=True, allow_nan=False, indent=1) + "\n").encode())]
-
-
-def _read_json(path: Path) -> Results:
-    data = read_json(path, LARGEST_JSON)
-    rows, examples = [_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]]
-    return Results(rows, examples)
-
-
-@dataclass(frozen=True)
-class Format:
-    """A kind of file: what is written where, and how it is read."""
-
-    files: Callable[[Path, Results], list[tuple[Path, bytes]]]
-    read: Callable[[Path], Results]
-
-
-FORMATS: Mapping[str, Format] = {
-    ".csv": _tables(_csv, _read_csv),
-    ".json": Format(_json, _read_json),
-    PARQUET: _tables(_parquet, _read_parquet),
+TABLES: Mapping[str, tuple[Callable[[type[Any], Sequence[Any]], bytes], Callable[[Path, type[Any]], list[Any]]]] = {
+    ".csv": (_csv, _read_csv),
+    PARQUET: (_parquet, _read_parquet),
 }
-"""By the ending of the file."""
+"""How tables are written and read, by the ending of the file."""

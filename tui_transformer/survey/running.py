@@ -28,13 +28,7 @@ SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Job:
-    """A survey.
-
-    Attributes:
-        work: What is done with each batch.
-        files: Where the texts are.
-        out: Where the results go; the state is beside it.
-    """
+    """A survey of texts in files; the results go to `out`, and the state is beside it."""
 
     work: Work
     files: tuple[str, ...]
@@ -60,13 +54,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far a survey is.
-
-    Attributes:
-        counts: So far.
-        before: How many texts were done when it was taken up.
-        bytes: How many bytes of the files were read.
-    """
+    """How far a survey is: its counts, the texts that were done `before` it was taken up, and the bytes read."""
 
     counts: Counts
     before: int
@@ -81,11 +69,7 @@ def run(
 ) -> tuple[Sums, bool]:
     """The sums of the texts that were read, and whether these are all; they are in the state file, too.
 
-    Args:
-        job: What is done.
-        spread: On what.
-        stop: Whether to stop; asked between batches.
-        tell: Told how far it is, between batches.
+    Between batches `stop` says whether to, and `tell` is told how far it is.
 
     Raises:
         InputError: A text, the model or the state file cannot be used; what was done before is in the state file.
@@ -126,11 +110,7 @@ class _Running:
         return Progress(self.state.sums.counts, self._before, self._bytes)
 
     def batches(self) -> Iterator[Batch]:
-        """The batches that are left; where it was stopped, before them the first of all, to be compared.
-
-        Raises:
-            InputError: The texts are others than before.
-        """
+        """The batches that are left; where it was stopped, before them the first of all, to be compared."""
         items = read_items(self._files, self._read)
         if self._known:
             first = next(batches(items), ())
@@ -147,11 +127,7 @@ class _Running:
             yield batch
 
     def take(self, result: bytes) -> None:
-        """Add what a batch gave.
-
-        Raises:
-            InputError: The first batch gives something else than it did before.
-        """
+        """Add what a batch gave."""
         batch = self._given.popleft()
         if self._known:
             if digest_of(result) != self._known:
@@ -188,14 +164,10 @@ def state_path(out: Path) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """How far a survey is.
+    """How far a survey is: what is asked and of which model, how many texts were read, and their sums.
 
-    Attributes:
-        settings: What is asked, and of which model.
-        read: How many texts were read.
-        digest: Of those texts, so that others are not taken for them.
-        first: The digest of what the first batch gave, so that another model is not taken for this one.
-        sums: Of the texts that were read.
+    The digests are those of these texts, so that others are not taken for them, and of what the first batch gave, so
+    that another model is not taken for this one.
     """
 
     settings: Mapping[str, Any]
@@ -205,21 +177,16 @@ class State:
     sums: Sums
 
     def save(self, path: Path) -> None:
-        """Write the file, whole or not at all.
-
-        Raises:
-            InputError: It cannot be written.
-        """
+        """Write the file, whole or not at all; InputError where it cannot be."""
         more = {"settings": self.settings, "read": self.read, "digest": self.digest, "first": self.first}
         data = self.sums.to_bytes(**more, version=__version__)
         write_whole(path, f"{digest_of(data)}\n".encode() + data)
 
 
 def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
-    """The state of a survey that was stopped; None where there is none.
+    """The state of a survey that was stopped.
 
-    Raises:
-        InputError: The file is of another survey, or none.
+    None where there is none, InputError for a file of another survey, or none.
     """
     if not path.exists():
         return None

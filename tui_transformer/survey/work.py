@@ -30,31 +30,18 @@ ONE_THREAD = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Work:
-    """The task that every worker does.
-
-    Attributes:
-        options: The model.
-        asked: What is measured.
-    """
+    """The task that every worker does: the model, and what is measured."""
 
     options: ModelOptions
     asked: Asked
 
     @cached_property
     def model(self) -> Model:
-        """The model, loaded when it is first asked for.
-
-        Raises:
-            InputError: It cannot be loaded.
-        """
+        """The model, loaded when it is first asked for; InputError where it cannot be."""
         return self.options.load()
 
     def sums(self, batch: Sequence[Item]) -> bytes:
-        """The sums of a batch, as bytes.
-
-        Raises:
-            InputError: The model lacks what is measured, or memory is short.
-        """
+        """The sums of a batch, as bytes; InputError where the model lacks what is measured, or memory is short."""
         try:
             return survey(self.model, batch, self.asked).to_bytes()
         except MemoryError as error:
@@ -100,9 +87,8 @@ def check_files(files: Sequence[str]) -> None:
 def read_items(files: Sequence[str], read: Callable[[int], None] = lambda _: None) -> Iterator[Item]:
     """The texts of files, with their numbers; lines with nothing but blanks are none.
 
-    Args:
-        files: Paths; `-` is standard input, of JSONL where its first line begins with a brace.
-        read: Told how many bytes were read.
+    Of the paths `-` is standard input, of JSONL where its first line begins with a brace. `read` is told how many bytes
+    were read.
 
     Raises:
         InputError: A file cannot be read, or a line of JSONL has no text.

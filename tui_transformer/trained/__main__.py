@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from tui_transformer.files import write_whole
-from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.recipes import RECIPES
+from tui_transformer.learning.run import checkpoints
 from tui_transformer.learning.settings import settings_of
 from tui_transformer.model.local_models import ABOUT
 from tui_transformer.model.model import Model

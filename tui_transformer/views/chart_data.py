@@ -13,19 +13,22 @@ from typing import Literal, cast
 import numpy as np
 
 from tui_transformer.analysis.attentions import is_attention
-from tui_transformer.analysis.entropy import HeadEntropy, head_entropy
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
-from tui_transformer.analysis.norms import (
+from tui_transformer.analysis.head_measures import head_entropy
+from tui_transformer.analysis.similar import TABLE, Term, similar
+from tui_transformer.analysis.statistics import (
+    CELLS,
     Norms,
     group_of,
+    histogram,
     layer_norms,
     residual_norms,
+    row_sample,
+    statistics,
     stream_norms,
     streams,
     weight_norms,
 )
-from tui_transformer.analysis.similar import TABLE, Term, similar
-from tui_transformer.analysis.statistics import CELLS, Statistics, histogram, row_sample, statistics
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.ops import Embed, Sinusoid
@@ -93,11 +96,8 @@ def chart(
 ) -> Chart:
     """A chart of a view of a trace (of sentence `item` of the batch), with the cursor at a place in it.
 
-    The kinds that suit a view are `charts_for`. `word` gives the word of a token ID; `among` says for every word
-    whether it may be named as near to another, by default any may.
-
-    Raises:
-        InputError: The chart does not suit the step.
+    The kinds that suit a view are `charts_for`, InputError for others. `word` gives the word of a token ID; `among`
+    says for every word whether it may be named as near to another, by default any may.
     """
     if kind not in charts_for(trace.program, view.name):
         raise InputError(f"{view.name} has no chart of {kind}")
@@ -107,7 +107,7 @@ def chart(
 def charts_for(program: Program, name: str) -> tuple[Kind, ...]:
     """The kinds of chart that suit a step, weight or input, in the order in which they are offered."""
     step = program.by_name.get(program.aliases.get(name, name))
-    return tuple(kind for kind, (_, suits) in _CHARTS.items() if suits(program, step))
+    return OF_WEIGHTS if step is None else tuple(kind for kind, (_, suits) in _CHARTS.items() if suits(program, step))
 
 
 # Values
@@ -144,23 +144,18 @@ def value_histogram(view: View) -> Histogram:
 def histogram_of(values: Values, title: str, remark: str = "") -> Histogram:
     """A histogram of any array, with its statistics (and a remark) as the note; masked cells are left out."""
     counts, edges = histogram(values)
-    note = _title(_statistics_line(statistics(values)), remark)
-    return Histogram(title, tuple(edges.tolist()), tuple(counts.tolist()), note)
-
-
-def _statistics_line(of: Statistics) -> str:
-    masked = f"{of.masked:,} masked" if of.masked else ""
-    if not of.count:
-        return _title("no values", masked)
-    return _title(
+    of = statistics(values)
+    measured = [
         f"{of.count:,} values",
         f"mean {spoken(of.mean, 4)}",
         f"deviation {spoken(of.deviation, 4)}",
         f"from {spoken(of.low, 4)} to {spoken(of.high, 4)}",
         f"norm {spoken(of.norm, 4)}",
         f"{in_percent(of.zeros)} zeros" if of.zeros else "",
-        masked,
-    )
+    ]
+    masked = f"{of.masked:,} masked" if of.masked else ""
+    note = _title(*(measured if of.count else ["no values"]), masked, remark)
+    return Histogram(title, tuple(edges.tolist()), tuple(counts.tolist()), note)
 
 
 # Positions and words
@@ -207,20 +202,13 @@ def entropy_bars(
     values = measured.relative if relative else measured.bits
     most = f"{spoken(math.log2(max(measured.most_keys, 1)), 4)} ({_count(measured.most_keys, 'key')})"
     what = "Relative entropy of every head, 0 to 1" if relative else f"Entropy of every head in bits, at most {most}"
-    return BarChart(_title(what, name, _queries_text(measured)), tuple(map(str, range(len(values)))), values, head)
-
-
-def _queries_text(measured: HeadEntropy) -> str:
-    """Which queries the mean is over."""
-    which = "all" if measured.queries == measured.real else f"{measured.queries:,} of {measured.real:,}"
+    everywhere, rule = measured.queries == measured.real, f" that see {_count(measured.keys, 'key')} or more"
+    which = "all queries" if everywhere else f"{measured.queries:,} of {measured.real:,} queries"
     if measured.sampled:
-        return f"mean over {which} queries, evenly spaced, that see {_count(measured.keys, 'key')} or more"
-    rule = "" if which == "all" else f" that see {_count(measured.keys, 'key')} or more"
-    return f"mean over {which} queries{rule}"
-
-
-def _entropy(request: Request, *, relative: bool) -> Chart:
-    return entropy_bars(request.trace, request.view.name, relative=relative, head=request.place.head, item=request.item)
+        which = f"{which}, evenly spaced,{rule}"
+    elif not everywhere:
+        which += rule
+    return BarChart(_title(what, name, f"mean over {which}"), tuple(map(str, range(len(values)))), values, head)
 
 
 def _expert_load(request: Request, *, everywhere: bool) -> BarChart:
@@ -279,10 +267,12 @@ def gradient_chart(kind: GradientKind, program: Program, gradients: Mapping[str,
 def _short_name(name: str) -> str:
     """The end of a name, as long as it tells the bars apart: `0.self_attention.query.weight` → `0 query.weight`."""
     parts = name.split(".")
-    if len(parts) < 3:
-        return name
     number = next((part for part in parts if part.isdigit()), "")
-    return f"{number} {'.'.join(parts[-2:])}".strip()
+    return name if len(parts) < 3 else f"{number} {'.'.join(parts[-2:])}".strip()
+
+
+def _layer_of(program: Program, name: str) -> str:
+    return group_of(name if name in program.weights else f"{program.step(name).name}.weight")
 
 
 def _weight_of(program: Program, name: str) -> str:
@@ -291,54 +281,56 @@ def _weight_of(program: Program, name: str) -> str:
     return next((source for source in program.step(name).inputs if source in program.weights), "")
 
 
+def _step_of(program: Program, name: str) -> str:
+    return program.aliases.get(name, name)
+
+
 Maker = Callable[[Program, Mapping[str, Host]], Norms]
 _GRADIENT_CHARTS: dict[GradientKind, tuple[str, Maker, Callable[[Program, str], str]]] = {
-    "gradient norms by layer": (
-        "Norm of ∂loss/∂weights by layer",
-        layer_norms,
-        lambda program, name: group_of(name if name in program.weights else f"{program.step(name).name}.weight"),
-    ),
+    "gradient norms by layer": ("Norm of ∂loss/∂weights by layer", layer_norms, _layer_of),
     "gradient norms by weight": ("Norm of ∂loss/∂weight", weight_norms, _weight_of),
-    "gradient norms along the stream": (
-        "Norm of ∂loss/∂x along the residual stream",
-        stream_norms,
-        lambda program, name: program.aliases.get(name, name),
-    ),
+    "gradient norms along the stream": ("Norm of ∂loss/∂x along the residual stream", stream_norms, _step_of),
 }
 GRADIENT_KINDS: tuple[GradientKind, ...] = tuple(_GRADIENT_CHARTS)
 
 
 # Which steps a kind suits
 
-Suits = Callable[[Program, Step | None], bool]
+Suits = Callable[[Program, Step], bool]
 
 
-def _has_numbers(_program: Program, step: Step | None) -> bool:
-    """Token IDs are names: they have no size."""
-    return step is None or not step.op.integer
+def _has_numbers(_program: Program, step: Step) -> bool:
+    return not step.op.integer  # token IDs are names: they have no size
 
 
-def _is_embedding(_program: Program, step: Step | None) -> bool:
-    if step is None or not isinstance(step.op, Embed) or not step.name.endswith("embedding.tokens"):
-        return False
-    return any(name.endswith(TABLE) for name in step.inputs)
+def _is_embedding(_program: Program, step: Step) -> bool:
+    of_words = isinstance(step.op, Embed) and step.name.endswith("embedding.tokens")
+    return of_words and any(name.endswith(TABLE) for name in step.inputs)
 
 
-def _is_sinusoid(_program: Program, step: Step | None) -> bool:
-    return step is not None and isinstance(step.op, Sinusoid)
+def _has_positions(_program: Program, step: Step) -> bool:
+    return step.name.endswith("embedding.positions")
 
 
-def _is_attention(_program: Program, step: Step | None) -> bool:
+def _is_sinusoid(_program: Program, step: Step) -> bool:
+    return isinstance(step.op, Sinusoid)
+
+
+def _is_attention(_program: Program, step: Step) -> bool:
     return is_attention(step)
 
 
-def _is_router(program: Program, step: Step | None) -> bool:
-    return step is not None and expert_step(program, step.name) is not None
+def _is_router(program: Program, step: Step) -> bool:
+    return expert_step(program, step.name) is not None
 
 
-def _is_router_of_many(program: Program, step: Step | None) -> bool:
+def _is_router_of_many(program: Program, step: Step) -> bool:
     """All layers with experts have as many of them."""
     return _is_router(program, step) and len({each.shape[-1] for each in expert_steps(program)}) == 1
+
+
+def _is_on_the_stream(program: Program, step: Step) -> bool:
+    return any(step.name in stream for stream in streams(program))
 
 
 _CHARTS: dict[Kind, tuple[Callable[[Request], Chart], Suits]] = {
@@ -346,22 +338,21 @@ _CHARTS: dict[Kind, tuple[Callable[[Request], Chart], Suits]] = {
     "sines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=False)), _is_sinusoid),
     "cosines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=True)), _is_sinusoid),
     "all waves": (_waves(lambda sinusoid, _: all_dimensions(sinusoid)), _is_sinusoid),
-    "positions by distance": (
-        _distances,
-        lambda _program, step: step is not None and step.name.endswith("embedding.positions"),
+    "positions by distance": (_distances, _has_positions),
+    "row": (lambda of: row_bars(of.view, of.place.row, of.place.column), _has_numbers),
+    "entropy": (lambda of: entropy_bars(of.trace, of.view.name, head=of.place.head, item=of.item), _is_attention),
+    "relative entropy": (
+        lambda of: entropy_bars(of.trace, of.view.name, relative=True, head=of.place.head, item=of.item),
+        _is_attention,
     ),
-    "row": (lambda request: row_bars(request.view, request.place.row, request.place.column), _has_numbers),
-    "entropy": (lambda request: _entropy(request, relative=False), _is_attention),
-    "relative entropy": (lambda request: _entropy(request, relative=True), _is_attention),
-    "expert load": (lambda request: _expert_load(request, everywhere=False), _is_router),
-    "load of all layers": (lambda request: _expert_load(request, everywhere=True), _is_router_of_many),
-    "histogram": (lambda request: value_histogram(request.view), _has_numbers),
-    "residual norms": (
-        lambda request: residual_norm_line(request.trace, request.view.name, request.item),
-        lambda program, step: step is not None and any(step.name in stream for stream in streams(program)),
-    ),
+    "expert load": (lambda of: _expert_load(of, everywhere=False), _is_router),
+    "load of all layers": (lambda of: _expert_load(of, everywhere=True), _is_router_of_many),
+    "histogram": (lambda of: value_histogram(of.view), _has_numbers),
+    "residual norms": (lambda of: residual_norm_line(of.trace, of.view.name, of.item), _is_on_the_stream),
     "nearest words": (_nearest_words, _is_embedding),
 }
+OF_WEIGHTS: tuple[Kind, ...] = ("row", "histogram")
+"""The charts of weights and inputs, which are no steps."""
 
 
 def _title(*parts: str) -> str:

@@ -86,11 +86,9 @@ def short_number(value: float) -> str:
 
 
 def share_bar(share: float, width: int) -> str:
-    """A bar, as many cells wide as there are of `width`, padded to `width`.
+    """A bar, as many cells wide as there are of `width`, padded to `width`, the cells of 1.
 
-    Args:
-        share: 0 to 1; what is not 0 has at least an eighth of a cell.
-        width: The cells of 1.
+    Of a share from 0 to 1 what is not 0 has at least an eighth of a cell.
     """
     eighths = round(min(max(0.0, share), 1.0) * width * 8)  # in this order what is no number has no bar
     full, rest = divmod(max(eighths, int(share > 0)), 8)

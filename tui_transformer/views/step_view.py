@@ -74,8 +74,7 @@ def _distinct(words: tuple[str, ...]) -> tuple[str, ...]:
 def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int = 0) -> View:
     """One step or weight as a matrix: of one head where it has heads, a column where it has one number a token.
 
-    Raises:
-        InputError: No such step or weight, or no such head.
+    InputError where there is no such step or weight, or no such head.
     """
     axes = trace.program.axes(name)
     heads = axes[0].size if len(axes) == 3 else 0

@@ -31,15 +31,11 @@ NO_VOCABULARY = "has no vocabulary to read texts with: name one with --vocab"
 
 @dataclass(frozen=True)
 class Asked:
-    """The measures that are taken of every text.
+    """The measures that are taken of every text, by name.
 
-    Attributes:
-        measures: Names of measures.
-        layers: The layers that are looked at; None for all.
-        top: How many of the strongest examples are kept of every unit.
-        length: Texts are cut to so many tokens, or to what the model reads.
-        budget: Bytes of one text's values that are kept while it is read.
-        metric: By which ablations are measured, and its tokens; None for the usual one.
+    Only `layers` are looked at, None for all; `top` of the strongest examples are kept of every unit. Texts are cut to
+    `length` tokens, or to what the model reads, and so many bytes of one text's values are kept while it is read.
+    Ablations are measured by the `metric` and its tokens, None for the usual one.
     """
 
     measures: tuple[str, ...] = USUAL
@@ -61,8 +57,7 @@ class Item:
 def survey(model: Model, batch: Sequence[Item], asked: Asked) -> Sums:
     """The sums of a batch. Every text is read alone, so the batch it is in changes nothing.
 
-    Raises:
-        InputError: The model lacks what is measured, as a vocabulary, heads or logits.
+    InputError where the model lacks what is measured, as a vocabulary, heads or logits.
     """
     if model.tokenizer is None:
         raise InputError(f"{model.name} {NO_VOCABULARY}")

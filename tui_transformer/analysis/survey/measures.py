@@ -49,11 +49,7 @@ LENS_PART = "logit lens"
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of measures, each once, in the order of the table.
-
-    Raises:
-        UsageError: There is no such measure.
-    """
+    """Names of measures, each once, in the order of the table; UsageError where there is no such measure."""
     for name in names:
         if name not in MEASURES:
             raise UsageError(f"no measure is called {name[:40]!r}: use {', '.join(MEASURES)}")
@@ -118,21 +114,12 @@ def _activations(text: Text, measure: str, unit: str) -> Iterator[Reading]:
 
 
 _PLAIN = tuple(f"{name}:{row}" for name in ("ablation", "ablation-mean") for row in ("relative", "logit", "difference"))
-ABLATION = (
-    Measure(
-        "ablation",
-        "effect on the answer of setting the head to 0",
-        "nats",
-        readings=partial(_ablated, name="ablation", mean=False),
-        without=_PLAIN,
-    ),
-    Measure(
-        "ablation-mean",
-        "the same, set to its mean over the positions",
-        "nats",
-        readings=partial(_ablated, name="ablation-mean", mean=True),
-        without=_PLAIN,
-    ),
+ABLATION = tuple(
+    Measure(name, title, "nats", readings=partial(_ablated, name=name, mean=mean), without=_PLAIN)
+    for name, title, mean in (
+        ("ablation", "effect on the answer of setting the head to 0", False),
+        ("ablation-mean", "the same, set to its mean over the positions", True),
+    )
 )
 LENS = Measure(
     "lens",

@@ -33,9 +33,8 @@ Words = tuple[tuple[int, int, str], ...]
 class Counts:
     """How many texts were read, their tokens, and how many were left out or cut.
 
-    Attributes:
-        unknown: Tokens that stand for what the vocabulary does not know.
-        unknown_words: The first different words of them, no more than are named and one.
+    `unknown` tokens stand for what the vocabulary does not know; the first different words of them are kept, no more
+    than are named and one.
     """
 
     texts: int = 0
@@ -74,14 +73,9 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over texts.
+    """Sums over texts: of every unit its moments and strongest examples, and the texts that are examples, by number.
 
-    Attributes:
-        counts: How many.
-        places: What was measured; the units of all are columns, one place behind the other.
-        moments: Of every unit, over texts.
-        examples: Of every unit.
-        sources: The texts that are examples, by number.
+    The units of all places are columns, one place behind the other.
     """
 
     counts: Counts
@@ -145,11 +139,7 @@ class Sums:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> tuple[Sums, Mapping[str, Any]]:
-        """The sums that `to_bytes` wrote, and the rest of its header.
-
-        Raises:
-            ValueError: It is not that.
-        """
+        """The sums that `to_bytes` wrote, and the rest of its header; ValueError where it is not that."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 if any(each.compress_type != zipfile.ZIP_STORED for each in file.zip.infolist()):
@@ -173,12 +163,9 @@ NONE = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """The strongest of every unit, the strongest first.
+    """The strongest of every unit, the strongest first: values, numbers of texts and tokens, each units × k.
 
-    Attributes:
-        values: Units × k; −∞ where there are fewer.
-        texts: Units × k: numbers of texts; `NONE` where there are fewer.
-        positions: Units × k: the token.
+    Where there are fewer the value is −∞ and the text `NONE`.
     """
 
     values: Host
@@ -187,14 +174,7 @@ class Examples:
 
     @classmethod
     def of(cls, values: Host, texts: Host, positions: Host, top: int) -> Examples:
-        """The strongest of candidates.
-
-        Args:
-            values: Units × candidates; NaN where there is none.
-            texts: Of each candidate.
-            positions: Units × candidates.
-            top: k.
-        """
+        """The strongest of candidates: values and positions, units × candidates (NaN for none), and their texts."""
         there = np.isfinite(values)
         parts = zip((values, texts, positions), EMPTY, strict=True)
         return cls(*(np.where(there, part, empty) for part, empty in parts)).strongest(top)
@@ -239,13 +219,7 @@ SPLITTER = 2.0**27 + 1
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """How many numbers, their sum and the sum of their squares, of every unit.
-
-    Attributes:
-        count: Units.
-        total: Parts × units.
-        squares: Parts × units.
-    """
+    """How many numbers (units), their sum and the sum of their squares (parts × units) of every unit."""
 
     count: Host
     total: Host

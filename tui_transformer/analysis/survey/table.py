@@ -17,13 +17,10 @@ from tui_transformer.analysis.survey.sums import NONE, Sums, starts_of
 
 @dataclass(frozen=True)
 class Origin:
-    """The model of a survey, as it is loaded again.
+    """The model of a survey as it was named, to be loaded again.
 
-    Attributes:
-        model: As it was named.
-        vocab: Its vocabulary, where another than its own was named.
-        seed: Of random weights; None for the usual one, and where the weights were read.
-        dtype: "float32" or "float64".
+    With its vocabulary, where another than its own was named; the seed of random weights, None for the usual one and
+    where the weights were read; and "float32" or "float64".
     """
 
     model: str
@@ -34,22 +31,14 @@ class Origin:
 
 @dataclass(frozen=True)
 class Row:
-    """A measure of a head, a neuron, a layer or the whole model, over texts.
+    """A measure of a head, a neuron, a layer or the whole model, over so many (`count`) texts that have it.
 
-    Attributes:
-        model: As it was named.
-        part: `decoder self-attention`, `encoder feed-forward`, `logit lens` …
-        layer: From 0; −1 for the embedding; None for the whole model.
-        head: From 0; None where there is none.
-        neuron: The same.
-        measure: `induction`, `distance:1`, `ablation:divergence` …
-        unit: "bits", "nats", "layers" or "".
-        mean: Of the texts' numbers.
-        low: The lower end of the 95 % confidence interval of the mean; None for fewer than two texts.
-        high: The upper end.
-        deviation: The standard deviation of the texts' numbers.
-        count: How many texts have the measure.
-        vocab: As in `Origin`, as are `seed` and `dtype`.
+    `part`: `decoder self-attention`, `encoder feed-forward`, `logit lens` …; `layer`: from 0, −1 for the embedding,
+    None for the whole model; `head` and `neuron`: from 0, None where there is none; `measure`: `induction`,
+    `distance:1`, `ablation:divergence` …; `unit`: "bits", "nats", "layers" or "".
+
+    Of the texts' numbers there are the mean, the ends of its 95 % confidence interval (None for fewer than two texts),
+    and the standard deviation. The model is as in `Origin`.
     """
 
     model: str
@@ -71,16 +60,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Example:
-    """A text in which something is strong.
+    """A text in which something is strong: the strongest has rank 1.
 
-    Attributes:
-        rank: From 1, the strongest.
-        value: The largest number of one token there; for an effect of ablation its size.
-        file: Where the text is from.
-        line: Counted from 1.
-        position: The token, from 0.
-        text: The text, as far as it was read.
-        vocab: As in `Origin`, as are `seed` and `dtype`.
+    `value`: the largest number of one token there, for an effect of ablation its size; `position`: that token, from 0;
+    lines count from 1; the text is there as far as it was read. The model is as in `Origin`.
     """
 
     model: str
@@ -102,27 +85,25 @@ class Example:
 
 def rows(sums: Sums, of: Origin) -> Iterator[Row]:
     """A row for every unit of every measure; measures that no text has have none."""
-    for unit, place, number in _units(sums):
+    for unit, where in _units(sums):
         count = int(sums.moments.count[unit])
         if count:
             mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
             half = half_width(deviation, count)
-            where = of.model, place.part, *_numbers(place, number), place.measure, unit_of(place.measure)
             low, high, spread = (None if math.isnan(each) else each for each in (mean - half, mean + half, deviation))
-            yield Row(*where, mean, low, high, spread, count, of.vocab, of.seed, of.dtype)
+            yield Row(of.model, *where, unit_of(where[-1]), mean, low, high, spread, count, of.vocab, of.seed, of.dtype)
 
 
 def examples(sums: Sums, of: Origin) -> Iterator[Example]:
     """The strongest texts of every unit, the strongest first."""
     strongest = sums.examples
-    for unit, place, number in _units(sums):
-        where = of.model, place.part, *_numbers(place, number), place.measure
+    for unit, where in _units(sums):
         for rank, text in enumerate(strongest.texts[unit].tolist()):
             if text != NONE:
                 source = sums.sources[text]
                 value, position = float(strongest.values[unit, rank]), int(strongest.positions[unit, rank])
                 cells = value, source.file, source.line, position, source.text
-                yield Example(*where, rank + 1, *cells, of.vocab, of.seed, of.dtype)
+                yield Example(of.model, *where, rank + 1, *cells, of.vocab, of.seed, of.dtype)
 
 
 def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
@@ -130,22 +111,20 @@ def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _units(sums: Sums) -> Iterator[tuple[int, Place, int]]:
-    """Every unit: its column in the sums, what is measured, and its number; measures in order of their table."""
+def _units(sums: Sums) -> Iterator[tuple[int, tuple[str, int | None, int | None, int | None, str]]]:
+    """Every unit: its column in the sums, and its part, layer, head, neuron and measure; in the order of measures."""
+
+    def order(place: Place) -> tuple[str, int, int, int, str]:
+        name, _, group = place.measure.partition(":")
+        number = re.match(r"-?[0-9]+", group)
+        return place.part, place.layer, list(MEASURES).index(name), int(number[0]) if number else 0, group
+
     starts = starts_of(sums.places)
-    for place, size in sorted(sums.places, key=lambda each: _order(each[0])):
-        yield from ((starts[place] + number, place, number) for number in range(size))
-
-
-def _order(place: Place) -> tuple[str, int, int, int, str]:
-    name, _, group = place.measure.partition(":")
-    number = re.match(r"-?[0-9]+", group)
-    return place.part, place.layer, list(MEASURES).index(name), int(number[0]) if number else 0, group
-
-
-def _numbers(place: Place, number: int) -> tuple[int | None, int | None, int | None]:
-    layer = None if place.layer == WHOLE else place.layer
-    return layer, number if place.unit == HEAD else None, number if place.unit == NEURON else None
+    for place, size in sorted(sums.places, key=lambda each: order(each[0])):
+        layer = None if place.layer == WHOLE else place.layer
+        for number in range(size):
+            head, neuron = (number if place.unit == unit else None for unit in (HEAD, NEURON))
+            yield starts[place] + number, (place.part, layer, head, neuron, place.measure)
 
 
 LEVEL = 0.95

@@ -23,10 +23,8 @@ Draw = Callable[[Cell], Iterator[Part]]
 def inside_of(trace: Trace, name: str, index: Index, labels: Labels, explanation: Explanation | None = None) -> Inside:
     """The inside of a cell of a step, or of a weight, which has none but its value; the index has no batch axis.
 
-    `explanation` has the terms, where it is not the step itself that is explained but its gradient.
-
-    Raises:
-        InputError: The cell is outside the step.
+    `explanation` has the terms, where it is not the step itself that is explained but its gradient. InputError for a
+    cell outside the step.
     """
     working = trace.explain_cell(name, index) if explanation is None else explanation
     name, program = trace.program.aliases.get(name, name), trace.program
@@ -62,9 +60,7 @@ _ACTIVATIONS: tuple[type[ops.Op], ...] = (
     *(ops.Sigmoid, ops.Silu, ops.ClampedSwish, ops.SoftCap, ops.Tanh),
 )
 _DRAWN: tuple[tuple[Draw, tuple[type[ops.Op], ...]], ...] = (
-    (rows.added, (ops.Add,)),
-    (rows.gated, (ops.Gate, ops.ClampedGate)),
-    (rows.dropped, (ops.Dropout,)),
+    (rows.number_by_number, (ops.Add, ops.Dropout, ops.Gate, ops.ClampedGate)),
     (rows.centred, (ops.LayerNorm, ops.LayerNormByHead)),
     (rows.by_size, (ops.RmsNorm, ops.RmsNormOfHeads)),
     (rows.to_unit, (ops.UnitLength,)),
@@ -75,8 +71,7 @@ _DRAWN: tuple[tuple[Draw, tuple[type[ops.Op], ...]], ...] = (
     (rows.copied, (ops.Extend, ops.Parameter, ops.Concat)),
     (rows.given, (ops.Given,)),
     (attention.scores, (ops.Scores, ops.DistanceScores)),
-    (attention.with_weight, (ops.Linear, ops.Project)),
-    (attention.words, (ops.Unembed,)),
+    (attention.with_weight, (ops.Linear, ops.Project, ops.Unembed)),
     (attention.scaled, (ops.Scale,)),
     (attention.masked, (ops.Mask,)),
     (attention.shares, (ops.Softmax, ops.SoftmaxWithSink)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.explanation import Factor, Floats, Source
-from tui_transformer.engine.ops import Project, Rotate, Scale
+from tui_transformer.engine.ops import Project, Rotate, Scale, Unembed
 from tui_transformer.views.inside.cell import MOST, Cell, factor, largest, product_of, written
 from tui_transformer.views.inside.parts import (
     Allowed,
@@ -51,23 +51,15 @@ def scores(cell: Cell) -> Iterator[Part]:
 
 
 def with_weight(cell: Cell) -> Iterator[Part]:
-    """The row of x on the left, the column of W above, and the bias."""
-    letter = cell.op.letter if isinstance(cell.op, Project) else ""
-    weight = f"W_{letter}" if letter else "W"
-    yield from _weighed(cell, weight, "Every output column has a column of weights: the row is multiplied by it.")
-
-
-def words(cell: Cell) -> Iterator[Part]:
-    """The row of x on the left, the word's row of the embedding above."""
-    yield from _weighed(cell, "Eᵀ", "The row is multiplied by the embedding of a word: how well do the two fit?")
-
-
-def _weighed(cell: Cell, weight: str, note: str) -> Iterator[Part]:
-    row = "x"
-    if isinstance(cell.op, Project):
-        row = f"x, row of {cell.named(cell.axes[0][0], cell.index[-2])}"
-    elif len(cell.own) > 1:
-        row = f"x, row of {cell.named(cell.own[-2], cell.index[-2])}"
+    """The row of x on the left, the column of W, or a word's row of the embedding, above, and the bias."""
+    if isinstance(cell.op, Unembed):
+        weight, note = "Eᵀ", "The row is multiplied by the embedding of a word: how well do the two fit?"
+    else:
+        letter = cell.op.letter if isinstance(cell.op, Project) else ""
+        weight = f"W_{letter}" if letter else "W"
+        note = "Every output column has a column of weights: the row is multiplied by it."
+    rows = cell.axes[0][0] if isinstance(cell.op, Project) else cell.own[-2] if len(cell.own) > 1 else None
+    row = "x" if rows is None else f"x, row of {cell.named(rows, cell.index[-2])}"
     product = product_of(cell.sums[0], row, f"{weight}, column of {cell.named(cell.own[-1], cell.column)}")
     yield Note(note)
     yield product
@@ -88,20 +80,16 @@ def scaled(cell: Cell) -> Iterator[Part]:
     """The row before and after it is multiplied."""
     op, source = cast(Scale, cell.op), cell.sources[0]
     before = cell.row_of(source, range(source.shape[-1]))
-    value = float(before[cell.column])
-    bars = tuple(
-        Bar(
-            cell.short(cell.own[-1], k),
-            (float(before[k]), float(before[k] * op.factor)),
-            k == cell.column,
-            source.operand(*cell.index[:-1], k),
-        )
-        for k in around(cell.column, len(before), MOST)
-    )
     yield Note("Every number of the row is multiplied by the same factor, so that the order stays.")
-    yield Bars("The row, before and after", (op.of, op.expression), bars, len(before) - len(bars))
+    yield cell.bars(
+        "The row, before and after",
+        (op.of, op.expression),
+        around(cell.column, len(before), MOST),
+        lambda k: (float(before[k]), float(before[k] * op.factor)),
+        lambda k: source.operand(*cell.index[:-1], k),
+    )
     yield from cell.numbers()
-    yield cell.equation(f"{factor(value)} · {written(op.factor)}")
+    yield cell.equation(f"{factor(float(before[cell.column]))} · {written(op.factor)}")
 
 
 def masked(cell: Cell) -> Iterator[Part]:
@@ -137,18 +125,16 @@ def shares(cell: Cell) -> Iterator[Part]:
     sink = next((value.value for value in cell.values if value.symbol == "+ e^(sink − max)"), None)
     whole = total.total + (sink or 0.0)
     shown = largest(powers, cell.column)
-    bars = tuple(
-        Bar(
-            cell.short(cell.own[-1], k),
-            (float(row.values[k]), float(powers[k]), float(powers[k] / whole)),
-            k == cell.column,
-            row.operand(k),
-        )
-        for k in shown
-    )
     rest = float(np.delete(powers, shown).sum() / whole) if len(shown) < len(powers) else 0.0
     yield Note("e^(s − max) makes every score positive, the largest 1; divided by their sum, the row sums to 1.")
-    yield Bars("The row", ("s", "e^(s − max)", "÷ Σ"), bars, len(powers) - len(shown), rest)
+    yield cell.bars(
+        "The row",
+        ("s", "e^(s − max)", "÷ Σ"),
+        shown,
+        lambda k: (float(row.values[k]), float(powers[k]), float(powers[k] / whole)),
+        row.operand,
+        rest,
+    )
     if sink is not None:
         yield Number("sink", sink, "e^(sink − max), which no key gets")
     top = max(float(row.values.max()), *(value.value for value in cell.values if value.symbol == "sink"), -math.inf)
@@ -292,14 +278,21 @@ def by_distance(cell: Cell) -> Iterator[Part]:
     def change(score: float, after: float) -> float:
         return after - score if math.isfinite(score) else 0.0
 
-    bars = []
-    for key in around(cell.column, cell.own[-1].size, MOST):
+    def numbers(key: int) -> tuple[float, ...]:
         index = (*cell.index[:-1], key)
         score, after = cell.sources[0].cell(*index), cell.op.explain(index, *cell.sources).result
-        numbers = (score, after, change(score, after))
-        bars.append(Bar(cell.short(cell.own[-1], key), numbers, key == cell.column, cell.sources[0].operand(*index)))
+        return score, after, change(score, after)
+
+    shown = around(cell.column, cell.own[-1].size, MOST)
     yield Note("What is added to a score depends on how far the key is from the query, not on the words.")
-    yield Bars("The row", ("score", "result", "added"), tuple(bars), cell.own[-1].size - len(bars), math.nan)
+    yield cell.bars(
+        "The row",
+        ("score", "result", "added"),
+        shown,
+        numbers,
+        lambda key: cell.sources[0].operand(*cell.index[:-1], key),
+        math.nan,
+    )
     yield from cell.numbers()
     score = cell.value("score")
     yield cell.equation(f"{written(score)} + {factor(change(score, cell.result))}")

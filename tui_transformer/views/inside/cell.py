@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,6 +101,20 @@ class Cell:
         return NumberRows(title, (*rows, NumberRow(result, first, after, at)), signs)
 
     # Parts
+
+    def bars(
+        self,
+        title: str,
+        columns: tuple[str, ...],
+        shown: Sequence[int],
+        numbers: Callable[[int], tuple[float, ...]],
+        operand: Callable[[int], Operand | None] = lambda _: None,
+        rest: float = 0.0,
+    ) -> Bars:
+        """Numbers of some places along the last axis; the others there add up to the rest."""
+        axis = self.own[-1]
+        bars = (Bar(self.short(axis, k), numbers(k), k == self.column, operand(k)) for k in shown)
+        return Bars(title, columns, tuple(bars), axis.size - len(shown), rest)
 
     def numbers(self) -> Iterator[Number]:
         """Every single number with its name, and the cell that it was read from."""

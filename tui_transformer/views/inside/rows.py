@@ -9,9 +9,9 @@ from typing import cast
 import numpy as np
 
 from tui_transformer.engine.explanation import Source
-from tui_transformer.engine.ops import Embed
+from tui_transformer.engine.ops import Add, Dropout, Embed, Op
 from tui_transformer.views.inside.cell import COLUMNS, Cell, bars_of, factor, short_name, written
-from tui_transformer.views.inside.parts import Bar, Bars, Curve, Equation, Note, NumberRow, NumberRows, Part
+from tui_transformer.views.inside.parts import Curve, Equation, Note, NumberRow, NumberRows, Part
 from tui_transformer.views.view import around
 
 REACH, SAMPLES = 4.0, 161
@@ -24,35 +24,26 @@ ROWS, TOKENS = 5, 12
 # Two or more rows that become one, number by number
 
 
-def added(cell: Cell) -> Iterator[Part]:
+_NUMBER_BY_NUMBER: Mapping[type[Op], tuple[str, str]] = {
+    Add: ("+", "Two rows are added number by number: what was there stays, and something is added to it."),
+    Dropout: ("·", "While a model learns, some numbers are set to 0 at random; the others grow to make up for it."),
+}
+_GATED = "·", "One row opens or closes the other: number by number the two are multiplied."
+
+
+def number_by_number(cell: Cell) -> Iterator[Part]:
     """The rows above each other, and the row that they give."""
-    yield Note("Two rows are added number by number: what was there stays, and something is added to it.")
-    yield from _number_by_number(cell, "+")
-    yield cell.equation(" + ".join(factor(value.value) for value in cell.values))
-
-
-def gated(cell: Cell) -> Iterator[Part]:
-    """The gate, the hidden row, and their product."""
-    yield Note("One row opens or closes the other: number by number the two are multiplied.")
-    yield from _number_by_number(cell, "·")
-    yield cell.equation(f"{factor(cell.values[0].value)} · {factor(cell.values[-1].value)}")
-
-
-def dropped(cell: Cell) -> Iterator[Part]:
-    """Values, which of them are kept, and what is left."""
-    yield Note("While a model learns, some numbers are set to 0 at random; the others grow to make up for it.")
-    yield from _number_by_number(cell, "·")
-    yield cell.equation(" · ".join(factor(value.value) for value in cell.values))
-
-
-def _number_by_number(cell: Cell, sign: str) -> Iterator[Part]:
+    sign, note = _NUMBER_BY_NUMBER.get(type(cell.op), _GATED)
     inputs = [
         (short_name(source.name), source, source.operand(*cell.index))
         for source in cell.sources
         if len(source.shape) == len(cell.index)
     ]
+    yield Note(note)
     yield cell.rows_around("The rows around the cell", inputs, "result", ("", *[sign] * (len(inputs) - 1), "="))
     yield from cell.numbers()
+    values = cell.values if type(cell.op) in _NUMBER_BY_NUMBER else (cell.values[0], cell.values[-1])
+    yield cell.equation(f" {sign} ".join(factor(value.value) for value in values))
 
 
 # Norms
@@ -203,9 +194,6 @@ def given(cell: Cell) -> Iterator[Part]:
     axis = cell.own[-1]
     shown = around(cell.column, axis.size, TOKENS)
     numbers = cell.row_of(cell.sources[0], shown)
-    bars = tuple(
-        Bar(cell.short(axis, k), (float(value),), k == cell.column) for k, value in zip(shown, numbers, strict=True)
-    )
     yield Note("The tokenizer gives every token the number that the vocabulary has for it.")
-    yield Bars("The tokens", ("ID",), bars, axis.size - len(shown), math.nan)
+    yield cell.bars("The tokens", ("ID",), shown, lambda k: (float(numbers[k - shown.start]),), rest=math.nan)
     yield Equation(f"{cell.named(axis, cell.column)} has the ID {written(cell.result)}")

@@ -19,7 +19,7 @@ from tui_transformer.explorer.tools.checkpoints.screen import CheckpointsScreen,
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
-from tui_transformer.learning.checkpoint import checkpoints
+from tui_transformer.learning.run import checkpoints
 from tui_transformer.model import Model
 
 

@@ -164,7 +164,7 @@ async def test_the_cache_grows_by_one_row_a_token_and_says_its_memory_from_the_r
         assert "kept 0   ● computed now 8" in explorer.text
         await explorer.press("space")
         assert "kept 8   ● computed now 1" in explorer.text
-        taken = screen(explorer).writing.draft.writer.cache_bytes
+        taken = screen(explorer).writing.draft.writer.cache.bytes
         assert taken == 2 * 8 * 9 * 1 * 4
         words = " ".join(explorer.text.replace("│", " ").split())
         assert f"2 (K, V) × 1 layer × 8 key heads × 9 tokens × d_k 1 × 4 bytes = {readable(taken)} now" in words

@@ -10,8 +10,8 @@ from pathlib import Path
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.runs.log import logged
 from tui_transformer.explorer.tools.runs.sample import LONGEST, Examples, Sample, written
-from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.data import lines_of, read_data
+from tui_transformer.learning.run import checkpoints
 from tui_transformer.learning.settings import settings_of
 from tui_transformer.model import Model
 from tui_transformer.text.files import shown_path

@@ -25,7 +25,7 @@ from tui_transformer.explorer.tools.runs.sample import Heads, Sample
 from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
-from tui_transformer.learning.checkpoint import checkpoints
+from tui_transformer.learning.run import checkpoints
 from tui_transformer.model import Model
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE

@@ -8,7 +8,7 @@ from tui_transformer.explorer.tools.generate.cache import Memory, memory, pictur
 from tui_transformer.explorer.tools.generate.choices import Choices, choices_of
 from tui_transformer.explorer.tools.generate.draft import Draft
 from tui_transformer.explorer.widgets.cache_map import CachePicture
-from tui_transformer.generation.wording import token_texts
+from tui_transformer.generation.text import token_texts
 
 
 @dataclass(frozen=True, eq=False)

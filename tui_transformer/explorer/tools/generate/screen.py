@@ -34,7 +34,7 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.token_text import TokenText
 from tui_transformer.generation.rules import defaults_of
 from tui_transformer.generation.sampling import Settings
-from tui_transformer.generation.wording import token_texts
+from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import Writer
 from tui_transformer.session.exploration import History
 from tui_transformer.session.open_session import model_name

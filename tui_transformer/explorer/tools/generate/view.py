@@ -19,7 +19,7 @@ from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_color
 from tui_transformer.explorer.widgets.token_text import TokenText, WrittenToken
-from tui_transformer.generation.wording import WINDOW, token_name, token_texts
+from tui_transformer.generation.text import WINDOW, token_name, token_texts
 from tui_transformer.text.display import visible
 
 SIDE_BY_SIDE, LOW, TALL = 96, 18, 40

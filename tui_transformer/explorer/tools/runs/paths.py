@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tui_transformer.files import expanded, meant
-from tui_transformer.learning.checkpoint import runs_in
+from tui_transformer.learning.run import runs_in
 
 RUNS = Path("runs")
 """Where runs are put that nobody named another folder for."""

@@ -20,7 +20,7 @@ from tui_transformer.explorer.shell.actions.dialogs import SCORE
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.generation.wording import token_texts
+from tui_transformer.generation.text import token_texts
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import fit, visible

@@ -12,9 +12,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.form import TEXT, Field
 from tui_transformer.explorer.tools.runs.paths import path_of
 from tui_transformer.files import is_file, make_folder, write_whole
-from tui_transformer.learning.checkpoint import newest_checkpoint
 from tui_transformer.learning.corpora import lines_of
-from tui_transformer.learning.run import Run, check_new
+from tui_transformer.learning.run import Run, check_new, newest_checkpoint
 from tui_transformer.learning.settings import UNITS, Settings, is_run, settings_of
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID

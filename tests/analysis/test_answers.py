@@ -1,0 +1,255 @@
+"""Answers: likely tokens, scores of texts, two models, experts, and the softmax as it is written."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+
+from tui_transformer.analysis.effects import LOGITS
+from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
+from tui_transformer.analysis.naive_softmax import breaking_point, softmaxes
+from tui_transformer.analysis.score import PROBABILITIES, likely_at, score
+from tui_transformer.analysis.two_models import loss_of
+from tui_transformer.engine.backend import numpy_backend
+from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.gradient import cross_entropy
+from tui_transformer.engine.targets import parse
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
+
+# The most likely tokens at a place: those of the trace, and of softmax(logits ÷ T)
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return Model.load("decoder").trace("the waves crashed")
+
+
+def test_at_1_the_probabilities_are_those_of_the_trace(trace):
+    words = likely_at(trace, 1, 3)
+    shares = trace[PROBABILITIES][1]
+    assert [each.token for each in words] == np.argsort(-shares, kind="stable")[:3].tolist()
+    assert [each.probability for each in words] == shares[[each.token for each in words]].tolist()
+    assert [each.logit for each in words] == trace[LOGITS][1][[each.token for each in words]].tolist()
+
+
+@pytest.mark.parametrize("temperature", [0.25, 2.0, 100.0])
+def test_at_any_other_they_are_those_of_the_logits_divided_by_it(trace, temperature):
+    scaled = np.exp(trace[LOGITS][2].astype(float) / temperature)
+    words = likely_at(trace, 2, 4, temperature)
+    np.testing.assert_allclose(
+        [each.probability for each in words], np.sort(scaled / scaled.sum())[::-1][:4], rtol=1e-9
+    )
+    assert [each.token for each in words] == [each.token for each in likely_at(trace, 2, 4)]
+
+
+def test_at_0_the_largest_logit_takes_all_and_the_order_stays(trace):
+    words = likely_at(trace, 0, 3, 0.0)
+    assert [each.probability for each in words] == [1, 0, 0]
+    assert [each.token for each in words] == [each.token for each in likely_at(trace, 0, 3)]
+
+
+def test_edited_probabilities_are_seen_at_1(trace):
+    edited = trace.edited([Edit(PROBABILITIES, (0, 4), 0.9)])
+    assert likely_at(edited, 0, 1)[0].token == 4
+
+
+@pytest.mark.parametrize("temperature", [-1.0, float("nan"), float("inf")])
+def test_a_temperature_that_cannot_be_is_refused(trace, temperature):
+    with pytest.raises(UsageError, match="temperature"):
+        likely_at(trace, 0, 1, temperature)
+
+
+# The score of a text: by the loss of training, by hand, and at temperatures
+TARGETS = (2, 3, -1)
+
+
+@pytest.fixture(scope="module")
+def short() -> Trace:
+    return Model.load("decoder", dtype="float64").trace(ids=[1, 2, 3])
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_mean_is_the_loss_that_training_lessens(short: Trace, smoothing: float) -> None:
+    targets = np.array([TARGETS])
+    loss, _ = cross_entropy(numpy_backend("float64"), short["output.logits"][None].copy(), targets, smoothing)
+    scored = score(short, TARGETS, smoothing=smoothing)
+    assert scored.cross_entropy == pytest.approx(loss.mean, abs=1e-12)
+
+
+def test_every_token_by_hand(short: Trace) -> None:
+    scored = score(short, TARGETS, temperature=0.5)
+    logits = short["output.logits"] / 0.5
+    for token, position, target in zip(scored.tokens, (0, 1), (2, 3), strict=True):
+        shares = np.exp(logits[position]) / np.exp(logits[position]).sum()
+        assert (token.position, token.token) == (position, target)
+        assert token.probability == pytest.approx(shares[target])
+        assert token.rank == 1 + sum(shares > shares[target])
+    assert scored.log_probability == pytest.approx(sum(math.log(token.probability) for token in scored.tokens))
+    assert scored.perplexity == pytest.approx(math.exp(-scored.log_probability / 2))
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan, math.inf])
+def test_no_text_is_scored_at_a_temperature_that_cannot_be(short: Trace, temperature: float) -> None:
+    with pytest.raises(UsageError, match="temperature"):
+        score(short, TARGETS, temperature=temperature)
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0, math.nan])
+def test_a_smoothing_that_cannot_be_is_refused(short: Trace, smoothing: float) -> None:
+    with pytest.raises(UsageError, match="smoothing"):
+        score(short, TARGETS, smoothing=smoothing)
+
+
+def test_a_text_without_a_predicted_token_is_refused(short: Trace) -> None:
+    with pytest.raises(InputError, match="no token is predicted"):
+        score(short, (-1, -1, -1))
+
+
+# Losses of a second model are measured where they were put
+IDS = [5, 9, 2, 7, 11, 3]
+
+
+def traced(family="llama"):
+    return Model.load(REFERENCES / family, dtype="float64").trace(ids=IDS)
+
+
+def test_a_model_loses_nothing_beside_itself():
+    loss = loss_of(traced(), traced())
+    assert [each.name for each in loss.layers] == ["decoder.0.output", "decoder.1.output"]
+    assert all((each.error, each.cosine) == (0.0, pytest.approx(1.0)) for each in loss.layers)
+    assert all((each.error, each.divergence) == (0.0, 0.0) for each in loss.heads)
+    assert (loss.logits.divergence, loss.logits.agreeing, loss.logits.positions) == (0.0, 6, 6)
+
+
+def test_the_head_that_lost_all_comes_first():
+    first = traced()
+    second = first.edited(parse("head:decoder.1.self_attention:2").edits(first.program))
+    loss = loss_of(first, second)
+    assert (loss.heads[0].attention, loss.heads[0].head) == ("decoder.1.self_attention", 2)
+    assert [each.error for each in loss.heads[:2]] == [pytest.approx(1.0), 0.0]
+    assert loss.layers[0].error == 0.0 < loss.layers[1].error
+
+
+def test_the_divergence_of_the_answers_is_that_of_the_formula():
+    first = traced()
+    second = first.edited(parse("head:decoder.0.self_attention:1").edits(first.program))
+    loss = loss_of(first, second).logits
+    p, q = (each["output.probabilities"] for each in (first, second))
+    rows = (p * np.log(p / q)).sum(axis=1)
+    assert loss.divergence == pytest.approx(rows.mean())
+    assert loss.worst == (int(rows.argmax()), pytest.approx(rows.max()))
+    assert loss.agreeing == (p.argmax(1) == q.argmax(1)).sum()
+    assert loss.likeliest == (p[-1].argmax(), q[-1].argmax())
+
+
+def test_parts_that_only_one_has_are_left_out():
+    other = Model.load(REFERENCES / "bert", dtype="float64").trace(ids=IDS)
+    loss = loss_of(traced(), other)
+    assert (loss.layers, loss.heads, loss.logits) == ((), (), None)
+    own = loss_of(other, other)
+    assert own.heads
+    assert own.layers
+
+
+# How many tokens every expert got, and which ones a token chose
+ROUTED = [5, 7, 9, 33, 12, 8]
+
+
+@pytest.fixture(params=["mixtral", "qwen2_moe", "qwen3_moe", "olmoe", "gpt_oss"])
+def model(request) -> Model:
+    return Model.load(REFERENCES / request.param, device="cpu", dtype="float64")
+
+
+def test_every_token_is_counted_with_all_experts_that_it_chose(model):
+    trace = model.trace(ids=ROUTED)
+    for step in expert_steps(trace.program):
+        load, shares = expert_load(trace, step), trace[step.name]
+        assert sum(load.tokens) == len(ROUTED) * load.chosen
+        assert load.tokens == tuple((shares > 0).sum(axis=0).tolist())
+        assert load.even == pytest.approx(len(ROUTED) * load.chosen / shares.shape[1])
+        for token in range(len(ROUTED)):
+            chosen = load.of_token(token)
+            assert len(chosen) == load.chosen
+            assert chosen[0][0] == shares[token].argmax()
+            assert [share for _, share in chosen] == sorted((share for _, share in chosen), reverse=True)
+
+
+def test_padding_is_no_load(model):
+    trace, alone = model.trace(ids=[2, 2, *ROUTED], mask=[0, 0, *[1] * len(ROUTED)]), model.trace(ids=ROUTED)
+    for step in expert_steps(trace.program):
+        assert expert_load(trace, step).tokens == expert_load(alone, alone.program.step(step.name)).tokens
+
+
+def test_mean_shares_are_over_the_tokens_that_chose_an_expert(model):
+    trace = model.trace(ids=ROUTED)
+    step = expert_steps(trace.program)[0]
+    load, shares = expert_load(trace, step), trace[step.name]
+    for expert, mean in enumerate(load.mean_shares):
+        own = shares[:, expert][shares[:, expert] > 0]
+        assert np.isnan(mean) if not own.size else mean == pytest.approx(own.mean())
+
+
+def test_a_router_and_its_shares_are_of_one_layer_and_other_steps_of_none():
+    program = Model.load(REFERENCES / "mixtral", device="cpu").program(4)
+    first = expert_steps(program)[0]
+    assert expert_step(program, "decoder.0.feed_forward.router") == first
+    assert expert_step(program, first.name) == first
+    assert expert_step(program, "decoder.0.output") is None
+    assert expert_steps(Model.load("encoder").program(4)) == ()
+
+
+# Softmax as it is written and as it is computed
+ROW = np.array([1.0, 2.0, 4.0], np.float32)
+
+
+def test_both_are_the_same_as_long_as_nothing_overflows() -> None:
+    both = softmaxes(ROW, 80.0)
+    assert not both.breaks
+    np.testing.assert_allclose(both.naive, np.exp(ROW) / np.exp(ROW).sum(), rtol=1e-5)
+    np.testing.assert_allclose(both.safe, both.naive, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_naive_one_breaks_where_the_exponential_overflows_and_not_before(kind: type) -> None:
+    row = ROW.astype(kind)
+    raised = breaking_point(row)
+    assert raised is not None
+    assert softmaxes(row, raised).breaks
+    assert not softmaxes(row, raised - 1).breaks
+    assert np.isnan(softmaxes(row, raised).naive).any()
+    np.testing.assert_allclose(softmaxes(row, raised).safe, softmaxes(row).safe, rtol=1e-5)
+
+
+def test_it_breaks_below_too_where_every_exponential_is_zero() -> None:
+    both = softmaxes(ROW, -200.0)
+    assert both.breaks
+    assert not both.powers.any()
+    np.testing.assert_allclose(both.safe, softmaxes(ROW).safe, rtol=1e-4)
+
+
+def test_masked_scores_stay_without_a_share() -> None:
+    row = np.array([0.0, -np.inf], np.float32)
+    raised = breaking_point(row)
+    assert raised == 89.0
+    both = softmaxes(row, raised)
+    assert both.safe.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "row", [[1e6, 0.0], [3e9, -3e9], [1e30], [-1e38, -np.inf], [0.5, 1e20, np.finfo(np.float32).max]]
+)
+def test_a_row_of_large_scores_breaks_by_a_number_that_it_can_hold(row: list[float]) -> None:
+    scores = np.array(row, np.float32)
+    raised = breaking_point(scores)
+    assert raised is not None
+    assert softmaxes(scores, raised).breaks
+
+
+@pytest.mark.parametrize("row", [[-np.inf], [-np.inf, -np.inf], [np.nan], [np.inf, 0.0], [np.nan, 1.0]])
+def test_a_row_without_shares_cannot_be_broken(row: list[float]) -> None:
+    assert breaking_point(np.array(row, np.float32)) is None
