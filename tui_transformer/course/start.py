@@ -12,7 +12,7 @@ from tui_transformer.course.exercise import Exercise
 from tui_transformer.course.sources import Answer, Facts, Given, Value
 from tui_transformer.diagnosis.dumps.dump import Tensor, Values
 from tui_transformer.diagnosis.dumps.log import Line, log_of
-from tui_transformer.diagnosis.naming.phrases import spelled
+from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole

@@ -27,7 +27,7 @@ from tui_transformer.diagnosis.diagnosis import (
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
-from tui_transformer.diagnosis.naming.phrases import spelled
+from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.diagnosis.reference_values import (
     Difference,
     Input,

@@ -11,7 +11,8 @@ import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import last
 from tui_transformer.diagnosis.dumps.dump import Precision, Tensor, Values, role_of
-from tui_transformer.diagnosis.naming.phrases import SETTINGS, Target, phrase_of
+from tui_transformer.diagnosis.naming import Target
+from tui_transformer.diagnosis.naming.words import SETTINGS, phrase_of
 from tui_transformer.diagnosis.reference_values import Reference, stands_for_infinity
 from tui_transformer.engine.axis import Axes, Shape, shape_of
 from tui_transformer.engine.backend import Host

@@ -27,7 +27,7 @@ from tui_transformer.diagnosis.entries import (
     weight_of,
 )
 from tui_transformer.diagnosis.naming import Names, Target
-from tui_transformer.diagnosis.naming.phrases import stacks
+from tui_transformer.diagnosis.naming.conventions import stacks
 from tui_transformer.diagnosis.reference_values import Reference, compare, tolerance_of
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias

@@ -13,7 +13,7 @@ import numpy as np
 
 from tui_transformer.diagnosis.dumps.headings import Heading
 from tui_transformer.diagnosis.dumps.npz_reader import MOST_IDS, too_many
-from tui_transformer.diagnosis.naming.phrases import phrases, spelled
+from tui_transformer.diagnosis.naming.words import ROLES, spelled
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
@@ -136,35 +136,6 @@ USUAL = 6
 
 FEW = 20
 """So few numbers may all be short by chance."""
-
-
-ROLES: Mapping[str, frozenset[str]] = {
-    "ids": phrases(
-        """
-        input ids, tokens, token ids, ids, inp tokens, token id, input tokens, input token ids, encoded tokens,
-        encoded input, token indices, input indices, encoded ids, source ids, source tokens, src ids, src
-        tokens, tokens ids, encoder input ids, encoder tokens, tokenized, tokenized input, token sequence, input
-        sequence, indices
-        """
-    ),
-    "decoder ids": phrases(
-        """
-        decoder input ids, decoder tokens, target ids, target tokens, tgt ids, tgt tokens, decoder ids, decoder
-        token ids, target token ids
-        """
-    ),
-    "mask": phrases(
-        """
-        attention mask, padding, padding mask, pad mask, mask, src mask, source mask, input mask, token mask
-        """
-    ),
-    "labels": frozenset({"labels"}),
-    "targets": frozenset({"targets"}),
-    "segments": frozenset({"token type ids", "segments", "segment ids", "token types"}),
-    "positions": frozenset({"position ids"}),
-    "decoder mask": frozenset({"decoder attention mask"}),
-}
-"""What goes into a model: names and headings of it."""
 
 
 class Values(NamedTuple):

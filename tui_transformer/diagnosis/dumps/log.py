@@ -30,7 +30,7 @@ from tui_transformer.diagnosis.dumps.lines import (
     with_count,
 )
 from tui_transformer.diagnosis.dumps.numbers import LETTERS, RAGGED, ROWS, Matrix, Printed, with_precision
-from tui_transformer.diagnosis.naming.phrases import BEGINNING, phrase_of
+from tui_transformer.diagnosis.naming.words import BEGINNING, phrase_of
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.text.display import visible
