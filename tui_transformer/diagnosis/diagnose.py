@@ -7,23 +7,13 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes import CAUSES, Cause
 from tui_transformer.diagnosis.causes.cause import Change, Segment, kind
 from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
-from tui_transformer.diagnosis.diagnosis import (
-    Compared,
-    Diagnosis,
-    First,
-    Verdict,
-    describe,
-    describe_inputs,
-    hint,
-    sizes_of,
-)
+from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
@@ -96,19 +86,17 @@ def diagnose(
                 says = f"{step} has another shape: {name} is {reason}: was it computed for the same tokens and sizes?"
                 first = First(step, name, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
                 break
-    there = {entry.step for entry in matched.entries}
-    missing = tuple(step.name for step in reference.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
-    partial = frozenset(entry.step for entry in matched.entries if entry.known is not None)
+    steps = reference.program.steps
     return Diagnosis(
         compared,
         matched.unmatched,
-        missing,
+        tuple(step.name for step in steps if step.name not in theirs and not step.op.integer),
         _assumed(dump, matched),
         first,
         reference.exact,
         theirs,
-        partial,
+        frozenset(entry.step for entry in matched.entries if entry.known is not None),
         matched.plan,
     )
 
@@ -148,13 +136,11 @@ def _judged(
         shares = reference.shares(entry.step)
         differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
     first, verdicts = _isolated(entries, differences, reference, report)
-    compared = tuple(
-        Compared(
-            entry.step, entry.theirs, differences[entry.theirs], reference.noise(entry.step), verdicts[entry.theirs]
-        )
-        for entry in entries
-    )
-    return compared, first
+    compared = []
+    for entry in entries:
+        noise, name = reference.noise(entry.step), entry.theirs
+        compared.append(Compared(entry.step, name, differences[name], noise, verdicts[name]))
+    return tuple(compared), first
 
 
 def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
@@ -215,18 +201,19 @@ def _isolated(
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
         earliest = local(differing[0], [differing[0]], reference)  # its inputs in the dump are too coarse to tell
         verdicts[differing[0].theirs] = "first"
-    return _first(earliest, later[:MOST_LATER], entries, differences, reference, report), verdicts
+    cause = cause_of(earliest, later[:MOST_LATER], report)
+    return _first(earliest, cause, entries, differences, reference), verdicts
 
 
 def _first(
     where: Local,
-    later: Sequence[Local],
+    cause: Cause | None,
     entries: Sequence[Entry],
     differences: Mapping[str, Difference],
     reference: Reference,
-    report: Report,
 ) -> First:
-    entry = where.entry
+    """The first wrong step in a sentence or two: how far it is off, what is known of its inputs, and why."""
+    entry, difference = where.entry, differences[where.entry.theirs]
     nearest = segment_of(entry, entries, reference).sources
     sources = [each for each in entries if each.step in nearest]
     before = sources or [
@@ -234,23 +221,37 @@ def _first(
     ]
     agree = all(not differences[each.theirs].beyond for each in before)
     relative = max((differences[each.theirs].relative for each in before), default=None)
-    cause = cause_of(where, later, report)
-    difference = differences[entry.theirs]
-    known = bool(sources) or len(where.segment.steps) <= 2
-    words = describe_inputs(relative, known=known) if agree else "its inputs differ too, but do not explain it"
-    guess = "" if cause else hint(entry, reference.value(entry.step), where.counted, sizes_of(reference.program))
-    index = difference.index if reference.batch > 1 else difference.index[1:]
+    known = bool(sources) or len(where.segment.steps) <= 2  # its inputs are there whole, or token IDs alone
+    if not agree:
+        inputs = "its inputs differ too, but do not explain it"
+    elif relative is None:
+        inputs = "" if known else "nothing that it is computed from is in the dump"
+    else:
+        inputs = "inputs agree" if known else "what is in the dump of its inputs agrees"
+        inputs += "" if relative == 0 else f" to {relative:.0e}"
+    theirs, ours = (f"{value:.4g}".replace("-", "−").replace("inf", "∞") for value in difference.values)
+    size = f"{theirs} where the model has {ours}"
+    if np.isfinite(difference.largest):
+        size = f"relative {difference.relative:.2g}"
+    elif any(map(np.isnan, difference.values)):
+        size = "one side is not a number"
+    says = f"{entry.step} differs first ({size}{', ' if inputs else ''}{inputs})."
+    if cause is not None:
+        says = f"{says} It matches {cause.says}."
+    else:
+        guess = hint(entry, reference.value(entry.step), where.counted, sizes_of(reference.program))
+        says = f"{says} No known mistake explains it{f': {guess}' if guess else ''}."
     return First(
         entry.step,
         entry.theirs,
-        index,
+        difference.index if reference.batch > 1 else difference.index[1:],
         difference.values,
         difference.largest,
         difference.relative,
         reference.noise(entry.step),
         agree and known,
         None if cause is None else cause.name,
-        describe(entry.step, difference, words, cause, guess),
+        says,
     )
 
 
@@ -335,12 +336,8 @@ class Local:
         ours = self.segment.value(change)
         if ours.shape != self.entry.array.shape:
             return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        tolerance = self.tolerance * max(1.0, largest(np.abs(ours)) / (self._size or np.inf))
-        return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
-
-    @cached_property
-    def _size(self) -> float:
-        return largest(np.abs(self.segment.value()))
+        grown = largest(np.abs(ours)) / (largest(np.abs(self.segment.value())) or np.inf)
+        return compare(self.entry.array, ours, self.counted, self.tolerance * max(1.0, grown), shares=False)
 
 
 def local(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Local:

@@ -10,12 +10,10 @@ from functools import cached_property, partial
 import numpy as np
 
 from tui_transformer.diagnosis.dumps.dump import Precision
-from tui_transformer.diagnosis.reference_values import largest_difference
+from tui_transformer.diagnosis.reference_values import ForwardOnly, largest_difference
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
-from tui_transformer.engine.explanation import Index, Source, Working
-from tui_transformer.engine.ops import Op
-from tui_transformer.engine.ops.base import Gradients
+from tui_transformer.engine.ops import Op, Scale
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 
@@ -26,7 +24,10 @@ CPU = choose_backend("cpu", "float64", small=True)
 """Where causes are tried."""
 
 Function = Callable[..., Array]
-"""A result from the inputs of a step, with batch axes; weights have none."""
+"""A result from a step and its inputs, with batch axes; weights have none."""
+
+Row = tuple[str, Function, str]
+"""The name of a cause, how steps are computed with it, and what is said of it."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Instead(Op):
-    """A function in the place of the operation `of`, forward only."""
+class Instead(ForwardOnly):
+    """A function in the place of the operation `of`."""
 
     of: Op
-    function: Function = field(compare=False)
+    function: Callable[..., Array] = field(compare=False)
 
     @property
     def formula(self) -> str:
@@ -78,26 +79,25 @@ class Instead(Op):
         del backend, out
         return self.function(*inputs)
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        raise NotImplementedError
 
-    def explain(self, index: Index, *sources: Source) -> Working:
-        raise NotImplementedError
+def result_of(step: Step, *inputs: Array) -> Array:
+    """What a step gives of these inputs."""
+    return step.op.forward(CPU, *inputs)
 
 
 def instead(step: Step, function: Function) -> Step:
-    """The step, computed by a function of the same inputs."""
-    return replace(step, op=Instead(step.op, function))
-
-
-def around(step: Step, function: Callable[..., tuple[Array, ...]]) -> Step:
-    """The step on other values of its inputs, which a function makes of them."""
-    return instead(step, lambda *inputs: step.op.forward(CPU, *function(*inputs)))
+    """The step, computed by a function of it and of the same inputs."""
+    return with_op(step, Instead(step.op, partial(function, step)))
 
 
 def with_op(step: Step, op: Op) -> Step:
     """The step with another operation on the same inputs."""
     return replace(step, op=op)
+
+
+def passing_on(step: Step, says: str, of: str = "x") -> Step:
+    """The step, which gives its first input as it is."""
+    return replace(step, op=Scale(1.0, f"({says})", of), inputs=step.inputs[:1])
 
 
 def changing(steps: Iterable[Step]) -> Change:
@@ -106,18 +106,8 @@ def changing(steps: Iterable[Step]) -> Change:
 
 
 def computed(name: str, group: Iterable[Step], function: Function, says: str) -> Cause:
-    """The cause that every step of a group is computed by a function of its inputs."""
+    """The cause that every step of a group is computed by a function."""
     return Cause(name, changing(instead(step, function) for step in group), says)
-
-
-def computed_of(name: str, group: Iterable[Step], function: Function, says: str) -> Cause:
-    """The cause that every step of a group is computed by a function of the step and its inputs."""
-    return Cause(name, changing(instead(step, partial(function, step)) for step in group), says)
-
-
-def fed(name: str, group: Iterable[Step], function: Callable[..., tuple[Array, ...]], says: str) -> Cause:
-    """The cause that every step of a group is computed of other values of its inputs."""
-    return Cause(name, changing(around(step, function) for step in group), says)
 
 
 def groups(steps: Iterable[Step]) -> Iterator[tuple[Step, ...]]:

@@ -9,28 +9,24 @@ from dataclasses import replace
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
-    CPU,
     Cause,
     Change,
     Function,
+    Row,
     Segment,
-    around,
     changing,
     computed,
-    computed_of,
-    fed,
     groups,
     instead,
     last,
+    result_of,
     transposed,
     with_op,
 )
+from tui_transformer.diagnosis.causes.ops import OtherPairs
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.ops import Add, Context, Embed, RelativeBias, Rotate, Sinusoid
 from tui_transformer.engine.program import Step
-
-TABLE = 1
-"""The place of the table among the inputs of an embedding."""
 
 MOST_TOKENS = 32
 """Most tokens among which one alone is looked for."""
@@ -51,22 +47,33 @@ def embedding_causes(segment: Segment) -> Iterator[Cause]:
             ("embedding-scaled", 1 / math.sqrt(width), f"are divided by {root}: do not divide"),
         ):
             if not math.isclose(factor, scale):
-                ops = ((step, replace(step.op, scale=factor)) for step in group if isinstance(step.op, Embed))
-                yield Cause(name, changing(with_op(step, op) for step, op in ops), f"when embedding rows {says}")
-        turned = Change(weights={step.inputs[TABLE]: transposed for step in group})
+                scaled = changing(_scaled(step, factor) for step in group)
+                yield Cause(name, scaled, f"when embedding rows {says}")
+        turned = Change(weights={step.inputs[1]: transposed for step in group})
         yield Cause("embedding-transposed", turned, "when the table is read as d_model × vocabulary: a token has a row")
         for by, word in ((1, "after"), (-1, "before")):
             says = f"with the row {word} each token's: rows count from 0"
-            # where there is no such row, the nearest, or the first after the last
-            yield fed("token-off-by-one", group, _beside(by, lambda ids, count: np.clip(ids, 0, count - 1)), says)
-            yield fed("token-off-by-one", group, _beside(by, np.remainder), says)
+            for inside in (lambda ids, count: np.clip(ids, 0, count - 1), np.remainder):  # where there is no such row
+                yield computed("token-off-by-one", group, _beside(by, inside), says)
         if len(group) == 1:
             yield from _other_ids(segment, group[0])
-    yield from _scaled_late(segment)
+    for step in segment.program.steps:
+        tokens = segment.program.by_name.get(step.inputs[0]) if isinstance(step.op, Add) else None
+        if tokens is not None and isinstance(tokens.op, Embed) and last(tokens.name) == "tokens":
+            scaled_there, width = tokens.op.scale != 1.0, step.shape[-1]
+            late = instead(step, lambda _, *parts, width=width: math.sqrt(width) * sum(parts))
+            says = "multiply the embedding rows alone, before" if scaled_there else "add them as they are"
+            says = f"when the sum with the positions is multiplied by √d_model = √{width}: {says}"
+            change = changing((_scaled(tokens, 1.0), late) if scaled_there else (late,))
+            yield Cause("embedding-scaled-late", change, says)
 
 
-def _beside(by: int, inside: Callable[[Array, int], Array]) -> Callable[[Array, Array], tuple[Array, Array]]:
-    return lambda ids, table: (inside(ids + by, len(table)), table)
+def _scaled(step: Step, factor: float) -> Step:
+    return with_op(step, replace(step.op, scale=factor)) if isinstance(step.op, Embed) else step
+
+
+def _beside(by: int, inside: Callable[[Array, int], Array]) -> Function:
+    return lambda step, ids, table: result_of(step, inside(ids + by, len(table)), table)
 
 
 def _other_ids(segment: Segment, step: Step) -> Iterator[Cause]:
@@ -76,7 +83,7 @@ def _other_ids(segment: Segment, step: Step) -> Iterator[Cause]:
     if found is None:
         return
     given: Host = np.asarray(found)
-    count = segment.program.weights[step.inputs[TABLE]][0].size
+    count = segment.program.weights[step.inputs[1]][0].size
     for place in np.ndindex(given.shape) if given.size <= MOST_TOKENS else ():
         for by in (1, -1):
             if 0 <= given[place] + by < count:
@@ -84,7 +91,7 @@ def _other_ids(segment: Segment, step: Step) -> Iterator[Cause]:
                 other[place] += by
                 where = f"token {place[1]}" + (f" of sentence {place[0]}" if len(given) > 1 else "")
                 says = f"when {where} has the ID {other[place]}: it is {given[place]}, counted from 0"
-                yield _reading("token-off-by-one", step, other, says)
+                yield computed("token-off-by-one", [step], _of_ids(other), says)
     if given.shape[1] < 2:
         return
     for by, words, end in ((1, "late", 0), (-1, "early", -1)):
@@ -93,25 +100,11 @@ def _other_ids(segment: Segment, step: Step) -> Iterator[Cause]:
             other = rolled.copy()
             other[:, end] = fill  # something stands in the place that is left
             says = f"when every token stands one place {words}: token i of the sentence is in row i"
-            yield _reading("tokens-shifted", step, other, says)
+            yield computed("tokens-shifted", [step], _of_ids(other), says)
 
 
-def _reading(name: str, step: Step, ids: Host, says: str) -> Cause:
-    return fed(name, [step], lambda _, table: (ids, table), says)
-
-
-def _scaled_late(segment: Segment) -> Iterator[Cause]:
-    """The sum of tokens and positions times √d_model."""
-    for step in segment.program.steps:
-        tokens = segment.program.by_name.get(step.inputs[0]) if isinstance(step.op, Add) else None
-        if tokens is None or not isinstance(tokens.op, Embed) or last(tokens.name) != "tokens":
-            continue
-        width, scaled = step.shape[-1], tokens.op.scale != 1.0
-        bare = with_op(tokens, replace(tokens.op, scale=1.0))
-        late = instead(step, lambda *parts, width=width: math.sqrt(width) * sum(parts))
-        says = "multiply the embedding rows alone, before" if scaled else "add them as they are"
-        says = f"when the sum with the positions is multiplied by √d_model = √{width}: {says}"
-        yield Cause("embedding-scaled-late", changing((bare, late) if scaled else (late,)), says)
+def _of_ids(ids: Host) -> Function:
+    return lambda step, _, table: result_of(step, ids, table)
 
 
 # Positions that are added to the tokens (Vaswani et al. 2017, §3.5)
@@ -128,45 +121,37 @@ def position_causes(segment: Segment) -> Iterator[Cause]:
             says = f"when positions count from {offset}: the first token is at position 0"
             if isinstance(group[0].op, Embed):
                 says = f"when positions are one {word} than here: check where they begin"
-            yield Cause("position-off-by-one", changing(_moved(step, offset) for step in group), says)
+            yield computed("position-off-by-one", group, _places_from(offset), says)
         says = "without the positions: add them to the embedding of the tokens"
-        yield computed_of("position-missing", group, _nothing, says)
+        yield computed("position-missing", group, _nothing, says)
         says = "when the positions are added twice: add them once"
-        yield computed_of("position-twice", group, lambda step, *inputs: 2.0 * step.op.forward(CPU, *inputs), says)
-        if all(isinstance(step.op, Sinusoid) for step in group):
-            yield from _sinusoids(group)
+        yield computed("position-twice", group, lambda step, *inputs: 2.0 * result_of(step, *inputs), says)
+        ops = [(step, step.op) for step in group if isinstance(step.op, Sinusoid)]
+        if len(ops) == len(group):
+            says = "when all sines stand before all cosines: sine in even columns, cosine in odd ones"
+            if ops[0][1].halves:
+                says = "when sines and cosines alternate: all sines come before all cosines in this model"
+            change = changing(with_op(step, replace(op, halves=not op.halves)) for step, op in ops)
+            yield Cause("position-halves", change, says)
+            for name, function, says in OTHER_ANGLES:
+                yield computed(name, group, function, says)
     if segments := [step for step in segment.steps if last(step.name) == "segments"]:
         says = "without the segments: add the row of each token's segment (token type)"
-        yield computed_of("segments-missing", segments, _nothing, says)
+        yield computed("segments-missing", segments, _nothing, says)
 
 
-def _moved(step: Step, offset: int) -> Step:
-    if isinstance(step.op, Embed):
-        return around(step, lambda places, table: (np.clip(places + offset, 0, len(table) - 1), table))
-    return around(step, lambda places: (places + offset,))
+def _places_from(offset: int) -> Function:
+    """The embedding of positions that count from another number; in a table as far as it has rows."""
+
+    def function(step: Step, places: Array, *table: Array) -> Array:
+        moved = np.clip(places + offset, 0, len(table[0]) - 1) if table else places + offset
+        return result_of(step, moved, *table)
+
+    return function
 
 
 def _nothing(step: Step, places: Array, *_: Array) -> Array:
     return np.zeros((*places.shape, step.shape[-1]))
-
-
-def _sinusoids(group: tuple[Step, ...]) -> Iterator[Cause]:
-    """Sines and cosines in other columns or of other angles."""
-    ops = [step.op for step in group if isinstance(step.op, Sinusoid)]
-    says = (
-        "when sines and cosines alternate: all sines come before all cosines in this model"
-        if ops[0].halves
-        else "when all sines stand before all cosines: sine in even columns, cosine in odd ones"
-    )
-    halves = (with_op(step, replace(op, halves=not op.halves)) for step, op in zip(group, ops, strict=True))
-    yield Cause("position-halves", changing(halves), says)
-    for exponent, says in EXPONENTS:
-        yield computed_of("position-exponent", group, _encoding(exponent), says)
-    says = "when cosine is in even columns: sine is in even ones, cosine in odd ones"
-    yield computed_of("position-swapped", group, _encoding(_paired, sine=1), says)
-    for base in BASES:
-        says = f"with powers of {base:g}: they are of {BASE:g}"
-        yield computed_of("position-base", group, _encoding(_paired, base), says)
 
 
 Exponent = Callable[[Array, int], Array]
@@ -175,6 +160,17 @@ Exponent = Callable[[Array, int], Array]
 
 def _paired(column: Array, width: int) -> Array:
     return 2 * (column // 2) / width
+
+
+def _encoding(exponent: Exponent, base: float = BASE, sine: int = 0) -> Function:
+    """Positions of these exponents; `sine`: 0 where sines are in even columns, 1 where they are in odd ones."""
+
+    def function(step: Step, places: Array) -> Array:
+        column = np.arange(step.shape[-1])
+        angles = places[..., None] / base ** exponent(column, step.shape[-1])
+        return np.where(column % 2 == sine, np.sin(angles), np.cos(angles))
+
+    return function
 
 
 EXPONENTS: tuple[tuple[Exponent, str], ...] = (
@@ -188,22 +184,17 @@ EXPONENTS: tuple[tuple[Exponent, str], ...] = (
         lambda column, _: np.zeros(column.shape),
         "when 2i/d is divided without a remainder, to 0: divide floating-point numbers",
     ),
-    (
-        lambda column, width: -_paired(column, width),
-        "when positions are multiplied by 10000^(2i/d): divide by it",
-    ),
+    (lambda column, width: -_paired(column, width), "when positions are multiplied by 10000^(2i/d): divide by it"),
 )
-
-
-def _encoding(exponent: Exponent, base: float = BASE, sine: int = 0) -> Function:
-    """Positions of these exponents; `sine`: 0 where sines are in even columns, 1 where they are in odd ones."""
-
-    def function(step: Step, places: Array) -> Array:
-        column = np.arange(step.shape[-1])
-        angles = places[..., None] / base ** exponent(column, step.shape[-1])
-        return np.where(column % 2 == sine, np.sin(angles), np.cos(angles))
-
-    return function
+OTHER_ANGLES: tuple[Row, ...] = (
+    *(("position-exponent", _encoding(exponent), says) for exponent, says in EXPONENTS),
+    (
+        "position-swapped",
+        _encoding(_paired, sine=1),
+        "when cosine is in even columns: sine is in even ones, cosine in odd ones",
+    ),
+    *(("position-base", _encoding(_paired, b), f"with powers of {b:g}: they are of {BASE:g}") for b in BASES),
+)
 
 
 # Rotary positions (Su et al. 2021)
@@ -226,60 +217,59 @@ def rotary_causes(segment: Segment) -> Iterator[Cause]:
             changed += [too, replace(step, inputs=(step.inputs[0], too.name))]
         yield Cause("rotary-values", changing(changed), "when values are turned too: turn queries and keys alone")
     for group in groups(segment.of(Rotate)):
-        says = "when neighbouring columns are turned together: pair column i with column i + d_k/2"
-        yield computed_of("rotary-interleaved", group, _other_pairs(forth=False), says)
-        says = "when column i is turned with column i + d_k/2: pair neighbouring columns"
-        yield computed_of("rotary-interleaved", group, _other_pairs(forth=True), says)
+        for is_inverse, says in (
+            (False, "when neighbouring columns are turned together: pair column i with column i + d_k/2"),
+            (True, "when column i is turned with column i + d_k/2: pair neighbouring columns"),
+        ):
+            change = changing(paired_otherwise(step, is_inverse=is_inverse) for step in group)
+            yield Cause("rotary-interleaved", change, says)
         for name, frequencies, says in _other_angles(group[0].op, max(step.shape[0] for step in turning)):
             yield Cause(name, changing(with_op(step, Rotate(frequencies)) for step in group), says)
-        says = f"when turned backwards: {ROTATION}"
-        yield fed("rotary-direction", group, lambda x, places: (x, -places), says)
-        for offset in (1, -1):
-            says = f"when places count from {offset}: the first token is at place 0"
-            yield fed("position-off-by-one", group, _places_from(offset), says)
-        yield computed_of("rotary-sign", group, _without_sign, f"without the minus: {ROTATION}")
-        yield computed_of("rotary-swapped", group, _exchanged, f"when sine and cosine are exchanged: {ROTATION}")
-        says = "when turned by the number of the head: turn by the place of the token"
-        yield computed_of("rotary-axis", group, _by_head, says)
-        says = "without the rotation: turn queries and keys before their product"
-        yield computed("rotary-missing", group, lambda x, *_: x, says)
+        for name, function, says in ROTATIONS:
+            yield computed(name, group, function, says)
 
 
-def _places_from(offset: int) -> Callable[[Array, Array], tuple[Array, Array]]:
-    return lambda x, places: (x, places + offset)
+def paired_otherwise(step: Step, *, is_inverse: bool = False) -> Step:
+    """The rotation of neighbouring columns, in place of those half a head apart; or the other way round."""
+    op = step.op
+    return with_op(step, OtherPairs(op.frequencies, op.factor, is_inverse)) if isinstance(op, Rotate) else step
 
 
-def _other_pairs(*, forth: bool) -> Function:
-    """The rotation of the other pairs: columns are put in the other order, turned, and put back."""
-
-    def function(step: Step, x: Array, places: Array) -> Array:
-        width = 2 * _half(step)
-        order: Host = np.concatenate([np.arange(0, width, 2), np.arange(1, width, 2)])
-        order = np.argsort(order) if forth else order
-        order = np.concatenate([order, np.arange(width, x.shape[-1])])
-        return step.op.forward(CPU, x[..., order], places)[..., np.argsort(order)]
-
-    return function
+def _turned_from(offset: int) -> Function:
+    return lambda step, x, places: result_of(step, x, places + offset)
 
 
-def _half(step: Step) -> int:
-    return step.op.half if isinstance(step.op, Rotate) else 0
+def _halves(step: Step, x: Array, places: Array) -> list[Array]:
+    """What is turned backwards: the first half of the columns, the second, and those that are not turned."""
+    half = step.op.half if isinstance(step.op, Rotate) else 0
+    return np.split(result_of(step, x, -places), [half, 2 * half], axis=-1)
 
 
 def _without_sign(step: Step, x: Array, places: Array) -> Array:
-    backwards, forwards = step.op.forward(CPU, x, -places), step.op.forward(CPU, x, places)
-    return np.concatenate([backwards[..., : _half(step)], forwards[..., _half(step) :]], axis=-1)
+    first = _halves(step, x, places)[0]
+    return np.concatenate([first, result_of(step, x, places)[..., first.shape[-1] :]], axis=-1)
 
 
 def _exchanged(step: Step, x: Array, places: Array) -> Array:
     """A turn by 90° − θ: backwards by θ, then by 90°."""
-    half, back = _half(step), step.op.forward(CPU, x, -places)
-    return np.concatenate([-back[..., half : 2 * half], back[..., :half], back[..., 2 * half :]], axis=-1)
+    first, second, rest = _halves(step, x, places)
+    return np.concatenate([-second, first, rest], axis=-1)
 
 
 def _by_head(step: Step, x: Array, places: Array) -> Array:
     heads = np.broadcast_to(np.arange(x.shape[1]), (len(places), x.shape[1]))
-    return step.op.forward(CPU, x.swapaxes(1, 2), heads).swapaxes(1, 2)
+    return result_of(step, x.swapaxes(1, 2), heads).swapaxes(1, 2)
+
+
+ROTATIONS: tuple[Row, ...] = (
+    ("rotary-direction", lambda step, x, places: result_of(step, x, -places), f"when turned backwards: {ROTATION}"),
+    ("position-off-by-one", _turned_from(1), "when places count from 1: the first token is at place 0"),
+    ("position-off-by-one", _turned_from(-1), "when places count from -1: the first token is at place 0"),
+    ("rotary-sign", _without_sign, f"without the minus: {ROTATION}"),
+    ("rotary-swapped", _exchanged, f"when sine and cosine are exchanged: {ROTATION}"),
+    ("rotary-axis", _by_head, "when turned by the number of the head: turn by the place of the token"),
+    ("rotary-missing", lambda _, x, *__: x, "without the rotation: turn queries and keys before their product"),
+)
 
 
 def _other_angles(op: object, heads: int) -> Iterator[tuple[str, tuple[float, ...], str]]:
@@ -320,11 +310,10 @@ TWO_SIDED = "when all buckets are of keys before the query: half of them are of 
 def distance_causes(segment: Segment) -> Iterator[Cause]:
     """Buckets for both sides or one, distances from key to query, the bias left out."""
     for group in groups(segment.of(RelativeBias)):
-        ops = [step.op for step in group if isinstance(step.op, RelativeBias)]
-        turned = [replace(op, bidirectional=not op.bidirectional) for op in ops]
-        change = changing(map(with_op, group, turned))
-        yield Cause("relative-bidirectional", change, TWO_SIDED if ops[-1].bidirectional else ONE_SIDED)
+        ops = [(step, step.op) for step in group if isinstance(step.op, RelativeBias)]
+        change = changing(with_op(step, replace(op, bidirectional=not op.bidirectional)) for step, op in ops)
+        yield Cause("relative-bidirectional", change, TWO_SIDED if ops[-1][1].bidirectional else ONE_SIDED)
         says = "when distances are query − key: take key − query"
-        yield fed("relative-flipped", group, lambda s, table, q, k: (s, table, -q, -k), says)
+        yield computed("relative-flipped", group, lambda step, s, table, q, k: result_of(step, s, table, -q, -k), says)
         says = "without the relative bias: add the row of the table for key − query"
-        yield computed("relative-missing", group, lambda scores, *_: scores, says)
+        yield computed("relative-missing", group, lambda _, scores, *__: scores, says)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.cause import CPU, Cause, Change, Segment, around, changing, instead
+from tui_transformer.diagnosis.causes.cause import Cause, Change, Segment, changing, instead, result_of
 from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, Precision
 from tui_transformer.diagnosis.reference_values import largest
 from tui_transformer.engine.backend import Host
@@ -130,10 +130,10 @@ def _roundings(segment: Segment, few: Few) -> Iterator[Change]:
     """The weights alone, the result alone, every step, both; of products, their operands."""
 
     def operands(step: Step) -> Step:
-        return around(step, lambda x, y, *bias: (few.rounded(x), few.rounded(y), *bias))
+        return instead(step, lambda _, x, y, *bias: result_of(step, few.rounded(x), few.rounded(y), *bias))
 
     def result(step: Step) -> Step:
-        return instead(step, lambda *inputs: few.rounded(step.op.forward(CPU, *inputs)))
+        return instead(step, lambda _, *inputs: few.rounded(result_of(step, *inputs)))
 
     steps = [step for step in segment.steps if not step.op.integer]
     if few.products:
@@ -152,7 +152,7 @@ def dropped(segment: Segment, theirs: Host, known: Host | None) -> Cause | None:
     step, ours = segment.steps[-1], segment.value()
     share = _share(theirs, ours, known)
     if share is None and isinstance(step.op, Add):
-        rest = segment.value(changing([instead(step, lambda *parts: parts[0])]))
+        rest = segment.value(changing([instead(step, lambda _, x, *__: x)]))
         share = _share(theirs - rest, ours - rest, known)
     if share is None:
         return None

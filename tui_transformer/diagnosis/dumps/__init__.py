@@ -1,4 +1,4 @@
-"""Files of arrays that people write, a file a format."""
+"""Files of arrays that people write, by format; each reader raises InputError for a file that is damaged."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ BEGIN = 2_000
 """Lines of a text in which the log of a callback is looked for."""
 
 PICKLED = frozenset({".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib"})
+
+READERS: Mapping[str, Callable[[Path], Dump]] = {
+    ".npz": read_npz,
+    ".npy": lambda path: Dump(path, {path.stem: npy_tensor(path)}),
+    ".safetensors": read_safetensors,
+    ".json": read_debugger,
+    **dict.fromkeys(RAW, read_raw),
+}
+"""By the ending of the file; anything else is a text."""
 
 
 def open_dump(path: Path) -> Dump:
@@ -60,14 +69,5 @@ def _is_pickled(path: Path) -> bool:
         return False
     return begin[:2] == b"PK" or (begin[:1] == b"\x80" and begin[1:2] <= b"\x05" and begin[2:3] in b"}](ctX\x8a\x95")
 
-
-READERS: Mapping[str, Callable[[Path], Dump]] = {
-    ".npz": read_npz,
-    ".npy": lambda path: Dump(path, {path.stem: npy_tensor(path)}),
-    ".safetensors": read_safetensors,
-    ".json": read_debugger,
-    **dict.fromkeys(RAW, read_raw),
-}
-"""By the ending of the file; anything else is a text."""
 
 __all__ = ["Dump", "Tensor", "Values", "is_dump_folder", "open_dump"]

@@ -151,6 +151,10 @@ class Values(NamedTuple):
     precision: Precision
     known: Host | None = None
 
+    def mapped(self, change: Callable[[Host], Host]) -> Values:
+        """The numbers moved or picked, and with them which are there."""
+        return self._replace(array=change(self.array), known=None if self.known is None else change(self.known))
+
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
@@ -256,25 +260,18 @@ def held(name: str, array: Host, precision: Precision, known: Host | None = None
     return Tensor(name, array.shape, lambda: Values(array, precision, known))
 
 
-def of_numbers(array: Host) -> Values:
-    """The values of an array that was stored as it was in memory; of bf16, what NumPy has of it."""
+def stored_values(array: Host) -> Values:
+    """The values of an array that was stored as it was in memory; of bf16, the two bytes that NumPy has of it."""
     if array.dtype.itemsize == 2 and array.dtype.kind == "V":
-        return Values(bfloat16(array.view(np.uint16)), BFLOAT16)
+        floats: Host = (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return Values(floats, BFLOAT16)
     return Values(array, stored_precision(array.dtype))
-
-
-def bfloat16(halves: Host) -> Host:
-    """Upper halves of float32 numbers, as float32."""
-    wide = halves.astype(np.uint32) << 16
-    floats: Host = wide.view(np.float32)
-    return floats
 
 
 def part_of(tensor: Tensor, i: int, name: str) -> Tensor:
     """A part of an array along its first axis, under a name of its own."""
 
     def read() -> Values:
-        values = tensor.values
-        return values._replace(array=values.array[i], known=None if values.known is None else values.known[i])
+        return tensor.values.mapped(lambda array: array[i])
 
     return replace(tensor, name=name, shape=tensor.shape[1:], read=read, fastest_first=False)

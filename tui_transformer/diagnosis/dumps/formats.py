@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeVar
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import (
-    BFLOAT16,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    WHOLE,
-    Dump,
-    Precision,
-    Tensor,
-    Values,
-    bfloat16,
-    of_numbers,
-)
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, Values, stored_values
 from tui_transformer.diagnosis.dumps.log import matrix_of
 from tui_transformer.diagnosis.dumps.npz_reader import (
     VALUE,
@@ -46,79 +34,56 @@ Wanted = TypeVar("Wanted")
 
 
 def read_npz(path: Path) -> Dump:
-    """The arrays of an NPZ file; where some begin with `value/`, gradients are left out.
-
-    Raises:
-        InputError: It is no NPZ file, or holds what are no numbers.
-    """
+    """The arrays of an NPZ file; where some begin with `value/`, gradients are left out."""
     file = open_trace(path)
-    return Dump(path, {name: _npz_tensor(file, entry) for entry in file.entries if (name := entry.removeprefix(VALUE))})
+    return Dump(path, {name: _npz_tensor(file, name) for each in file.entries if (name := each.removeprefix(VALUE))})
 
 
-def _npz_tensor(file: TraceFile, entry: str) -> Tensor:
-    name = entry.removeprefix(VALUE)
+def _npz_tensor(file: TraceFile, name: str) -> Tensor:
     try:
         shape, holds_numbers = file.shape(name), True
     except InputError:  # a text beside arrays is left alone
         shape, holds_numbers = (), False
-    return Tensor(name, shape, lambda: of_numbers(file.read(name)), numbers=holds_numbers)
+    return Tensor(name, shape, lambda: stored_values(file.read(name)), numbers=holds_numbers)
 
 
 def npy_tensor(path: Path) -> Tensor:
-    """An NPY file as a tensor of its name.
+    """An NPY file as a tensor of its name."""
 
-    Raises:
-        InputError: It is damaged, or holds no numbers.
-    """
-    shape = _npy(path, lambda _, header: header.shape)
+    def opened(use: Callable[[IO[bytes], Header], Wanted]) -> Wanted:
+        check_regular(path)
+        with readable_as("NPY", shown_path(path)), path.open("rb") as file:
+            return use(file, header_of(file, path.stat().st_size, shown_path(path)))
+
+    shape = opened(lambda _, header: header.shape)
 
     def read() -> Values:
-        array = _npy(path, lambda file, header: numbers(file, header, shown_path(path)))
+        array = opened(lambda file, header: numbers(file, header, shown_path(path)))
         if array.shape != shape:
             raise InputError(f"{shown_path(path)}: was written to while it was read: write it again")
-        return of_numbers(array)
+        return stored_values(array)
 
     return Tensor(path.stem, shape, read)
 
 
-def _npy(path: Path, use: Callable[[IO[bytes], Header], Wanted]) -> Wanted:
-    check_regular(path)
-    with readable_as("NPY", shown_path(path)), path.open("rb") as file:
-        return use(file, header_of(file, path.stat().st_size, shown_path(path)))
-
-
-KINDS: Mapping[str, tuple[str, Precision]] = {
-    "F64": ("<f8", FLOAT64),
-    "F32": ("<f4", FLOAT32),
-    "F16": ("<f2", FLOAT16),
-    "BF16": ("<u2", BFLOAT16),
-    "I64": ("<i8", WHOLE),
-    "I32": ("<i4", WHOLE),
-    "I16": ("<i2", WHOLE),
-    "I8": ("i1", WHOLE),
-    "U8": ("u1", WHOLE),
-    "BOOL": ("?", WHOLE),
+KINDS = {
+    **{f"F{bits}": f"<f{bits // 8}" for bits in (64, 32, 16)},
+    "BF16": "V2",
+    **{f"I{bits}": f"<i{bits // 8}" for bits in (64, 32, 16, 8)},
+    "U8": "u1",
+    "BOOL": "?",
 }
-"""Stored types that can be read: under which NumPy reads them, and how exact they are."""
+"""Stored types that can be read, and under which NumPy reads them."""
 
-RAW = {
-    **{f".{kind.lower()}": KINDS[kind] for kind in ("F64", "F32", "F16", "BF16", "I64", "I32")},
-    ".bin": KINDS["F32"],
-    ".raw": KINDS["F32"],
-}
+RAW = {f".{kind.lower()}": KINDS[kind] for kind in ("F64", "F32", "F16", "BF16", "I64", "I32")}
+RAW |= {".bin": KINDS["F32"], ".raw": KINDS["F32"]}
 """Endings of files of bare numbers, little-endian, and what those are."""
 
 
 def read_safetensors(path: Path) -> Dump:
-    """The tensors of a file, in the order in which they lie there.
-
-    Raises:
-        InputError: It is cut, or not what it says.
-    """
+    """The tensors of a file, in the order in which they lie there."""
     stored = sorted(weight_files.open_file(path).by_name.items(), key=lambda each: each[1].start)
-    return Dump(
-        path, {name: Tensor(name, tensor.shape, partial(_read_stored, name, tensor)) for name, tensor in stored}
-    )
+    return Dump(path, {name: Tensor(name, each.shape, partial(_read_stored, name, each)) for name, each in stored})
 
 
 def _read_stored(name: str, tensor: weight_files.Tensor) -> Values:
@@ -132,9 +97,7 @@ def _read_stored(name: str, tensor: weight_files.Tensor) -> Values:
         raise InputError(f"{tensor.path}: cannot be read: {error.strerror}") from error
     if len(data) != tensor.stop - tensor.start:
         raise InputError(f"{tensor.path}: has become shorter while it was read: write it again")
-    dtype, precision = KINDS[tensor.kind]
-    cells = np.frombuffer(data, dtype).reshape(tensor.shape)
-    return Values(bfloat16(cells) if precision is BFLOAT16 else cells, precision)
+    return stored_values(np.frombuffer(data, KINDS[tensor.kind]).reshape(tensor.shape))
 
 
 TEXT = frozenset({".txt", ".csv", ".tsv", ".dat", ".out", ".mat", ".log", ""})
@@ -142,21 +105,14 @@ LARGEST_SHAPES = 1 << 24
 
 
 def read_folder(path: Path) -> Dump:
-    """A tensor for every file of a folder whose ending is known.
-
-    Raises:
-        InputError: There is none, or one cannot be read.
-    """
+    """A tensor for every file of a folder whose ending is known; InputError where there is none."""
 
     def in_order(file: Path) -> list[tuple[int, str]]:
         return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", file.name)]
 
     files = sorted((file for file in path.iterdir() if file.is_file()), key=in_order)
-    shapes, reversed_ones = _shapes(files)
     tensors = {file.stem: npy_tensor(file) for file in files if file.suffix == ".npy"}
-    for file in files:
-        if file.suffix in RAW:
-            tensors[file.stem] = _raw(file, shapes, fastest_first=reversed_ones)
+    tensors |= _raw_tensors([file for file in files if file.suffix in RAW], files)
     texts = {file.stem: matrix_of(file) for file in files if file.suffix in TEXT and not file.name.startswith(".")}
     tensors |= with_precision({name: each for name, each in texts.items() if isinstance(each, Printed)})
     refused = {name: each for name, each in texts.items() if isinstance(each, str)}
@@ -168,14 +124,9 @@ def read_folder(path: Path) -> Dump:
 
 
 def read_raw(path: Path) -> Dump:
-    """One file of bare numbers, with its shape where a JSON file beside it says it.
-
-    Raises:
-        InputError: Its bytes are no whole numbers of its type, or not of that shape.
-    """
+    """One file of bare numbers, with its shape where a JSON file beside it says it."""
     beside = [file for file in (path.with_name("shapes.json"), path.with_suffix(".json")) if is_file(file)]
-    shapes, reversed_ones = _shapes(beside)
-    return Dump(path, {path.stem: _raw(path, shapes, fastest_first=reversed_ones)})
+    return Dump(path, _raw_tensors([path], beside))
 
 
 def is_dump_folder(path: Path) -> bool:
@@ -189,11 +140,11 @@ def is_dump_folder(path: Path) -> bool:
     return not checkpoint and bool(endings & {".npy", *RAW, ".txt", ".csv"})
 
 
-def _shapes(files: list[Path]) -> tuple[dict[str, Shape], bool]:
-    """The shape of every raw file, as the JSON files of the folder say; and whether they are ggml's (`ne`)."""
+def _raw_tensors(files: list[Path], beside: list[Path]) -> dict[str, Tensor]:
+    """Files of bare numbers; their shapes are in JSON files, which may be of ggml (`ne`): the fastest axis first."""
     shapes: dict[str, Shape] = {}
     fastest_first = False
-    for file in files:
+    for file in beside:
         if file.suffix == ".json":
             raw = read_json(file, LARGEST_SHAPES)
             alone = raw.get("shape", raw.get("ne"))
@@ -204,24 +155,22 @@ def _shapes(files: list[Path]) -> tuple[dict[str, Shape], bool]:
                 if isinstance(sizes, list) and all(isinstance(size, int) and size >= 0 for size in sizes):
                     bare = name.rpartition(".")[0] if name.endswith(tuple(RAW)) else name
                     shapes[bare] = tuple(sizes)
-    return shapes, fastest_first
+    return {file.stem: _raw(file, shapes.get(file.stem), fastest_first=fastest_first) for file in files}
 
 
-def _raw(file: Path, shapes: Mapping[str, Shape], *, fastest_first: bool) -> Tensor:
-    dtype, precision = RAW[file.suffix]
-    size = np.dtype(dtype).itemsize
-    cells, rest = divmod(file.stat().st_size, size)
-    shape = shapes.get(file.stem, (cells,))
+def _raw(file: Path, stated: Shape | None, *, fastest_first: bool) -> Tensor:
+    dtype = np.dtype(RAW[file.suffix])
+    cells, rest = divmod(file.stat().st_size, dtype.itemsize)
+    shape = (cells,) if stated is None else stated
     if rest or math.prod(shape) != cells:
-        said = " × ".join(map(str, shape))
-        raise InputError(f"{shown_path(file)}: {file.stat().st_size:,} bytes are not {said} numbers of {size} bytes")
+        said, size = " × ".join(map(str, shape)), file.stat().st_size
+        raise InputError(f"{shown_path(file)}: {size:,} bytes are not {said} numbers of {dtype.itemsize} bytes")
 
     def read() -> Values:
         try:
-            numbers = np.fromfile(file, dtype=dtype).reshape(shape)
+            return stored_values(np.fromfile(file, dtype=dtype).reshape(shape))
         except (OSError, ValueError) as error:
             raise InputError(f"{shown_path(file)}: was cut or written to while it was read: write it again") from error
-        return Values(bfloat16(numbers) if precision is BFLOAT16 else numbers, precision)
 
-    known = file.stem in shapes
+    known = stated is not None
     return Tensor(file.stem, shape, read, fastest_first=fastest_first and known, shapeless=not known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import numpy as np
 from tui_transformer.diagnosis.dumps.dump import (
     WHOLE,
     Dump,
-    Precision,
     Tensor,
     Values,
     held,
@@ -24,7 +23,6 @@ from tui_transformer.diagnosis.dumps.dump import (
 from tui_transformer.diagnosis.dumps.formats import read_safetensors
 from tui_transformer.diagnosis.dumps.log import MOST
 from tui_transformer.diagnosis.dumps.numbers import ELIDED, NUMBER, Matrix
-from tui_transformer.engine.axis import Shape
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file, read_json
 from tui_transformer.text.display import visible
@@ -39,11 +37,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", 
 
 
 def read_debugger(path: Path) -> Dump:
-    """The outputs of the modules whose values are there whole, under the paths of the modules.
-
-    Raises:
-        InputError: It is not such a file, or holds no whole values.
-    """
+    """The outputs of the modules whose values are there whole, under the paths of the modules."""
     tree = read_json(path, LARGEST)
     if TREE not in tree:
         raise InputError(f"{shown_path(path)}: not a dump that is known: its JSON has no {TREE}")
@@ -72,17 +66,13 @@ def _nodes(tree: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield name, given[name]
     for key, value in outputs.items() if isinstance(outputs, dict) and not _is_array(outputs) else ():
         yield from _arrays(str(key), value)
-    waiting = _children(tree)[::-1]
+    waiting: list[Any] = [{**tree, "outputs": None}]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
             yield from _arrays(str(node.get(TREE, "")), node.get("outputs"))
-            waiting += _children(node)[::-1]
-
-
-def _children(node: Mapping[str, Any]) -> list[Any]:
-    children = node.get("children")
-    return children if isinstance(children, list) else []
+            children = node.get("children")
+            waiting += children[::-1] if isinstance(children, list) else []
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -99,11 +89,15 @@ def _is_array(value: Any) -> bool:
 
 
 def _whole_tensor(path: Path, name: str, node: Mapping[str, Any]) -> Tensor | None:
-    """An array; None where it is not whole."""
+    """An array, which may lie in a file of the dump's folder; None where it is not whole."""
     value, shape = node["value"], tuple(int(size) for size in re.findall(r"\d+", str(node["shape"])[:LONGEST_SHAPE]))
     if isinstance(value, str):
-        file = _sibling(path, value)
-        data = None if file is None else read_safetensors(file).tensors.get("data")
+        try:
+            file = (path.parent / value).resolve()
+            inside = path.parent.resolve() in file.parents
+        except (OSError, ValueError):
+            return None
+        data = read_safetensors(file).tensors.get("data") if inside and is_file(file) else None
         return None if data is None else Tensor(name, data.shape, data.read)
     text = " ".join(map(str, value)) if isinstance(value, list) else ""
     text = re.sub(r"tensor\(|,\s*(?:dtype|device|grad_fn)=.*", " ", text)
@@ -111,16 +105,6 @@ def _whole_tensor(path: Path, name: str, node: Mapping[str, Any]) -> Tensor | No
     if "..." in text or len(words) != math.prod(shape):
         return None
     return held(name, np.array([float(word) for word in words]).reshape(shape), printed_precision(words))
-
-
-def _sibling(path: Path, name: str) -> Path | None:
-    """A file in the folder of the dump or below, where there is one of this name."""
-    try:
-        file = (path.parent / name).resolve()
-        inside = path.parent.resolve() in file.parents
-    except (OSError, ValueError):
-        return None
-    return file if inside and is_file(file) else None
 
 
 HEADER = re.compile(
@@ -152,21 +136,21 @@ def _header(line: str) -> re.Match[str] | None:
 
 
 def callback_log(path: Path, lines: Iterable[str]) -> Dump:
-    """The tensors of a log; of those that were made in several steps, the last.
-
-    Raises:
-        InputError: None has numbers.
-    """
+    """The tensors of a log; of those that were made in several steps, the last."""
     tensors: dict[str, Tensor] = {}
     refused: dict[str, str] = {}
     for header, body in _parts(lines):
         if len(tensors) + len(refused) >= MOST:
             raise InputError(f"{shown_path(path)}: more than {MOST:,} tensors: print fewer")
-        tensor = _tensor(header, body)
+        name = re.sub(r"^\S*(?:debug|eval)\S*:\s*", "", header["name"]).strip()
+        if MOVED.search(name) or not body:
+            continue  # a view of another, or without numbers
+        turned = f"{name} ({TURNED[header['op']]})" if header["op"] in TURNED else name
+        tensor = _tensor(turned, header, body)
         if isinstance(tensor, str):
-            refused[_name(header)] = tensor
-        elif tensor is not None:
-            tensors[tensor.name] = tensor
+            refused[name] = tensor
+        else:
+            tensors[turned] = tensor
     if not tensors:
         said = "; ".join(f"{visible(name)}: {reason}" for name, reason in islice(refused.items(), 1))
         raise InputError(f"{shown_path(path)}: {said or 'no tensor of this log has numbers: was it cut?'}")
@@ -189,36 +173,24 @@ def _parts(lines: Iterable[str]) -> Iterator[tuple[re.Match[str], Matrix]]:
         yield header, body
 
 
-def _name(header: re.Match[str]) -> str:
-    return re.sub(r"^\S*(?:debug|eval)\S*:\s*", "", header["name"]).strip()
-
-
-def _tensor(header: re.Match[str], body: Matrix) -> Tensor | str | None:
-    """A tensor; why it cannot be read, where it cannot; None where it is a view of another or has no numbers."""
-    name = _name(header)
-    if MOVED.search(name) or not body:
-        return None
-    name = f"{name} ({TURNED[header['op']]})" if header["op"] in TURNED else name
+def _tensor(name: str, header: re.Match[str], body: Matrix) -> Tensor | str:
+    """A tensor, of which the corners may be shown alone; why it cannot be read, where it cannot."""
     shape = tuple(int(size) for size in reversed(header["ne"].split(",")))
-    shown = [_shown(size, whole=i == 0) for i, size in enumerate(shape)]
+    ends = ([*range(SHOWN), *range(size - SHOWN, size)] for size in shape)  # of the outermost axis all are printed
+    shown = [
+        list(range(size)) if i == 0 or size <= 2 * SHOWN else end
+        for i, (size, end) in enumerate(zip(shape, ends, strict=True))
+    ]
     if len(body.values) != math.prod(map(len, shown)):
         return f"has {len(body.values)} numbers, where its sizes say {math.prod(map(len, shown))}"
     if math.prod(shape) > MOST_CELLS:
         return f"is of {math.prod(shape):,} numbers, of which its corners are shown: more than are compared"
     precision = WHOLE if header["type"].startswith("i") else precision_of(body.digits)
-    return Tensor(name, shape, lambda: _values(shape, shown, body, precision))
 
+    def read() -> Values:
+        array, known = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
+        at = np.ix_(*shown)
+        array[at], known[at] = np.reshape(body.values, [len(places) for places in shown]), True
+        return Values(array, precision, None if known.all() else known)
 
-def _values(shape: Shape, shown: Sequence[Sequence[int]], body: Matrix, precision: Precision) -> Values:
-    """An array with the cells that are shown, and which these are."""
-    array, known = np.full(shape, np.nan), np.zeros(shape, dtype=np.bool_)
-    at = np.ix_(*shown)
-    array[at], known[at] = np.reshape(body.values, [len(places) for places in shown]), True
-    return Values(array, precision, None if known.all() else known)
-
-
-def _shown(size: int, *, whole: bool) -> list[int]:
-    """The places of an axis that are printed; of the outermost all are."""
-    if whole or size <= 2 * SHOWN:
-        return list(range(size))
-    return [*range(SHOWN), *range(size - SHOWN, size)]
+    return Tensor(name, shape, read)

@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_transformer.diagnosis.breaking.ops import (
-    DownColumns,
-    MaskAround,
-    NaiveSoftmax,
-    OtherPairs,
-    Silent,
-    TiledContext,
-    TiledScores,
-)
-from tui_transformer.diagnosis.causes.cause import Segment
-from tui_transformer.diagnosis.causes.norms import normed_after, normed_before
+from tui_transformer.diagnosis.causes.attention import score_scales
+from tui_transformer.diagnosis.causes.cause import passing_on, with_op
+from tui_transformer.diagnosis.causes.heads import tiled
+from tui_transformer.diagnosis.causes.norms import sublayers
+from tui_transformer.diagnosis.causes.ops import DownColumns, MaskAround, NaiveSoftmax, Silent
+from tui_transformer.diagnosis.causes.positions import paired_otherwise
 from tui_transformer.engine.ops import (
     Context,
     Disentangle,
@@ -78,86 +73,60 @@ def fitting(trace: Trace) -> tuple[Break, ...]:
     return tuple(each for each in BREAKS if any(True for _ in each.make(trace)))
 
 
-def _of(trace: Trace, *kinds: type[Op]) -> Iterator[Step]:
-    return (step for step in trace.program.steps if isinstance(step.op, kinds))
-
-
-def _passing_on(step: Step, says: str, of: str = "x") -> Step:
-    return replace(step, op=Scale(1.0, f"({says})", of), inputs=step.inputs[:1])
-
-
 # What is broken
 
 
 def _unscaled(trace: Trace) -> Iterator[Step]:
-    for step in _of(trace, Scale):
-        source = trace.program.by_name.get(step.inputs[0])
-        if source is not None and isinstance(source.op, Scores) and isinstance(step.op, Scale) and step.op.factor != 1:
-            yield replace(step, op=Scale(1.0, "(not divided)"))
+    for step in score_scales(trace.program, trace.program.steps):
+        if isinstance(step.op, Scale) and step.op.factor != 1:
+            yield with_op(step, Scale(1.0, "(not divided)"))
 
 
 def _without_positions(trace: Trace) -> Iterator[Step]:
     for step in trace.program.steps:
         if step.name.rpartition(".")[2] == "positions":
-            yield replace(step, op=Silent(step.op))
+            yield with_op(step, Silent(step.op))
         elif isinstance(step.op, Rotate):
-            yield _passing_on(step, "not turned")
+            yield passing_on(step, "not turned")
         elif isinstance(step.op, RelativeBias | DistanceBias | Disentangle):
-            yield _passing_on(step, "nothing added", "score")
+            yield passing_on(step, "nothing added", "score")
 
 
-def _unmasked(trace: Trace) -> Iterator[Step]:
-    return (_passing_on(step, "no mask", "score") for step in _of(trace, Mask) if _hides(trace, step))
-
-
-def _masked_around(trace: Trace) -> Iterator[Step]:
-    for step in _of(trace, Mask):
-        if isinstance(step.op, Mask) and _hides(trace, step):
-            yield replace(step, op=MaskAround(step.op.causal, step.op.window))
+def _masks(trace: Trace) -> Iterator[tuple[Step, Mask]]:
+    """The masks that hide something."""
+    for step in trace.program.steps:
+        if isinstance(step.op, Mask):
+            padded = step.inputs[3] in trace.givens and not bool(trace.givens[step.inputs[3]].all())
+            if step.op.causal or step.op.window is not None or padded:
+                yield step, step.op
 
 
 def _masked_causally(trace: Trace) -> Iterator[Step]:
-    for step in _of(trace, Mask):
+    for step in trace.program.steps:
         if isinstance(step.op, Mask) and not step.op.causal and "cross_attention" not in step.name:
-            yield replace(step, op=replace(step.op, causal=True))
-
-
-def _hides(trace: Trace, step: Step) -> bool:
-    if isinstance(step.op, Mask) and (step.op.causal or step.op.window is not None):
-        return True
-    return not bool(trace.givens[step.inputs[3]].all()) if step.inputs[3] in trace.givens else False
+            yield with_op(step, replace(step.op, causal=True))
 
 
 def _norms_moved(trace: Trace) -> Iterator[Step]:
-    """Every sublayer with its norm on the other side."""
-    segment = Segment(trace, trace.program.steps[-1].name, {})
-    for sublayer in normed_after(segment):
-        yield from sublayer.with_norm_in_front("_before")
-        yield _passing_on(sublayer.norm, "not normed here")
-    for sublayer in normed_before(segment):
-        norm, residual = sublayer.norm, sublayer.residual
-        total = replace(residual, name=f"{residual.name}_before_norm", role="")
-        yield _passing_on(norm, "not normed here")
-        yield total
-        yield replace(residual, op=norm.op, inputs=(total.name, *norm.inputs[1:]))
+    both = list(sublayers(trace.program))
+    for each in sorted(both, key=lambda each: not each.is_after):
+        yield from each.moved()
 
 
 def _paired_otherwise(trace: Trace) -> Iterator[Step]:
-    for step in _of(trace, Rotate):
-        if isinstance(step.op, Rotate) and step.op.half > 1:
-            yield replace(step, op=OtherPairs(step.op.frequencies, step.op.factor))
+    turns = (step for step in trace.program.steps if isinstance(step.op, Rotate) and step.op.half > 1)
+    return map(paired_otherwise, turns)
 
 
 def _tiled(trace: Trace) -> Iterator[Step]:
-    for step in _of(trace, Scores, Context):
-        kind = TiledScores if isinstance(step.op, Scores) else TiledContext
+    for step in trace.program.steps:
         if isinstance(step.op, Scores | Context) and 1 < step.op.share < step.shape[0]:
-            yield replace(step, op=kind(step.op.share))
+            yield tiled(step)
 
 
 def _softmaxes(op: Op) -> Make:
     """Every softmax of a square of scores with another operation."""
-    return lambda trace: (replace(step, op=op) for step in _of(trace, Softmax) if step.square)
+    return lambda trace: (with_op(s, op) for s in trace.program.steps if isinstance(s.op, Softmax) and s.square)
 
 
 BREAKS: tuple[Break, ...] = (
@@ -180,14 +149,14 @@ BREAKS: tuple[Break, ...] = (
         "mask off",
         "Keys that should be hidden, padding or the future, get a share of the attention.",
         "its mask hides nothing in this sentence",
-        _unmasked,
+        lambda trace: (passing_on(step, "no mask", "score") for step, _ in _masks(trace)),
     ),
     Break(
         "mask-around",
         "mask turned around",
         "A query sees exactly what it must not see; where nothing was hidden, nothing is left.",
         "its mask hides nothing in this sentence",
-        _masked_around,
+        lambda trace: (with_op(step, MaskAround(op.causal, op.window)) for step, op in _masks(trace)),
     ),
     Break(
         "causal-mask",
