@@ -9,16 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dumping import dump_of
 
-from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.diagnosis.dumps.headings import is_named, says
 from tui_transformer.diagnosis.naming.words import every_phrase, is_spoken, phrase_of
 from tui_transformer.errors import InputError
-
-
-def dump_of(text: str, folder: Path, name: str = "run.log") -> Dump:
-    (folder / name).write_text(text, encoding="utf-8")
-    return open_dump(folder / name)
 
 
 @pytest.mark.parametrize(

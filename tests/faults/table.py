@@ -135,7 +135,7 @@ FAULTS = (
     ),
     Fault(
         "a dump reads files outside its folder",
-        "diagnosis/dumps/tools.py",
+        "diagnosis/dumps/formats.py",
         "if inside and is_file(file) else None",
         "if is_file(file) else None",
         "tests/diagnosis/test_dumps.py::test_a_debugger_reads_no_file_outside_its_folder",

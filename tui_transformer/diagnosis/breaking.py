@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tui_transformer.diagnosis.causes.attention import score_scales
 from tui_transformer.diagnosis.causes.cause import passing_on, with_op
@@ -28,6 +29,7 @@ from tui_transformer.engine.ops import (
 )
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.files import read_toml
 
 Make = Callable[[Trace], Iterable[Step]]
 """The steps in the place of those of their names; new names are computed before what reads them."""
@@ -129,76 +131,20 @@ def _softmaxes(op: Op) -> Make:
     return lambda trace: (with_op(s, op) for s in trace.program.steps if isinstance(s.op, Softmax) and s.square)
 
 
-BREAKS: tuple[Break, ...] = (
-    Break(
-        "no-scale",
-        "without ÷ √d_k",
-        "Scores grow with the width of a head; undivided, the softmax puts almost all on one key.",
-        "its scores are not divided",
-        _unscaled,
-    ),
-    Break(
-        "no-positions",
-        "without positions",
-        "Attention knows no order by itself: without positions the same words in any order look alike.",
-        "it has no positions",
-        _without_positions,
-    ),
-    Break(
-        "no-mask",
-        "mask off",
-        "Keys that should be hidden, padding or the future, get a share of the attention.",
-        "its mask hides nothing in this sentence",
-        lambda trace: (passing_on(step, "no mask", "score") for step, _ in _masks(trace)),
-    ),
-    Break(
-        "mask-around",
-        "mask turned around",
-        "A query sees exactly what it must not see; where nothing was hidden, nothing is left.",
-        "its mask hides nothing in this sentence",
-        lambda trace: (with_op(step, MaskAround(op.causal, op.window)) for step, op in _masks(trace)),
-    ),
-    Break(
-        "causal-mask",
-        "causal mask where there is none",
-        "No query sees a later key: the first word can look at itself alone.",
-        "its masks are causal already",
-        _masked_causally,
-    ),
-    Break(
-        "norm-place",
-        "norm on the other side",
-        "Before the sublayer or after the sum: weights that were trained for one do not fit the other.",
-        "its sublayers have no norm that can be moved",
-        _norms_moved,
-    ),
-    Break(
-        "rotary-interleaved",
-        "rotary pairs interleaved",
-        "Columns 2i and 2i + 1 are turned together in place of i and i + d_k/2: a frequent mistake in conversions.",
-        "it has no rotary positions",
-        _paired_otherwise,
-    ),
-    Break(
-        "keys-tiled",
-        "key heads tiled, not repeated",
-        "Query head i reads key head i mod g in place of i ÷ share: every head gets another's keys.",
-        "its heads share no keys",
-        _tiled,
-    ),
-    Break(
-        "softmax-axis",
-        "softmax down the columns",
-        "Columns sum to 1 instead of rows: a query's shares are no shares any more.",
-        "it has no attention",
-        _softmaxes(DownColumns()),
-    ),
-    Break(
-        "naive-softmax",
-        "softmax without − max",
-        "The same numbers as long as e^s does not overflow: above 88.7 in 32 bits it becomes ∞ ÷ ∞.",
-        "it has no attention",
-        _softmaxes(NaiveSoftmax()),
-    ),
+MAKES: Mapping[str, Make] = {
+    "no-scale": _unscaled,
+    "no-positions": _without_positions,
+    "no-mask": lambda trace: (passing_on(step, "no mask", "score") for step, _ in _masks(trace)),
+    "mask-around": lambda trace: (with_op(step, MaskAround(op.causal, op.window)) for step, op in _masks(trace)),
+    "causal-mask": _masked_causally,
+    "norm-place": _norms_moved,
+    "rotary-interleaved": _paired_otherwise,
+    "keys-tiled": _tiled,
+    "softmax-axis": _softmaxes(DownColumns()),
+    "naive-softmax": _softmaxes(NaiveSoftmax()),
+}
+BREAKS = tuple(
+    Break(name, **words, make=MAKES[name])
+    for name, words in read_toml(Path(__file__).with_name("breaking.toml"), 1 << 20).items()
 )
 """In the order in which they are offered, and made where several are."""

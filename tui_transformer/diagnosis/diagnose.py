@@ -7,6 +7,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -133,8 +134,7 @@ def _judged(
             sizes = np.maximum(np.abs(entry.array), np.abs(ours))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
         counted = counted_cells(reference.counted(entry.step), entry.known)
-        shares = reference.shares(entry.step)
-        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
+        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=reference.shares(entry.step))
     first, verdicts = _isolated(entries, differences, reference, report)
     compared = []
     for entry in entries:
@@ -149,23 +149,23 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
     Raises:
         InputError: The token IDs are said by neither.
     """
-    ids = dump.ids if given is None or given.ids is None else given.ids
+    given = Input(None) if given is None else given
+    ids = dump.ids if given.ids is None else given.ids
     if ids is None and model.config.vocab_size:
         raise InputError(
             f"{dump.path}: holds no token IDs (input_ids, tokens): give the sentence with --text, or --ids"
         )
-    decoder = None
-    if model.has_decoder:
-        decoder = dump.decoder_ids if given is None or given.decoder_ids is None else given.decoder_ids
-    segments = None if given is None else given.segments
+    decoder, segments = given.decoder_ids, given.segments
+    if decoder is None and model.has_decoder:
+        decoder = dump.decoder_ids
     if segments is None and "input.segments" in model.program(1).givens:
         segments = dump.whole_numbers("segments")
-    mask = dump.whole_numbers("mask") if given is None or given.mask is None else given.mask
+    mask = dump.whole_numbers("mask") if given.mask is None else given.mask
     labels = dump.whole_numbers("labels")
     alone = not model.has_decoder and any(step.name.startswith("decoder.") for step in model.program(1).steps)
     return Input(
         ids if model.config.vocab_size else None,
-        decoder,
+        decoder if model.has_decoder else None,
         segments,
         None if mask is None else mask.astype(np.bool_),
         (dump.whole_numbers("targets") if labels is None else labels) if "loss" in dump.tensors else None,
@@ -268,9 +268,8 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
         if entry.known is not None:
             known = in_percent(float(np.mean(entry.known)), ".0%")
             about.setdefault(f"{known} of the cells are there", []).append(entry.theirs)
-    said += [
-        f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words for words, names in about.items()
-    ]
+    for words, names in about.items():
+        said.append(f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words)
     return tuple(dict.fromkeys(said))
 
 
@@ -336,8 +335,12 @@ class Local:
         ours = self.segment.value(change)
         if ours.shape != self.entry.array.shape:
             return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        grown = largest(np.abs(ours)) / (largest(np.abs(self.segment.value())) or np.inf)
+        grown = largest(np.abs(ours)) / (self._size or np.inf)
         return compare(self.entry.array, ours, self.counted, self.tolerance * max(1.0, grown), shares=False)
+
+    @cached_property
+    def _size(self) -> float:
+        return largest(np.abs(self.segment.value()))
 
 
 def local(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Local:

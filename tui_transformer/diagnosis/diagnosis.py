@@ -72,16 +72,10 @@ class First:
 
     def to_json(self) -> dict[str, Any]:
         """As `diff --format json` writes it; None for numbers that JSON has not."""
-        sizes = {"difference": self.difference, "relative": self.relative, "noise": self.noise}
-        return {
-            "step": self.step,
-            "theirs": self.theirs,
-            "index": list(self.index),
-            **{name: size if abs(size) < float("inf") else None for name, size in sizes.items()},
-            "inputs_agree": self.inputs_agree,
-            "cause": self.cause,
-            "says": self.says,
-        }
+        said = {name: each for name, each in vars(self).items() if name != "values"}
+        sizes = {name: said[name] for name in ("difference", "relative", "noise")}
+        finite = {name: size if abs(size) < float("inf") else None for name, size in sizes.items()}
+        return said | finite | {"index": list(self.index)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +119,9 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, Any]:
         """As `diff --format json` writes it."""
-        return {
-            "compared": len(self.steps),
-            "unmatched": list(self.unmatched),
-            "missing": list(self.missing),
-            "assumed": list(self.assumed),
-            "first": None if self.first is None else self.first.to_json(),
-        }
+        lists = {name: list(getattr(self, name)) for name in ("unmatched", "missing", "assumed")}
+        first = None if self.first is None else self.first.to_json()
+        return {"compared": len(self.steps), **lists, "first": first}
 
 
 def hint(entry: Entry, ours: Host, counted: Host | None, sizes: Mapping[str, int]) -> str:
@@ -144,15 +134,22 @@ def hint(entry: Entry, ours: Host, counted: Host | None, sizes: Mapping[str, int
     a, b = theirs[finite], ours[finite]
     if a.size and not a.any():
         return "every cell is 0"
-    said, size, close = "", float(b @ b), 1e-4 * float(np.abs(a).max(initial=0.0) or 1.0)
-    if size:
-        factor, shift = float(a @ b) / size, float(np.mean(a - b))
-        if float(np.abs(a - factor * b).max()) <= close:
-            same = math.isclose(factor, 1.0, rel_tol=1e-4)
-            said = "" if same else f"every cell {describe_factor(factor, sizes)}"
-        elif float(np.abs(a - b - shift).max()) < close:
-            said = f"every cell is {shift:.6g} too large"
-    return said or _places(theirs, ours, kept)
+    if (factor := common_factor(a, b)) is not None:
+        if not math.isclose(factor, 1.0, rel_tol=1e-4):
+            return f"every cell {describe_factor(factor, sizes)}"
+    elif b.any():
+        shift = float(np.mean(a - b))
+        if float(np.abs(a - b - shift).max()) < 1e-4 * float(np.abs(a).max()):
+            return f"every cell is {shift:.6g} too large"
+    return _places(theirs, ours, kept)
+
+
+def common_factor(a: Host, b: Host) -> float | None:
+    """The factor between all of these numbers; None where there is none."""
+    if not (size := float(b @ b)):
+        return None
+    factor = float(a @ b) / size
+    return factor if float(np.abs(a - factor * b).max()) <= 1e-4 * float(np.abs(a).max() or 1.0) else None
 
 
 def _places(theirs: Host, ours: Host, kept: Host) -> str:

@@ -12,9 +12,8 @@ import numpy as np
 from tui_transformer.diagnosis.causes.cause import (
     Cause,
     Function,
-    Row,
     Segment,
-    changing,
+    cause,
     computed,
     groups,
     instead,
@@ -29,12 +28,8 @@ from tui_transformer.engine.program import Program, Step
 HIDING = (-1e4, -1e9, -1e3, -100.0, -10.0, -1.0)
 """Numbers that are added to hide a key."""
 
-OVERFLOW: Mapping[type[np.floating[Any]], str] = {
-    np.float32: "when e^s overflows float32 (s above 88.7)",
-    np.float16: "when e^s overflows float16 (s above 11.1)",
-    np.float64: "when e^s overflows float64 (s above 709.7)",
-}
-"""Where exponentials may be too large, if the largest score of the row is not taken off before."""
+OVERFLOW: Mapping[type[np.floating[Any]], float] = {np.float32: 88.7, np.float16: 11.1, np.float64: 709.7}
+"""The largest scores whose exponentials fit, if the largest score of the row is not taken off before."""
 
 BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Keys that are read together where a row is read in blocks (Dao et al. 2022, §3.1)."""
@@ -56,40 +51,37 @@ def scale_causes(segment: Segment) -> Iterator[Cause]:
         weight = program.weights.get(f"{query.sublayer}.query.weight", ())
         width = query.shape[-1]
         model = weight[0].size if len(weight) == 2 else query.shape[0] * width
-        for name, other, says in _factors(group[0], width, model):
-            yield Cause(name, changing(with_op(step, Scale(other, name)) for step in group), says)
+        factor, root = group[0].op.factor if isinstance(group[0].op, Scale) else 1.0, math.sqrt(width)
+        words = {"wanted": f"√d_k = √{width}", "width": width, "model": model, "root": root}
+        for key, divided, more in _divisors(group[0], factor, width, model):
+            ops = (with_op(step, Scale(factor * root / divided, key)) for step in group)
+            yield cause(key, ops, **words, **more)
 
 
-def _factors(step: Step, width: int, model: int) -> Iterator[tuple[str, float, str]]:
-    """The name of a cause, the factor that it puts in the place of the right one, and what is said of it."""
-    wanted, factor = f"√d_k = √{width}", step.op.factor if isinstance(step.op, Scale) else 1.0
+def _divisors(step: Step, factor: float, width: int, model: int) -> Iterator[tuple[str, float, dict[str, object]]]:
+    """The name of a cause, what is divided by, where √d_k is right, and words of its own."""
     if factor == 1.0 and width != 1:
-        yield "scale-added", 1 / math.sqrt(width), f"when divided by {wanted}: this model does not divide its scores"
+        yield "scale-added", width, {}
         return
-    root = factor * math.sqrt(width)  # 1, unless a layer divides by more
-    yield "scale-missing", root, f"without the division: divide the scores by {wanted}"
+    yield "scale-missing", 1.0, {}
     if model != width:
-        says = f"when divided by √d_model: divide by {wanted} instead of √{model}"
-        yield "scale-d_model", root / math.sqrt(model), says
+        yield "scale-d_model", math.sqrt(model), {}
     if width != 1:
-        yield "scale-d_k", root / width, f"when divided by d_k: divide by {wanted} instead of {width}"
-        says = f"when multiplied by √d_k: divide by {wanted} instead"
-        yield "scale-multiplied", root * math.sqrt(width), says
+        yield "scale-d_k", width, {}
+        yield "scale-multiplied", 1 / math.sqrt(width), {}
         whole = math.isqrt(width)
         if whole**2 != width:
-            says = f"when divided by the whole number {whole}: divide by {wanted} = {math.sqrt(width):.6g}"
-            yield "scale-integer", root / whole, says
+            yield "scale-integer", whole, {"whole": whole}
     heads, _, keys = step.shape
     for letter, size in (("h", heads), ("n", keys)):
         if size not in (1, width):
-            says = f"when divided by √{letter} = √{size}: divide by {wanted}"
-            yield "scale-size", root / math.sqrt(size), says
+            yield "scale-size", math.sqrt(size), {"letter": letter, "size": size}
 
 
 def cap_causes(segment: Segment) -> Iterator[Cause]:
     """Scores or logits as they are, in place of c · tanh(x ÷ c) (Gemma Team 2024, §2)."""
     for group in groups(segment.of(SoftCap)):
-        yield computed("cap-missing", group, _as_they_are, "without the soft cap: take c · tanh(x ÷ c)")
+        yield computed("cap-missing", group, _as_they_are)
 
 
 def _as_they_are(_: Step, scores: Array, *__: Array) -> Array:
@@ -102,40 +94,29 @@ def _as_they_are(_: Step, scores: Array, *__: Array) -> Array:
 def mask_causes(segment: Segment) -> Iterator[Cause]:
     """No mask, the complement or transpose of it, a number for −∞, a product, a mask after the softmax."""
     for group in groups(segment.of(Mask)):
-        says = "without the mask: put −∞ where a query may not look, before the softmax"
-        yield computed("mask-missing", group, _as_they_are, says)
+        yield computed("mask-missing", group, _as_they_are)
         masks = [(step, step.op) for step in group if isinstance(step.op, Mask)]
         if any(op.causal for _, op in masks):
-            says = "without the causal mask: put −∞ at keys after the query, before the softmax"
-            later = changing(with_op(step, replace(op, causal=False, window=None)) for step, op in masks)
-            yield Cause("mask-missing", later, says)
-            for name, function, says in WITHOUT_CAUSAL:
-                yield computed(name, group, function, says)
+            without = (with_op(step, replace(op, causal=False, window=None)) for step, op in masks)
+            yield cause("mask-missing/causal", without)
+            yield computed("mask-missing/padding", group, _without_padding)
+            yield computed("mask-shifted", group, _hidden_as(-np.inf, 1))
+            yield computed("mask-shifted", group, _hidden_as(-1e9, 1))
+            yield computed("mask-shifted/ahead", group, _hidden_as(-np.inf, -1))
         else:
-            says = "with a causal mask: here a query may look at every key"
-            yield Cause("mask-added", changing(with_op(step, replace(op, causal=True)) for step, op in masks), says)
-        says = "when what may be seen is hidden and the rest is not: turn the mask around"
-        around = changing(with_op(step, MaskAround(op.causal, op.window)) for step, op in masks)
-        yield Cause("mask-flipped", around, says)
-        says = "when keys before the query are hidden: hide those after it"
-        yield computed("mask-flipped", group, _transposed, says)
+            yield cause("mask-added", (with_op(step, replace(op, causal=True)) for step, op in masks))
+        yield cause("mask-flipped", (with_op(step, MaskAround(op.causal, op.window)) for step, op in masks))
+        yield computed("mask-flipped/before", group, _transposed)
         factor = next((factor for step in group if (factor := _factor(segment, step)) != 1.0), None)
         for number in HIDING:
             if factor:
-                says = (
-                    f"when {number:g} is added to hidden scores before they are divided: mask after dividing, with −∞"
-                )
-                yield computed("mask-before-scale", group, _plus(number * factor), says)
-            says = f"when {number:g} is added to hidden scores: take −∞, so that nothing leaks"
-            yield computed("mask-finite", group, _plus(number), says)
-        says = "when hidden scores are multiplied by 0: put −∞ there, since e^0 is 1"
-        yield computed("mask-zero", group, _hidden_as(0.0), says)
+                yield computed("mask-before-scale", group, _plus(number * factor), number=number)
+            yield computed("mask-finite", group, _plus(number), number=number)
+        yield computed("mask-zero", group, _hidden_as(0.0))
         by_name = {step.name: step for step in group}
         if weights := [step for step in segment.of(Softmax) if step.inputs[0] in by_name]:
             late = [_softmax_then_hide(step, by_name[step.inputs[0]]) for step in weights]
-            says = "when keys are hidden after the softmax: mask before it, so that rows sum to 1"
-            change = changing([*(instead(step, _as_they_are) for step in group), *late])
-            yield Cause("mask-after-softmax", change, says)
+            yield cause("mask-after-softmax", [*(instead(step, _as_they_are) for step in group), *late])
 
 
 def _factor(segment: Segment, step: Step) -> float:
@@ -179,21 +160,6 @@ def _softmax_then_hide(softmax: Step, mask: Step) -> Step:
     return replace(instead(softmax, function), inputs=mask.inputs)
 
 
-WITHOUT_CAUSAL: tuple[Row, ...] = (
-    ("mask-missing", _without_padding, "without the padding mask: put −∞ at keys that are padding"),
-    *(
-        ("mask-shifted", _hidden_as(number, 1), "when a query may not look at itself: hide only the keys after it")
-        for number in (-np.inf, -1e9)
-    ),
-    (
-        "mask-shifted",
-        _hidden_as(-np.inf, -1),
-        "when a query may look at the key after it: hide every key after the query itself",
-    ),
-)
-"""Without the padding mask, or with a causal mask that begins a column beside its place."""
-
-
 # The softmax
 
 
@@ -203,21 +169,19 @@ def softmax_causes(segment: Segment) -> Iterator[Cause]:
         along: dict[tuple[int, ...], str] = {(-2,): "rows (a column sums to 1)", (-2, -1): "the whole matrix"}
         if len(group[0].axes) == 3:
             along[(-3,)] = "the heads"
-        for axes, words in along.items():
-            says = f"when the softmax goes over {words}: take it over the last axis, so that each row sums to 1"
+        for axes, over in along.items():
             for hidden in (-np.inf, -1e9):  # along other axes all scores may be hidden
-                yield computed("softmax-axis", group, _over(axes, hidden), says)
-        for dtype, words in OVERFLOW.items():
-            says = f"{words}: take the row's largest score off before the exponential"
-            yield computed("softmax-overflow", group, _without_maximum(dtype), says)
-        for name, function, says in SHARES:
-            yield computed(name, group, function, says)
+                yield computed("softmax-axis", group, _over(axes, hidden), over=over)
+        for dtype, most in OVERFLOW.items():
+            yield computed("softmax-overflow", group, _without_maximum(dtype), name=dtype.__name__, most=most)
+        yield computed("softmax-missing", group, _as_they_are)
+        yield computed("softmax-sum-missing", group, lambda _, scores: np.exp(scores))
+        yield computed("softmax-base", group, lambda _, scores: _softmax(scores * np.log(2.0)))
+        yield computed("softmax-exponential-missing", group, _without_exponentials)
+        yield computed("softmax-twice", group, lambda _, scores: _softmax(_softmax(scores)))
+        yield computed("softmax-logarithm", group, lambda _, scores: np.log(_softmax(scores)))
         for size in (size for size in BLOCKS if size < group[0].shape[-1]):
-            says = (
-                f"when rows are read in blocks of {size} and what was added up is not rescaled as the maximum grows: "
-                "multiply sum and output by e^(old maximum − new maximum)"
-            )
-            yield computed("softmax-rescale-missing", group, _not_rescaled(size), says)
+            yield computed("softmax-rescale-missing", group, _not_rescaled(size), size=size)
 
 
 def _softmax(scores: Array, axes: tuple[int, ...] = (-1,), top: Array | None = None) -> Array:
@@ -254,21 +218,3 @@ def _not_rescaled(size: int) -> Function:
 def _without_exponentials(_: Step, scores: Array) -> Array:
     scores = np.where(np.isneginf(scores), 0.0, scores)
     return scores / scores.sum(axis=-1, keepdims=True)
-
-
-SHARES: tuple[Row, ...] = (
-    ("softmax-missing", _as_they_are, "without the softmax: take e^s ÷ Σ e^s of every row"),
-    ("softmax-sum-missing", lambda _, s: np.exp(s), "without the division by the sum: divide e^s by Σ e^s of its row"),
-    (
-        "softmax-base",
-        lambda _, scores: _softmax(scores * np.log(2.0)),
-        "with powers of 2: take powers of e, or multiply the scores by log₂ e before exp2",
-    ),
-    ("softmax-exponential-missing", _without_exponentials, "when scores are divided by their sum: take e^s first"),
-    ("softmax-twice", lambda _, s: _softmax(_softmax(s)), "when the softmax is taken twice: take it once"),
-    (
-        "softmax-logarithm",
-        lambda _, scores: np.log(_softmax(scores)),
-        "with the logarithm of the softmax: take the softmax itself",
-    ),
-)

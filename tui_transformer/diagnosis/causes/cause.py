@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
 from tui_transformer.engine.ops import Op, Scale
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.files import read_toml
 
 MOST_ALONE = 8
 """Most steps of a kind that are tried one at a time; more are tried together only."""
@@ -26,8 +28,8 @@ CPU = choose_backend("cpu", "float64", small=True)
 Function = Callable[..., Array]
 """A result from a step and its inputs, with batch axes; weights have none."""
 
-Row = tuple[str, Function, str]
-"""The name of a cause, how steps are computed with it, and what is said of it."""
+SENTENCES: Mapping[str, str] = read_toml(Path(__file__).with_name("sentences.toml"), 1 << 20)
+"""What is said of each cause, by its public name and what tells several apart."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,15 @@ def changing(steps: Iterable[Step]) -> Change:
     return Change({step.name: step for step in steps})
 
 
-def computed(name: str, group: Iterable[Step], function: Function, says: str) -> Cause:
+def cause(key: str, change: Change | Iterable[Step], /, **words: object) -> Cause:
+    """The cause of a key of `sentences.toml`, with words for its sentence."""
+    change = change if isinstance(change, Change) else changing(change)
+    return Cause(key.partition("/")[0], change, SENTENCES[key].format(**words))
+
+
+def computed(key: str, group: Iterable[Step], function: Function, /, **words: object) -> Cause:
     """The cause that every step of a group is computed by a function."""
-    return Cause(name, changing(instead(step, function) for step in group), says)
+    return cause(key, (instead(step, function) for step in group), **words)
 
 
 def groups(steps: Iterable[Step]) -> Iterator[tuple[Step, ...]]:

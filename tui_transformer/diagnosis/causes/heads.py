@@ -10,7 +10,7 @@ import numpy as np
 from tui_transformer.diagnosis.causes.cause import (
     Cause,
     Segment,
-    changing,
+    cause,
     computed,
     groups,
     instead,
@@ -26,11 +26,7 @@ from tui_transformer.engine.program import Program, Step
 Slip = Callable[[Array], Array]
 """Heads × tokens × d_k (with a batch axis) as they are read from the wrong places."""
 
-SAYS = {
-    "memory": "when n × (h·d_k) is reshaped to h × n × d_k without swapping axes: "
-    "reshape n × (h·d_k) to n × h × d_k and then swap the first two axes, and the same back",
-    "dealt": "when column j belongs to head j mod h: head i has the columns from i·d_k on, d_k of them side by side",
-}
+ORDERS = ("memory", "dealt")
 """Orders in which columns may be dealt to heads: that of memory, or like cards."""
 
 NEAREST = 12
@@ -42,16 +38,15 @@ def split_causes(segment: Segment) -> Iterator[Cause]:
     splits, merges = segment.of(Project), segment.of(MergeHeads)
     both = [(*splits, *merges)] if splits and merges else []
     for group in (*groups(splits), *groups(merges), *both):
-        for order, says in SAYS.items():
-            yield Cause("heads-order", changing(_in_order(step, order) for step in group), says)
+        for order in ORDERS:
+            yield cause(f"heads-order/{order}", (_in_order(step, order) for step in group))
     # matrices that are right side by side, as the dump has them, and are split wrongly where they are read
     reading = segment.of(Scores, Context, Rotate)
     for group in groups(step for step in reading if any(name in segment.given for name in step.inputs)):
-        for order, says in SAYS.items():
+        for order in ORDERS:
             split = [_read_in_order(segment, step, order) for step in group]
             for joined in ((), merges) if merges else ((),):
-                change = changing((*split, *(_in_order(step, order) for step in joined)))
-                yield Cause("heads-order", change, says)
+                yield cause(f"heads-order/{order}", (*split, *(_in_order(step, order) for step in joined)))
 
 
 def _read_in_order(segment: Segment, step: Step, order: str) -> Step:
@@ -104,23 +99,16 @@ def shared_causes(segment: Segment) -> Iterator[Cause]:
     """Grouped key heads laid out one after another again and again, in place of each several times."""
     for group in groups(step for step in segment.of(Scores, Context) if getattr(step.op, "share", 1) > 1):
         share = getattr(group[0].op, "share", 1)
-        says = (
-            f"when query head i reads key head i mod g: {share} query heads side by side share one, "
-            f"so head i reads i ÷ {share} (repeat each key head, do not tile them)"
-        )
-        yield Cause("keys-tiled", changing(map(tiled, group)), says)
-        says = f"when every query head reads key head 0: head i reads i ÷ {share}"
-        yield Cause("keys-first", changing(_slipped(step, _without_head, (1,)) for step in group), says)
+        yield cause("keys-tiled", map(tiled, group), share=share)
+        yield cause("keys-first", (_slipped(step, _without_head, (1,)) for step in group), share=share)
 
 
 def transposed_causes(segment: Segment) -> Iterator[Cause]:
     """Scores of keys with queries, and values that are added up with the weights of a column."""
     for group in groups(step for step in segment.of(Scores) if step.square):
-        says = "when keys and queries are exchanged, K Qᵀ: row i has the scores of query i, so take Q Kᵀ"
-        yield computed("scores-transposed", group, lambda step, q, k: result_of(step, q, k).swapaxes(-1, -2), says)
+        yield computed("scores-transposed", group, lambda step, q, k: result_of(step, q, k).swapaxes(-1, -2))
     for group in groups(segment.of(Context)):
-        says = "when the weights are transposed before the values: row i of the weights adds up the values for token i"
-        yield computed("attention-transposed", group, lambda step, a, v: result_of(step, a.swapaxes(-1, -2), v), says)
+        yield computed("attention-transposed", group, lambda step, a, v: result_of(step, a.swapaxes(-1, -2), v))
 
 
 # Wrong indices
@@ -137,20 +125,18 @@ def index_causes(segment: Segment) -> Iterator[Cause]:
         turned = [step for step in segment.of(Rotate) if last(step.inputs[0]) == part]
         projected = [] if products or turned else [s for s in segment.of(Project) if last(s.name) == part]
         for group in (*groups(products), *groups(turned), *groups(projected)):
-            for slip, says in SLIPS.items():
-                name = "keys-reshaped" if part == "key" and slip in (_reshaped, _head_reshaped) else f"{part}-index"
+            for key, slip in SLIPS.items():
                 if group[0] in projected:
-                    change = changing(instead(s, lambda s, *x, slip=slip: slip(result_of(s, *x))) for s in group)
+                    changed = [instead(s, lambda s, *x, slip=slip: slip(result_of(s, *x))) for s in group]
                 else:
-                    change = changing(_slipped(s, slip, (0 if isinstance(s.op, Rotate) else place,)) for s in group)
-                yield Cause(name, change, says.format(part[0].upper()))
+                    changed = [_slipped(s, slip, (0 if isinstance(s.op, Rotate) else place,)) for s in group]
+                name = "keys-reshaped" if part == "key" and slip in (_reshaped, _head_reshaped) else f"{part}-index"
+                yield replace(cause(key, changed, part=part[0].upper()), name=name)
     for group in groups(segment.of(Context)):
-        says = "when row i of the weights meets row i of V again and again: weight (i, j) meets row j of V"
-        yield computed("value-index", group, _own_row, says)
+        yield computed("value-index", group, _own_row)
     for kinds, short, what in SHORT_SUMS:
         for group in groups(step for step in segment.of(*kinds) if not isinstance(step.op, Unembed)):
-            says = f"when the last {what} is left out of the sum: let the loop run one further"
-            yield computed("sum-short", group, lambda step, *x, short=short: result_of(step, *short(*x)), says)
+            yield computed("sum-short", group, lambda step, *x, short=short: result_of(step, *short(*x)), what=what)
 
 
 def _reshaped(x: Array) -> Array:
@@ -173,16 +159,12 @@ def _read_at(x: Array, row: int, head: int) -> Array:
     return _side_by_side(x).reshape(len(x), -1)[:, j * row + h * head + k]
 
 
-SLIPS: Mapping[Slip, str] = {
-    _reshaped: "when {0}, n × d, is read as d × n: transpose it, do not reshape it (cell j, c is at j·d + c)",
-    _head_reshaped: "when {0} of a head, n × d_k, is read as d_k × n: transpose it, do not reshape it",
-    lambda x: _read_at(x, x.shape[3], x.shape[3]): (
-        "when row j of {0} begins at j·d_k: a row has all heads, so it begins at j·d_model"
-    ),
-    _without_head: "when every head reads the columns of head 0 of {0}: column k of head h is h·d_k + k",
-    lambda x: _read_at(x, x.shape[1] * x.shape[3], 1): (
-        "when column k of head h of {0} is read at h + k: it is at h·d_k + k"
-    ),
+SLIPS: Mapping[str, Slip] = {
+    "index": _reshaped,
+    "index/head": _head_reshaped,
+    "index/row": lambda x: _read_at(x, x.shape[3], x.shape[3]),
+    "index/first": _without_head,
+    "index/near": lambda x: _read_at(x, x.shape[1] * x.shape[3], 1),
 }
 
 
@@ -214,13 +196,10 @@ def cross_causes(segment: Segment) -> Iterator[Cause]:
         own = [reading(step, program.step(f"{step.sublayer}.query").inputs[0]) for step in group]
         sublayers = {step.sublayer for step in group}
         masks = (step for step in segment.of(Mask) if step.sublayer in sublayers)  # of the encoder, which has no part
-        says = "when keys and values are of the decoder itself: they are of the encoder's output"
-        change = changing((*own, *(instead(step, lambda _, scores, *__: scores) for step in masks)))
-        yield Cause("cross-source", change, says)
+        yield cause("cross-source", (*own, *(instead(step, lambda _, scores, *__: scores) for step in masks)))
         memory = group[0].inputs[0]
         for name in earlier_like(program, program.step(memory)):
-            says = f"when keys and values are of {name}: they are of {memory}, the encoder's output"
-            yield Cause("cross-source", changing(reading(step, name) for step in group), says)
+            yield cause("cross-source/earlier", (reading(step, name) for step in group), name=name, memory=memory)
 
 
 def reading(step: Step, name: str) -> Step:

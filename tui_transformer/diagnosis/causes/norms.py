@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -12,10 +12,9 @@ from tui_transformer.diagnosis.causes.cause import (
     Cause,
     Function,
     Segment,
-    changing,
+    cause,
     computed,
     groups,
-    instead,
     kind,
     last,
     passing_on,
@@ -60,74 +59,40 @@ class Recipe:
     summed: bool = False
 
 
-Recipes = tuple[tuple[str, Recipe, str], ...]
-"""The name of a cause, how it computes norms, and what is said of it."""
-
-OF_ALL: Recipes = (
-    (
-        "norm-epsilon",
-        Recipe(outside=True),
-        "when ε is added to the standard deviation: add it to the variance, under the root",
-    ),
-    ("norm-variance", Recipe(degrees=1), "when the variance is divided by n − 1: divide by n"),
-    ("norm-gamma-missing", Recipe(gamma=False), "without γ: multiply by the norm's weight"),
-    *(
-        (
-            "norm-axis",
-            Recipe(axis=axis),
-            f"when mean and variance are taken over {words}: take them over the columns of each token",
-        )
-        for axis, words in ((-2, "the tokens"), ((-2, -1), "the whole matrix"))
-    ),
-    (
-        "norm-variance-divided",
-        Recipe(power=1.0),
-        "when divided by the variance: divide by its root, the standard deviation",
-    ),
-    (
-        "norm-sum",
-        Recipe(summed=True),
-        "when divided by the root of the sum of squares: take the root of their mean",
-    ),
-    ("norm-gamma-offset", Recipe(added=1.0), "when multiplied by 1 + γ: multiply by γ"),
-    ("norm-gamma-offset", Recipe(added=-1.0), "when multiplied by w: γ is 1 + w here"),
-)
-OF_LAYER_NORMS: Recipes = (
-    ("norm-beta-missing", Recipe(beta=False), "without β: add the norm's bias"),
-    (
-        "norm-gamma-missing",
-        Recipe(gamma=False, beta=False),
-        "without γ and β: multiply by the norm's weight and add its bias",
-    ),
-    (
-        "norm-exchanged",
-        Recipe(exchanged=True),
-        "when γ and β are exchanged: multiply by the norm's weight, then add its bias",
-    ),
-    ("norm-kind", Recipe(centred=False), "when the mean is not taken off: this is a layer norm, not an RMS norm"),
-)
-OF_RMS_NORMS: Recipes = (
-    ("norm-kind", Recipe(centred=True), "when the mean is taken off: this is an RMS norm, not a layer norm"),
-)
+RECIPES: Mapping[str, Recipe] = {
+    "norm-epsilon/outside": Recipe(outside=True),
+    "norm-variance": Recipe(degrees=1),
+    "norm-gamma-missing": Recipe(gamma=False),
+    "norm-beta-missing": Recipe(beta=False),
+    "norm-gamma-missing/both": Recipe(gamma=False, beta=False),
+    "norm-exchanged": Recipe(exchanged=True),
+    "norm-kind/layer": Recipe(centred=False),
+    "norm-kind/rms": Recipe(centred=True),
+    "norm-axis/tokens": Recipe(axis=-2),
+    "norm-axis/all": Recipe(axis=(-2, -1)),
+    "norm-variance-divided": Recipe(power=1.0),
+    "norm-division-missing/layer": Recipe(power=0.0),
+    "norm-division-missing/rms": Recipe(power=0.0),
+    "norm-sum": Recipe(summed=True),
+    "norm-gamma-offset/more": Recipe(added=1.0),
+    "norm-gamma-offset/less": Recipe(added=-1.0),
+}
+OF_LAYER_NORMS = ("norm-beta-missing", "norm-gamma-missing/both", "norm-exchanged", "norm-kind/layer")
 
 
 def norm_causes(segment: Segment) -> Iterator[Cause]:
     """Another ε, variance with n − 1, γ or β left out, the mean not taken off or taken off."""
     for group in groups(segment.of(LayerNorm, RmsNorm, NormOfSum)):
         epsilon = getattr(group[0].op, "epsilon", 0.0)
-        epsilons = (
-            ("norm-epsilon", Recipe(epsilon=other), f"with ε = {other:g}: this model has ε = {epsilon:g}")
-            for other in EPSILONS
-            if other != epsilon
-        )
-        own = OF_LAYER_NORMS if any(not isinstance(step.op, RmsNorm) for step in group) else OF_RMS_NORMS
-        says = "when only the mean is taken off: divide by the standard deviation too"
-        if isinstance(group[0].op, RmsNorm):
-            says = "without the division: divide by the root of the mean square"
-        undivided = ("norm-division-missing", Recipe(power=0.0), says)
-        for name, recipe, says in (*epsilons, *OF_ALL[:3], *own, *OF_ALL[3:6], undivided, *OF_ALL[6:]):
-            yield computed(name, group, _norm(recipe), says)
-        yield computed("norm-missing", group, _sum, "without the norm: normalise here")
+        for other in (other for other in EPSILONS if other != epsilon):
+            yield computed("norm-epsilon", group, _norm(Recipe(epsilon=other)), other=other, epsilon=epsilon)
+        is_rms, first = all(isinstance(step.op, RmsNorm) for step in group), isinstance(group[0].op, RmsNorm)
+        division = "norm-division-missing/layer" if first else "norm-division-missing/rms"
+        others = (*(OF_LAYER_NORMS if is_rms else ("norm-kind/rms",)), division)
+        for key, recipe in RECIPES.items():
+            if key not in others:
+                yield computed(key, group, _norm(recipe))
+        yield computed("norm-missing", group, _sum)
 
 
 def _sum(step: Step, *inputs: Array) -> Array:
@@ -153,9 +118,6 @@ def _norm(recipe: Recipe) -> Function:
 
 
 # Norms before a sublayer in place of after it, and the other way round (Xiong et al. 2020, figure 1)
-
-FRONT = "when the norm comes before the sublayer: here it comes after the sum, norm(x + f(x))"
-BACK = "when the norm comes after the sum: here it comes before the sublayer, x + f(norm(x))"
 
 
 @dataclass(frozen=True)
@@ -218,13 +180,13 @@ def norm_place_causes(segment: Segment) -> Iterator[Cause]:
             before.append(each)
     for each in before:
         if each.norm.name == segment.target:
-            yield Cause("norm-place", changing(_normed_late(segment.program, each)), BACK)
-    for every, says in ((after, FRONT), (before, BACK)):
+            yield cause("norm-place/back", _normed_late(segment.program, each))
+    for every, key in ((after, "norm-place/front"), (before, "norm-place/back")):
         kinds = dict.fromkeys(kind(each.norm.name) for each in every)
         of_kinds = [[each for each in every if kind(each.norm.name) == name] for name in kinds]
         alone = [[each] for each in every] if 1 < len(every) < 5 else []
         for group in (every, *(of_kinds if len(kinds) > 1 else ()), *alone) if every else ():
-            yield Cause("norm-place", changing(chain.from_iterable(each.moved() for each in group)), says)
+            yield cause(key, chain.from_iterable(each.moved() for each in group))
 
 
 def _normed_late(program: Program, sublayer: Sublayer) -> Iterator[Step]:
@@ -244,16 +206,12 @@ def _normed_late(program: Program, sublayer: Sublayer) -> Iterator[Step]:
 def residual_causes(segment: Segment) -> Iterator[Cause]:
     """Nothing, twice, or another step of the same shape in place of what enters the sublayer."""
     for group in groups(step for step in segment.of(Add) if last(step.name) == "residual"):
-        says = "without the residual: add what enters the sublayer to what leaves it"
-        yield computed("residual-missing", group, lambda _, __, *parts: sum(parts[1:], parts[0]), says)
-        says = "when what enters the sublayer is added twice: add it once"
-        yield computed("residual-twice", group, lambda _, *parts: sum(parts, parts[0]), says)
-        says = "when what the sublayer computes is not added: add it"
-        yield computed("sublayer-missing", group, lambda _, x, *__: x, says)
+        yield computed("residual-missing", group, lambda _, __, *parts: sum(parts[1:], parts[0]))
+        yield computed("residual-twice", group, lambda _, *parts: sum(parts, parts[0]))
+        yield computed("sublayer-missing", group, lambda _, x, *__: x)
         # a step before is added, the same number of steps back in all sums
         for names in zip(*(earlier_like(segment.program, step, step.inputs) for step in group), strict=False):
-            says = f"when {names[0]} is added: add {group[0].inputs[0]}, which enters the sublayer"
-            yield Cause("residual-place", changing(map(reading, group, names)), says)
+            yield cause("residual-place", map(reading, group, names), name=names[0], right=group[0].inputs[0])
 
 
 def centred_causes(segment: Segment) -> Iterator[Cause]:
@@ -263,7 +221,6 @@ def centred_causes(segment: Segment) -> Iterator[Cause]:
         result = result_of(step, *inputs)
         return result - result.mean(axis=-1, keepdims=True)
 
-    steps: Sequence[Step] = [step for step in segment.steps if step.name == segment.target]
+    steps = [step for step in segment.steps if step.name == segment.target]
     if steps and steps[0].axes and steps[0].axes[-1].name == "dimension":
-        says = "with the mean of each row taken off: load the model as it is (from_pretrained_no_processing)"
-        yield Cause("residual-centred", changing(instead(step, centred) for step in steps[:1]), says)
+        yield computed("residual-centred", steps[:1], centred)

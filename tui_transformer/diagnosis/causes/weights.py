@@ -16,7 +16,7 @@ from tui_transformer.diagnosis.causes.cause import (
     Change,
     Function,
     Segment,
-    changing,
+    cause,
     computed,
     groups,
     instead,
@@ -53,14 +53,11 @@ def linear_causes(segment: Segment) -> Iterator[Cause]:
     linear = [step for step in segment.of(Linear, Project) if not isinstance(step.op, Unembed)]
     for group in groups(step for step in linear if len(step.inputs) > BIAS):
         names = _named(group, "bias")
-        without = changing(replace(step, inputs=step.inputs[:BIAS]) for step in group)
-        yield Cause("bias-missing", without, f"when {names} left out: add it after the product")
-        says = f"when {names} added twice: add it once"
-        yield computed("bias-twice", group, lambda step, x, w, b: result_of(step, x, w, 2 * b), says)
+        yield cause("bias-missing", (replace(step, inputs=step.inputs[:BIAS]) for step in group), names=names)
+        yield computed("bias-twice", group, lambda step, x, w, b: result_of(step, x, w, 2 * b), names=names)
     for group in groups(linear):
         change = Change(weights={step.inputs[MATRIX]: transposed for step in group})
-        says = f"when {_named(group, 'weight')} transposed: multiply x by the weight as in × out (x Wᵀ where out × in)"
-        yield Cause("weight-transposed", change, says)
+        yield cause("weight-transposed", change, names=_named(group, "weight"))
 
 
 def _named(group: tuple[Step, ...], part: str) -> str:
@@ -83,8 +80,8 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
             if first.name == second.name or not isinstance(second.op, Project) or second.sublayer != first.sublayer:
                 continue
             if first.shape == second.shape and len(first.inputs) == len(second.inputs):
-                says = f"with the weights of the {last(second.name)}: take those of the {last(first.name)}"
-                yield Cause("weight-exchanged", changing([_weighted_as(first, second)]), says)
+                words = {"other": last(second.name), "own": last(first.name)}
+                yield cause("weight-exchanged", [_weighted_as(first, second)], **words)
     # two matrices of every attention that took each other's place, where neither product is in the dump
     pairs: dict[tuple[str, str], list[Step]] = {}
     for first, second in combinations(steps, 2):
@@ -92,8 +89,7 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
             swapped = _weighted_as(first, second), _weighted_as(second, first)
             pairs.setdefault((last(first.name), last(second.name)), []).extend(swapped)
     for (one, other), both in pairs.items():
-        says = f"when {one} and {other} have each other's weights: exchange them"
-        yield Cause("weight-exchanged", changing(both), says)
+        yield cause("weight-exchanged/pair", both, one=one, other=other)
     norms = [step for step in program.steps if isinstance(step.op, LayerNorm | RmsNorm)]
     for group in groups(segment.of(LayerNorm, RmsNorm)):
         exchanged = []
@@ -102,20 +98,17 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
             if len(others) == 1 and len(others[0].inputs) == len(step.inputs):
                 exchanged.append(_weighted_as(step, others[0]))
         if exchanged:
-            says = "with the weights of the other norm of the layer: every norm has its own"
-            yield Cause("weight-exchanged", changing(exchanged), says)
+            yield cause("weight-exchanged/norm", exchanged)
     first_layer = {name: re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name) for name in segment.weights}
     repeated = {name: other for name, other in first_layer.items() if other != name and other in program.weights}
     if repeated:
         every = [replace(s, inputs=tuple(repeated.get(name, name) for name in s.inputs)) for s in segment.steps]
-        says = "with the weights of layer 0: every layer has its own"
-        yield Cause("layer-repeated", changing(s for s in every if s not in segment.steps), says)
+        yield cause("layer-repeated", (s for s in every if s not in segment.steps))
     # the projection of the joined heads, which has the width that they have
     outputs = [step for step in segment.of(Linear) if step.name.endswith("attention.output")]
     sizes = {step.name: {axis.size for axis in program.weights[step.inputs[MATRIX]]} for step in outputs}
     for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
-        says = "without the output projection: multiply the joined heads by W_O"
-        yield computed("projection-missing", group, lambda _, x, *__: x, says)
+        yield computed("projection-missing", group, lambda _, x, *__: x)
 
 
 def _weighted_as(step: Step, other: Step) -> Step:
@@ -134,8 +127,7 @@ def layer_causes(segment: Segment) -> Iterator[Cause]:
     after = [step for step in segment.steps if kind(step.name) == step.name]
     changed = [replace(step, inputs=tuple(map(before, step.inputs))) for step in after]
     if changed != after:
-        change = changing(step for step in changed if step not in after)
-        yield Cause("layer-missing", change, "without the last layer: let the loop run one further")
+        yield cause("layer-missing", (step for step in changed if step not in after))
 
 
 # Activations and gates
@@ -153,7 +145,6 @@ OTHERS: Mapping[str, Function] = {
     "leaky ReLU (0.01)": lambda _, x: np.where(x > 0, x, 0.01 * x),
     "no activation": lambda _, x: x,
 }
-SWAPPED = "when the activation is that of the up projection: activate the gate, and multiply by the up projection"
 
 
 def activation_causes(segment: Segment) -> Iterator[Cause]:
@@ -165,16 +156,15 @@ def activation_causes(segment: Segment) -> Iterator[Cause]:
         for name, (words, op) in ACTIVATIONS.items():
             if type(op) is not own:
                 both = {type(op), own} == {Gelu, GeluTanh}
-                change = changing(with_op(step, op) for step in group)
-                yield Cause(name if both else "activation", change, f"with {words}: this model has {wanted}")
+                other = (with_op(step, op) for step in group)
+                yield cause(name if both else "activation", other, words=words, wanted=wanted)
         for words, function in OTHERS.items():
-            yield computed("activation", group, function, f"with {words}: this model has {wanted}")
+            yield computed("activation", group, function, words=words, wanted=wanted)
     for group in groups(step for step in segment.steps if step.name.endswith("feed_forward.output")):
         active = segment.program.by_name.get(group[0].name.replace(".output", ".activation"))
         if active is not None and isinstance(active.op, kinds):
-            says = "with an activation after the second product too: the feed-forward layer ends linearly"
             for op in dict.fromkeys((active.op, Relu())):
-                yield computed("activation-last", group, partial(_then, op), says)
+                yield computed("activation-last", group, partial(_then, op))
 
 
 def _then(op: Op, step: Step, *inputs: Array) -> Array:
@@ -186,7 +176,7 @@ def gate_causes(segment: Segment) -> Iterator[Cause]:
     program, target = segment.program, segment.steps[-1]
     for gate in program.readers(target.name):  # the activation itself, where it is in the dump
         if isinstance(gate.op, Gate) and len(gate.inputs) == 2 and gate.inputs[0] == target.name:
-            yield Cause("gate-swapped", changing([replace(target, inputs=(gate.inputs[1],))]), SWAPPED)
+            yield cause("gate-swapped", [replace(target, inputs=(gate.inputs[1],))])
     for group in groups(segment.of(Gate)):
         changed = []
         for step in group:
@@ -195,15 +185,11 @@ def gate_causes(segment: Segment) -> Iterator[Cause]:
                 return
             swapped = instead(step, lambda _, gate, up, active=active: gate * result_of(active, up))
             changed.append(replace(swapped, inputs=(active.inputs[0], step.inputs[1])))
-        yield Cause("gate-swapped", changing(changed), SWAPPED)
-        says = "without the up projection: multiply the activated gate by it"
-        yield computed("gate-missing", group, lambda _, active, *__: active, says)
+        yield cause("gate-swapped", changed)
+        yield computed("gate-missing", group, lambda _, active, *__: active)
 
 
 # Experts: how many a token chooses, and what their shares add up to (Shazeer et al. 2017, §2.1)
-
-AMONG = "when shares are those of a softmax over all experts: make those of the chosen add up to 1"
-OVER_ALL = "when the shares of the chosen add up to 1: take them from a softmax over all experts"
 
 
 def expert_causes(segment: Segment) -> Iterator[Cause]:
@@ -211,14 +197,13 @@ def expert_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(segment.of(ExpertWeights)):
         ops = [(step, step.op) for step in group if isinstance(step.op, ExpertWeights)]
         chosen, among, count = ops[0][1].chosen, ops[0][1].among_chosen, group[0].shape[-1]
-        other = changing(with_op(step, replace(op, among_chosen=not among)) for step, op in ops)
-        yield Cause("experts-shares", other, AMONG if among else OVER_ALL)
+        other = (with_op(step, replace(op, among_chosen=not among)) for step, op in ops)
+        yield cause(f"experts-shares/{'chosen' if among else 'all'}", other)
         for number in (each for each in (count, chosen - 1, chosen + 1) if 0 < each <= count and each != chosen):
-            change = changing(with_op(step, replace(op, chosen=number)) for step, op in ops)
-            yield Cause("experts-count", change, f"with {number} experts a token: this model chooses {chosen}")
-        for shares in (_of_smallest, lambda step, logits: result_of(step, -logits)):
-            says = "with the smallest logits of the router: choose the largest"
-            yield computed("experts-smallest", group, shares, says)
+            changed = (with_op(step, replace(op, chosen=number)) for step, op in ops)
+            yield cause("experts-count", changed, number=number, chosen=chosen)
+        yield computed("experts-smallest", group, _of_smallest)
+        yield computed("experts-smallest", group, lambda step, logits: result_of(step, -logits))
 
 
 def _of_smallest(step: Step, logits: Array) -> Array:
@@ -233,17 +218,10 @@ def _of_smallest(step: Step, logits: Array) -> Array:
 
 # Labels that are shifted once too often, or not at all
 
-SHIFTS = {
-    0: "when labels are not shifted: the logits of position i predict token i + 1",
-    1: "when labels are shifted: they are there already, so compare the logits of position i with label i",
-    2: "when labels are shifted twice: the logits of position i predict token i + 1",
-    -1: "when labels are shifted the other way: the logits of position i predict token i + 1",
-}
-
 
 def label_causes(segment: Segment) -> Iterator[Cause]:
     """The loss with labels shifted otherwise."""
     for step in segment.steps:
-        for shift, says in SHIFTS.items() if isinstance(step.op, CrossEntropy) else ():
+        for shift in (0, 1, 2, -1) if isinstance(step.op, CrossEntropy) else ():
             if CrossEntropy(shift) != step.op:
-                yield Cause("label-shift", changing([with_op(step, CrossEntropy(shift))]), says)
+                yield cause(f"label-shift/{shift}", [with_op(step, CrossEntropy(shift))])

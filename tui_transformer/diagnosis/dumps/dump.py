@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -80,7 +80,7 @@ class Digits:
     most_of_fractions: int = 0
     scale: float = 1.0
 
-    def add(self, words: Iterable[str]) -> None:
+    def add(self, words: Iterable[str]) -> Digits:
         """Look at more numbers; what is infinite or none has no digits."""
         for word in words:
             if not (word[-1:].isdigit() or word.endswith(".")):
@@ -95,18 +95,14 @@ class Digits:
             if point:
                 self.fractions += 1
                 self.most_of_fractions = max(self.most_of_fractions, digits)
-
-    @property
-    def significant(self) -> int:
-        """The most digits; at least the six of `cout`, where there are few numbers."""
-        return self.most if self.count > FEW else max(self.most, USUAL)
+        return self
 
 
-def significant_of_fractions(every: Iterable[Digits]) -> int:
-    """The digits that one program prints, from its numbers with a point."""
-    looked = list(every)
-    most = max((each.most_of_fractions for each in looked), default=0)
-    return most if sum(each.fractions for each in looked) > FEW else max(most, USUAL)
+USUAL = 6
+"""Digits that `cout` and `%g` print."""
+
+FEW = 20
+"""So few numbers may all be short by chance."""
 
 
 def precision_of(digits: Digits, most: int = 0) -> Precision:
@@ -120,22 +116,8 @@ def precision_of(digits: Digits, most: int = 0) -> Precision:
     if len(digits.decimals) == 1 and not digits.powers and digits.count > 1:
         (places,) = digits.decimals
         return Precision(f"{places} decimals", FLOAT32_UNIT, 0.5 * 10.0**-places * digits.scale)
-    most = max(most, digits.significant, 1)
+    most = max(most, digits.most, 1 if digits.count > FEW else USUAL)
     return Precision(f"{most} digits", max(FLOAT32_UNIT, 0.5 * 10.0 ** (1 - most)))
-
-
-def printed_precision(words: Collection[str]) -> Precision:
-    """The precision of numbers that are printed as these words."""
-    digits = Digits()
-    digits.add(words)
-    return precision_of(digits)
-
-
-USUAL = 6
-"""Digits that `cout` and `%g` print."""
-
-FEW = 20
-"""So few numbers may all be short by chance."""
 
 
 class Values(NamedTuple):
@@ -190,8 +172,7 @@ class Tensor:
 
     def check_size(self, most: int, path: Path) -> None:
         """Raise InputError, before anything is read, where there are more numbers than can be meant."""
-        count = math.prod(self.shape)
-        if count > most:
+        if (count := math.prod(self.shape)) > most:
             raise InputError(f"{shown_path(path)}: {visible(self.name)}: {too_many(count, most)}")
 
 
@@ -216,11 +197,10 @@ class Dump:
         """The first array in one of these roles that holds whole numbers, as rows (batch × tokens)."""
         for role in roles:
             for tensor in self.tensors.values():
-                if role_of(tensor) != role:
-                    continue
-                tensor.check_size(MOST_IDS, self.path)
-                if (rows := _rows(tensor)) is not None:
-                    return rows
+                if role_of(tensor) == role:
+                    tensor.check_size(MOST_IDS, self.path)
+                    if (rows := _rows(tensor)) is not None:
+                        return rows
         return None
 
     @property
