@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_transformer.course import check, check_command, open_course
+from tui_transformer.course import Finding, check, check_command, open_course
 from tui_transformer.course.running import Limits
 from tui_transformer.errors import InputError
 
@@ -38,11 +38,15 @@ SAID = {
 }
 
 
+def checked(folder: Path, body: str, limits: Limits = PATIENT, signature: str = SIGNATURE) -> Finding:
+    file = folder / "scores.py"
+    file.write_text(f"{signature}{body}\n", encoding="utf-8")
+    return check(SCORES, file, limits)
+
+
 @pytest.mark.parametrize("body", SAID)
 def test_what_is_wrong_is_said(tmp_path: Path, body: str) -> None:
-    file = tmp_path / "scores.py"
-    file.write_text(SIGNATURE + body + "\n", encoding="utf-8")
-    verdict = check(SCORES, file, PATIENT)
+    verdict = checked(tmp_path, body)
     assert not verdict.passed
     assert SAID[body] in verdict.says
     assert len(verdict.says.splitlines()) == 1
@@ -52,46 +56,33 @@ def test_what_is_wrong_is_said(tmp_path: Path, body: str) -> None:
     "answer", ['{"scaled": %s}', "(%s).astype(np.float16)", "(%s).astype(np.float32)", "(%s).tolist()", "(%s,)"]
 )
 def test_a_right_answer_may_be_returned_in_many_ways(tmp_path: Path, answer: str) -> None:
-    file = tmp_path / "scores.py"
-    right = "query @ key.swapaxes(-1, -2) / np.sqrt(8)"
-    file.write_text(SIGNATURE + f"    return {answer % right}\n", encoding="utf-8")
-    verdict = check(SCORES, file, PATIENT)
+    verdict = checked(tmp_path, f"    return {answer % 'query @ key.swapaxes(-1, -2) / np.sqrt(8)'}")
     assert verdict.passed, verdict.says
 
 
 def test_keys_before_queries_are_named_and_so_is_an_answer_that_is_left_out(tmp_path: Path) -> None:
-    file = tmp_path / "scores.py"
-    file.write_text(SIGNATURE + "    return key @ query.swapaxes(-1, -2) / np.sqrt(8)\n", encoding="utf-8")
-    assert check(SCORES, file, PATIENT).cause == "scores-transposed"
-    file.write_text(SIGNATURE + '    return {"scores": query}\n', encoding="utf-8")
-    assert "returns no scaled: return scaled" in check(SCORES, file, PATIENT).says
+    assert checked(tmp_path, "    return key @ query.swapaxes(-1, -2) / np.sqrt(8)").cause == "scores-transposed"
+    assert "returns no scaled: return scaled" in checked(tmp_path, '    return {"scores": query}').says
 
 
 def test_an_endless_loop_is_ended(tmp_path: Path) -> None:
-    file = tmp_path / "scores.py"
-    file.write_text(SIGNATURE + "    while True: pass\n", encoding="utf-8")
-    verdict = check(SCORES, file, Limits(seconds=1.0))
+    verdict = checked(tmp_path, "    while True: pass", Limits(seconds=1.0))
     assert verdict.says == "scores.py: does not end within 1 s: is there an endless loop?"
 
 
 def test_a_missing_function_is_said_with_its_signature(tmp_path: Path) -> None:
-    file = tmp_path / "scores.py"
-    file.write_text("x = 1\n", encoding="utf-8")
-    assert "begin it with `def scores(query, key):`" in check(SCORES, file, PATIENT).says
+    assert "begin it with `def scores(query, key):`" in checked(tmp_path, "x = 1", signature="").says
 
 
 def test_what_is_printed_is_kept_and_not_taken_for_the_answer(tmp_path: Path) -> None:
-    file = tmp_path / "scores.py"
-    file.write_text("print('\\x1b[31mred')\n" + SCORES.solution.read_text(encoding="utf-8"), encoding="utf-8")
-    verdict = check(SCORES, file, PATIENT)
+    verdict = checked(tmp_path, SCORES.solution.read_text(encoding="utf-8"), signature="print('\\x1b[31mred')\n")
     assert verdict.passed
     assert verdict.printed == "\x1b[31mred\n"
 
 
 def test_a_file_beside_the_answer_can_be_imported(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SCORES.solution.read_text(encoding="utf-8"), encoding="utf-8")
-    (tmp_path / "scores.py").write_text("from mine import scores\n", encoding="utf-8")
-    assert check(SCORES, tmp_path / "scores.py", PATIENT).passed
+    assert checked(tmp_path, "from mine import scores", signature="").passed
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -101,11 +92,9 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_no_process_that_was_started_outlives_the_check(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    file = tmp_path / "scores.py"
     later = f"import time; time.sleep(2); open({str(mark)!r}, 'w').close()"
-    body = f"    import subprocess, sys\n    subprocess.Popen([sys.executable, '-c', {later!r}])\n    return query\n"
-    file.write_text(SIGNATURE + body, encoding="utf-8")
-    check(SCORES, file, PATIENT)
+    body = f"    import subprocess, sys\n    subprocess.Popen([sys.executable, '-c', {later!r}])\n    return query"
+    checked(tmp_path, body)
     subprocess.run([sys.executable, "-c", "import time; time.sleep(3)"], check=True)
     assert not mark.exists()
 

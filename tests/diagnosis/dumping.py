@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from small import Arrays, encoder, llama
 
+from tui_transformer.diagnosis import First
+from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, Precision, Tensor, held
 from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.model import Model
@@ -55,6 +57,17 @@ def dumped(arrays: Mapping[str, np.ndarray], precision: Precision = FLOAT32) -> 
         name: held(name, np.asarray(array, np.float32), precision) for name, array in arrays.items()
     }
     return Dump(Path("dump.npz"), tensors | {"input_ids": held("input_ids", np.array(IDS), FLOAT32)})
+
+
+def dump_of(text: str, folder: Path, name: str = "run.log") -> Dump:
+    (folder / name).write_text(text, encoding="utf-8")
+    return open_dump(folder / name)
+
+
+def blamed(first: First | None) -> First:
+    """The first wrong step, which there has to be."""
+    assert first is not None
+    return first
 
 
 def hidden_states(arrays: Arrays) -> Arrays:

@@ -313,6 +313,20 @@ class Small:
         residual = self.keep(f"{at}.residual", y if self.has("residual-missing") else source + y)
         return residual if place == "pre" else self.keep(f"{at}.norm", self.norm(residual, f"{at}.norm"))
 
+    def layer(self, x: np.ndarray, at: str, place: str, kind: str, **masked: Any) -> np.ndarray:
+        self.entrance, inner = x, f"{at}.self_attention"
+        x = self.sublayer(x, inner, place, lambda y: self.attention(y, inner, **masked))
+        x = self.sublayer(x, f"{at}.feed_forward", place, lambda y: self.feed_forward(y, f"{at}.feed_forward", kind))
+        return self.keep(f"{at}.output", x)
+
+    def with_logits(self, x: np.ndarray) -> Arrays:
+        tied = "output.logits.weight" not in self.weights
+        logits = self.times(x, self.w("embedding.tokens.weight").T if tied else self.w("output.logits.weight"))
+        if "output.logits.bias" in self.weights:
+            logits = logits + self.w("output.logits.bias")
+        self.keep("output.logits", logits)
+        return self.kept
+
 
 def weights_of(model: Model) -> Arrays:
     program = model.program(1)
@@ -340,29 +354,10 @@ def encoder(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), 
     x = net.keep("embedding.output", x * np.asarray(math.sqrt(c.d_model) if late else 1.0, dtype))
     for i in range(c.layers - (1 if "layer-missing" in faults else 0)):
         at = f"{c.stack}.{i}"
-        net.entrance = x
-        x = net.sublayer(
-            x,
-            f"{at}.self_attention",
-            c.norm,
-            lambda y, at=at: net.attention(y, f"{at}.self_attention", c.masks_future, visible, None),
-        )
-        x = net.sublayer(
-            x, f"{at}.feed_forward", c.norm, lambda y, at=at: net.feed_forward(y, f"{at}.feed_forward", c.activation)
-        )
-        net.keep(f"{at}.output", x)
+        x = net.layer(x, at, c.norm, c.activation, causal=c.masks_future, visible=visible, theta=None)
     if c.norm == "pre":
         x = net.keep(f"{c.stack}.norm", net.norm(x, f"{c.stack}.norm"))
-    table = (
-        net.w("embedding.tokens.weight").T
-        if "output.logits.weight" not in net.weights
-        else net.w("output.logits.weight")
-    )
-    logits = net.times(x, table)
-    if "output.logits.bias" in net.weights:
-        logits = logits + net.w("output.logits.bias")
-    net.keep("output.logits", logits)
-    return net.kept
+    return net.with_logits(x)
 
 
 def llama(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), dtype: Any = np.float64) -> Arrays:
@@ -374,23 +369,6 @@ def llama(model: Model, ids: list[int], faults: frozenset[str] = frozenset(), dt
     x = net.keep("embedding.tokens", rows[read(ids, faults, len(rows))])
     visible = np.ones(len(ids), bool)
     for i in range(c.num_hidden_layers - (1 if "layer-missing" in faults else 0)):
-        at = f"decoder.{i}"
-        net.entrance = x
-        x = net.sublayer(
-            x,
-            f"{at}.self_attention",
-            "pre",
-            lambda y, at=at: net.attention(y, f"{at}.self_attention", True, visible, theta),
-        )
-        x = net.sublayer(
-            x, f"{at}.feed_forward", "pre", lambda y, at=at: net.feed_forward(y, f"{at}.feed_forward", "silu")
-        )
-        net.keep(f"{at}.output", x)
+        x = net.layer(x, f"decoder.{i}", "pre", "silu", causal=True, visible=visible, theta=theta)
     x = net.keep("decoder.norm", net.norm(x, "decoder.norm"))
-    table = (
-        net.w("embedding.tokens.weight").T
-        if "output.logits.weight" not in net.weights
-        else net.w("output.logits.weight")
-    )
-    net.keep("output.logits", net.times(x, table))
-    return net.kept
+    return net.with_logits(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dumping import IDS, REFERENCES, computed, dumped, model_of
+from dumping import IDS, REFERENCES, blamed, computed, dumped, model_of
 
 from tui_transformer.diagnosis import Input, diagnose
 from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, held
@@ -16,8 +16,7 @@ def test_a_relative_bias_that_is_left_out_is_seen() -> None:
     trace = model.trace(ids=IDS, decoder_ids=[0, 1])
     at = "encoder.0.self_attention"
     arrays = {f"{at}.scores": np.array(trace[f"{at}.scores"]), f"{at}.biased": np.array(trace[f"{at}.scores"])}
-    first = diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([[0, 1]]))).first
-    assert first is not None
+    first = blamed(diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([[0, 1]]))).first)
     assert first.cause == "relative-missing"
 
 
@@ -27,13 +26,9 @@ def test_a_division_where_a_model_has_none_is_seen() -> None:
     at = "decoder.0.self_attention"
     scores = np.array(trace[f"{at}.scores"], np.float64)
     width = trace.program.step(f"{at}.query").shape[-1]
-    first = diagnose(dumped({f"{at}.scores": scores, f"{at}.masked": _causal(scores / np.sqrt(width))}), model).first
-    assert first is not None
+    masked = np.where(np.triu(np.ones(scores.shape[-2:], bool), 1), -np.inf, scores / np.sqrt(width))
+    first = blamed(diagnose(dumped({f"{at}.scores": scores, f"{at}.masked": masked}), model).first)
     assert first.cause == "scale-added", first.says
-
-
-def _causal(scores: np.ndarray) -> np.ndarray:
-    return np.where(np.triu(np.ones(scores.shape[-2:], bool), 1), -np.inf, scores)
 
 
 def test_segments_that_are_left_out_are_seen() -> None:
@@ -44,8 +39,7 @@ def test_segments_that_are_left_out_are_seen() -> None:
     gamma, beta = (np.array(trace[f"embedding.norm.{part}"]) for part in ("weight", "bias"))
     epsilon = trace.program.step("embedding.norm").op.epsilon
     normal = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon) * gamma + beta
-    first = diagnose(dumped(parts | {"embedding.norm": normal}), model).first
-    assert first is not None
+    first = blamed(diagnose(dumped(parts | {"embedding.norm": normal}), model).first)
     assert first.cause == "segments-missing", first.says
 
 
@@ -53,8 +47,7 @@ def test_a_residual_stream_that_a_tool_centred_is_seen() -> None:
     arrays = computed("pre")
     name = "decoder.0.feed_forward.residual"
     arrays[name] = arrays[name] - arrays[name].mean(-1, keepdims=True)
-    first = diagnose(dumped(arrays), model_of("pre")).first
-    assert first is not None
+    first = blamed(diagnose(dumped(arrays), model_of("pre")).first)
     assert (first.step, first.cause) == (name, "residual-centred")
 
 
@@ -63,8 +56,7 @@ def test_every_cause_can_be_tried_in_every_kind_of_layer(family: str) -> None:
     trace = Model.load(REFERENCES / family).trace(ids=IDS)
     last = [step.name for step in trace.program.steps if step.layer == "decoder.0"][-1]
     wrong = np.array(trace[last]) * np.linspace(0.5, 1.5, len(IDS))[:, None]
-    first = diagnose(dumped({last: wrong}), Model.load(REFERENCES / family)).first
-    assert first is not None
+    first = blamed(diagnose(dumped({last: wrong}), Model.load(REFERENCES / family)).first)
     assert (first.step, first.cause) == (last, None)
 
 
@@ -76,8 +68,7 @@ def test_rows_of_keys_in_blocks_that_are_not_rescaled_are_seen_where_keys_are_mo
     running = np.maximum.accumulate(scores, -1)[..., [3, 3, 3, 3, 6, 6, 6]]  # blocks of 4 keys
     powers = np.exp(scores - running)
     arrays = {f"{at}.scaled": scores, f"{at}.weights": powers / powers.sum(-1, keepdims=True)}
-    first = diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([IDS[:2]]))).first
-    assert first is not None
+    first = blamed(diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([IDS[:2]]))).first)
     assert first.cause == "softmax-rescale-missing", first.says
     assert "in blocks of 4" in first.says
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dumping import coarse_bits
+from dumping import coarse_bits, dump_of
 from safetensors.numpy import save_file
 
-from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.errors import InputError
 
 X = np.array([[0.5, -1.25, 3.0], [1e-3, 2.0, -np.inf]], np.float32)
@@ -87,44 +87,22 @@ def test_every_format_gives_the_same_numbers(write, tmp_path: Path) -> None:
         assert values.array.shape == expected.shape
 
 
-def numbers(text: str, tmp_path: Path) -> Dump:
-    path = tmp_path / "run.log"
-    path.write_text(text)
-    return open_dump(path)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Q:\n1.5 2.25\n-3 4\n",
-        "Q =\n[[1.5, 2.25],\n [-3.0, 4.0]]\n",
-        "Q\n| 1.5 | 2.25 |\n| -3 | 4 |\n",
-        "Q:\nrow 0: 1.5 2.25\nrow 1: -3 4\n",
-        "Q:\n1.5;2.25\n-3;4\n",
-        "Q\n2 2\n1.5 2.25\n-3 4\n",
-    ],
-)
-def test_matrices_are_read_however_they_are_printed(text: str, tmp_path: Path) -> None:
-    dump = numbers(text, tmp_path)
-    np.testing.assert_array_equal(dump.tensors["Q"].values.array, [[1.5, 2.25], [-3, 4]])
-
-
 def test_headings_of_layers_and_heads_count_for_those_after_them(tmp_path: Path) -> None:
-    dump = numbers("== Layer 0 ==\nHead 1\nscores:\n1 2\n3 4\nlayer 1\nscores:\n5 6\n7 8\n", tmp_path)
+    dump = dump_of("== Layer 0 ==\nHead 1\nscores:\n1 2\n3 4\nlayer 1\nscores:\n5 6\n7 8\n", tmp_path)
     assert list(dump.tensors) == ["layer 0 scores head 1", "layer 1 scores"]
 
 
 def test_a_heading_that_comes_again_is_counted(tmp_path: Path) -> None:
-    assert list(numbers("Q:\n1 2\nQ:\n3 4\nQ:\n5 6\n", tmp_path).tensors) == ["Q", "Q (2)", "Q (3)"]
+    assert list(dump_of("Q:\n1 2\nQ:\n3 4\nQ:\n5 6\n", tmp_path).tensors) == ["Q", "Q (2)", "Q (3)"]
 
 
 def test_numbers_that_are_infinite_or_none_are_read(tmp_path: Path) -> None:
-    array = numbers("Q:\n-inf nan\ninf -nan\n", tmp_path).tensors["Q"].values.array
+    array = dump_of("Q:\n-inf nan\ninf -nan\n", tmp_path).tensors["Q"].values.array
     np.testing.assert_array_equal(array, [[-np.inf, np.nan], [np.inf, np.nan]])
 
 
 def test_digits_say_how_exact_printed_numbers_are(tmp_path: Path) -> None:
-    dump = numbers("a:\n0.1235 1.2346\nb:\n0.25 1.234567\n", tmp_path)
+    dump = dump_of("a:\n0.1235 1.2346\nb:\n0.25 1.234567\n", tmp_path)
     assert dump.tensors["a"].values.precision.absolute == pytest.approx(5e-5)
     assert dump.tensors["b"].values.precision.relative == pytest.approx(5e-7)
 
@@ -165,7 +143,7 @@ common_debug_cb_eval:         Qcur-0 = (f32)       ROPE(Qcur-0{4, 2, 2, 1}, inp_
 
 
 def test_the_log_of_llama_cpp_gives_what_it_shows(tmp_path: Path) -> None:
-    dump = numbers(CALLBACK, tmp_path)
+    dump = dump_of(CALLBACK, tmp_path)
     assert list(dump.tensors) == ["Qcur-0", "Qcur-0 (rope)"]
     values = dump.tensors["Qcur-0"].values
     assert values.known is not None

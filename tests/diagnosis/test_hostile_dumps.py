@@ -114,7 +114,7 @@ def test_a_tensor_of_llama_cpp_that_claims_more_numbers_than_memory_holds(tmp_pa
 
 
 def test_a_log_of_llama_cpp_with_more_tensors_than_a_graph_has(tmp_path, monkeypatch):
-    monkeypatch.setattr("tui_transformer.diagnosis.dumps.tools.MOST", 2)
+    monkeypatch.setattr("tui_transformer.diagnosis.dumps.formats.MOST", 2)
     path = tmp_path / "eval.log"
     path.write_text("".join(CALLBACK.replace("Qcur", f"Q{i}cur") for i in range(3)))
     with pytest.raises(InputError, match=r"eval\.log: more than 2 tensors"):

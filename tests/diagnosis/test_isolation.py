@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from dumping import GGML, IDS, batched, computed, dumped, hidden_states, model_of, renamed
+from dumping import GGML, IDS, batched, blamed, computed, dumped, hidden_states, model_of, renamed
 from small import encoder
 
 from tui_transformer.diagnosis import Input, diagnose
@@ -61,8 +61,7 @@ def only_queries_biased() -> Model:
 def test_a_mistake_that_reaches_no_further_than_it_must_is_named() -> None:
     model = only_queries_biased()
     arrays = encoder(model, IDS, frozenset({"bias-missing"}), np.float32)
-    first = diagnose(dumped(hidden_states(arrays)), model).first
-    assert first is not None
+    first = blamed(diagnose(dumped(hidden_states(arrays)), model).first)
     assert first.cause == "bias-missing"
     assert "when the bias of query is left out" in first.says
 

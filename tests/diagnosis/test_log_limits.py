@@ -9,16 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dumping import dump_of
 
-from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.diagnosis.dumps.headings import is_named, says
-from tui_transformer.diagnosis.naming.phrases import _every, is_spoken, phrase_of
+from tui_transformer.diagnosis.naming.words import every_phrase, is_spoken, phrase_of
 from tui_transformer.errors import InputError
-
-
-def dump_of(text: str, folder: Path, name: str = "run.log") -> Dump:
-    (folder / name).write_text(text, encoding="utf-8")
-    return open_dump(folder / name)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ SAYING = [
 
 
 def test_the_quick_look_at_a_line_passes_over_nothing_that_it_says() -> None:
-    spoken = [phrase for phrase in _every() if is_spoken(phrase_of(phrase))]
+    spoken = [phrase for phrase in every_phrase() if is_spoken(phrase_of(phrase))]
     assert len(spoken) > 200
     assert [phrase for phrase in spoken if not is_named(phrase)] == []
     assert [line for line in SAYING if not says(line)] == []

@@ -6,19 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dumping import IDS, computed, model_of
+from dumping import IDS, blamed, computed, dump_of, model_of
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
-from tui_transformer.diagnosis.dumps import Dump, open_dump
+from tui_transformer.diagnosis.dumps import open_dump
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 AT = "encoder.0.self_attention"
-
-
-def dump_of(text: str, folder: Path, name: str = "run.log") -> Dump:
-    (folder / name).write_text(text, encoding="utf-8")
-    return open_dump(folder / name)
 
 
 def diagnosed(text: str, folder: Path, model: str = "post", ids: list[int] | None = None) -> Diagnosis:
@@ -77,8 +72,7 @@ def test_an_output_is_that_of_the_section_it_stands_in(tmp_path: Path) -> None:
 def test_a_wrong_final_norm_is_called_that(tmp_path: Path) -> None:
     arrays = computed("pre")
     text = f"Layer 1 output:\n{rows(arrays['decoder.1.output'])}Final norm:\n{rows(1.1 * arrays['decoder.norm'])}"
-    first = diagnosed(text, tmp_path, "pre").first
-    assert first is not None
+    first = blamed(diagnosed(text, tmp_path, "pre").first)
     assert first.step == "decoder.norm"
 
 
@@ -181,8 +175,7 @@ def test_a_padded_sentence_is_right_with_its_mask_and_wrong_without(mask: str, t
     diagnosis = diagnose(dump_of(mask + text, tmp_path), model)
     assert diagnosis.same, (diagnosis.first, diagnosis.unmatched)
     model, text = padded(hidden=False)
-    first = diagnose(dump_of(mask + text, tmp_path), model).first
-    assert first is not None
+    first = blamed(diagnose(dump_of(mask + text, tmp_path), model).first)
     assert first.step == f"{AT}.masked"  # a finite score where −∞ belongs
 
 
@@ -192,6 +185,12 @@ def test_a_padded_sentence_is_right_with_its_mask_and_wrong_without(mask: str, t
 @pytest.mark.parametrize(
     "text",
     [
+        "Q:\n1.5 2.25\n-3 4\n",
+        "Q =\n[[1.5, 2.25],\n [-3.0, 4.0]]\n",
+        "Q\n| 1.5 | 2.25 |\n| -3 | 4 |\n",
+        "Q:\nrow 0: 1.5 2.25\nrow 1: -3 4\n",
+        "Q:\n1.5;2.25\n-3;4\n",
+        "Q\n2 2\n1.5 2.25\n-3 4\n",
         "Q:\nToken 0: [1.5, 2.25]\nToken 1: [-3.0, 4.0]\n",
         "Q:\nToken 0 (the): 1.5 2.25\nToken 1 (cat): -3.0 4.0\n",
         "Queries:\nthe   1.5 2.25\ncat   -3.0 4.0\n",

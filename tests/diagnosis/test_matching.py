@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dumping import IDS, REFERENCES, computed, dumped, merged, model_of
+from dumping import IDS, REFERENCES, blamed, computed, dumped, merged, model_of
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import input_of
@@ -82,8 +82,7 @@ def test_several_sentences_are_compared_together() -> None:
     wrong[1, 0, 2, 3] += 1
     given = {"input_ids": held("input_ids", np.array(rows), FLOAT32)}
     assert diagnose(Dump(Path("a"), tensors | given), model).first is None
-    first = diagnose(Dump(Path("a"), tensors | given | {QUERY: held(QUERY, wrong, FLOAT32)}), model).first
-    assert first is not None
+    first = blamed(diagnose(Dump(Path("a"), tensors | given | {QUERY: held(QUERY, wrong, FLOAT32)}), model).first)
     assert (first.step, first.index) == (QUERY, (1, 0, 2, 3))
 
 
@@ -97,8 +96,7 @@ def test_fused_matrices_are_taken_apart(tmp_path: Path) -> None:
     assert diagnosis.first is None
     wrong = fused.copy()
     wrong[:, -1] += 1
-    first = diagnose(dumped({"h.0.attn.c_attn": wrong}), model).first
-    assert first is not None
+    first = blamed(diagnose(dumped({"h.0.attn.c_attn": wrong}), model).first)
     assert first.step == f"{at}.value"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from dumping import IDS, coarse_bits, computed, dumped, hidden_states, logits, model_of, projections
+from dumping import IDS, blamed, coarse_bits, computed, dumped, hidden_states, logits, model_of, projections
 from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis import diagnose
@@ -130,8 +130,7 @@ def all_cases() -> Iterator[Case]:
 
 def found(name: str, fault: str, part: str) -> None:
     cause, step, _ = MISTAKES[fault]
-    first = diagnose(dumped(PARTS[part](computed(name, fault))), model_of(name)).first
-    assert first is not None
+    first = blamed(diagnose(dumped(PARTS[part](computed(name, fault))), model_of(name)).first)
     if part != "every step":
         cause = ALIKE.get(fault, cause)
     else:
@@ -173,8 +172,7 @@ def large(name: str, by: float, fault: str, dtype: type) -> tuple[Arrays, Model]
 @pytest.mark.parametrize("name", ALL)
 def test_exponentials_that_overflow_are_named(name: str, part: str) -> None:
     arrays, model = large(name, 60, "softmax-overflow", np.float32)
-    first = diagnose(dumped(PARTS[part](arrays)), model).first
-    assert first is not None
+    first = blamed(diagnose(dumped(PARTS[part](arrays)), model).first)
     assert first.cause == "softmax-overflow", first.says
     assert "take the row's largest score off" in first.says
     if part == "every step":
@@ -191,8 +189,7 @@ def test_large_scores_whose_softmax_is_right_give_nothing() -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_numbers_beyond_float16_are_named_where_they_first_overflow(name: str, precision) -> None:
     arrays, model = large(name, 30000, "", np.float16)
-    first = diagnose(dumped(arrays, precision), model).first
-    assert first is not None
+    first = blamed(diagnose(dumped(arrays, precision), model).first)
     assert first.cause == "float16-overflow", first.says
     assert first.step.endswith("self_attention.query")
     assert "65504" in first.says
@@ -200,8 +197,7 @@ def test_numbers_beyond_float16_are_named_where_they_first_overflow(name: str, p
 
 def test_a_mistake_behind_roundings_to_float16_is_named() -> None:
     arrays = encoder(model_of("post"), IDS, frozenset({"scale-d_model"}), np.float16)
-    first = diagnose(dumped(arrays), model_of("post")).first
-    assert first is not None
+    first = blamed(diagnose(dumped(arrays), model_of("post")).first)
     assert first.cause == "scale-d_model"
     assert first.step == "encoder.0.self_attention.scaled"
     assert first.says.endswith("(Its numbers are rounded to float16.)")
@@ -210,8 +206,7 @@ def test_a_mistake_behind_roundings_to_float16_is_named() -> None:
 def test_few_bits_are_seen_in_printed_numbers() -> None:
     arrays = encoder(model_of("post"), IDS, frozenset(), np.float16)
     printed = {name: np.vectorize(lambda x: float(f"{x:.6g}"))(array) for name, array in hidden_states(arrays).items()}
-    first = diagnose(dumped(printed, Precision("6 digits", 5e-6)), model_of("post")).first
-    assert first is not None
+    first = blamed(diagnose(dumped(printed, Precision("6 digits", 5e-6)), model_of("post")).first)
     assert first.cause == "float16"
 
 
@@ -220,8 +215,7 @@ def test_a_small_difference_that_is_no_rounding_is_not_called_one() -> None:
     name = "encoder.0.self_attention.output"
     noise = np.random.default_rng(0).normal(0, 2e-4, arrays[name].shape).astype(np.float32)
     arrays[name] = arrays[name] * (1 + noise)
-    first = diagnose(dumped(arrays), model_of("post")).first
-    assert first is not None
+    first = blamed(diagnose(dumped(arrays), model_of("post")).first)
     assert first.step == name
     assert first.cause is None
 
@@ -282,8 +276,7 @@ def test_mistakes_in_a_padded_sentence_are_named(fault: str, part: str) -> None:
 def test_a_score_at_a_padded_key_is_not_equal_to_minus_infinity() -> None:
     arrays, model = padded()
     arrays[MASKED][:, 0, 6] = 0.25  # a real query, a padded key
-    first = first_of(arrays, model)
-    assert first is not None
+    first = blamed(first_of(arrays, model))
     assert first.step == MASKED
     assert "0.25 where the model has −∞" in first.says
 
@@ -291,8 +284,7 @@ def test_a_score_at_a_padded_key_is_not_equal_to_minus_infinity() -> None:
 def test_a_score_that_is_not_hidden_in_the_model_is_not_equal_to_minus_infinity() -> None:
     arrays, model = padded()
     arrays[MASKED][1, 2, 1] = -np.inf
-    first = first_of(arrays, model)
-    assert first is not None
+    first = blamed(first_of(arrays, model))
     assert (first.step, first.index) == (MASKED, (1, 2, 1))
     assert "−∞ where the model has " in first.says
 
@@ -311,8 +303,7 @@ def test_a_number_that_stands_for_infinity_is_said_though_padding_holds_anything
 def test_weights_of_padded_keys_are_compared() -> None:
     arrays, model = padded()
     arrays["encoder.0.self_attention.weights"][0, 0, 5] = 0.01
-    first = first_of(arrays, model)
-    assert first is not None
+    first = blamed(first_of(arrays, model))
     assert first.step == "encoder.0.self_attention.weights"
 
 
@@ -327,9 +318,7 @@ def test_not_a_number_follows_from_one_before() -> None:
 
 
 def said(arrays: Arrays) -> First:
-    first = diagnose(dumped(arrays), model_of("post")).first
-    assert first is not None
-    return first
+    return blamed(diagnose(dumped(arrays), model_of("post")).first)
 
 
 def test_nothing_that_it_is_computed_from_is_said_only_where_nothing_is() -> None:
@@ -357,7 +346,6 @@ def test_a_step_whose_inputs_are_too_coarse_to_tell_is_not_said_to_have_none() -
     arrays = {"embedding.output": coarse, wrong: arrays[wrong] * np.float32(1.0002)}
     dump = dumped(arrays)
     tensors = {**dump.tensors, "embedding.output": held("embedding.output", coarse, FLOAT16)}
-    first = diagnose(Dump(dump.path, tensors), model_of("post")).first
-    assert first is not None
+    first = blamed(diagnose(Dump(dump.path, tensors), model_of("post")).first)
     assert first.step == wrong
     assert "inputs agree to" in first.says

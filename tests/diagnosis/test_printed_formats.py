@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_logs import diagnosed, dump_of, rows
+from dumping import dump_of
+from test_logs import diagnosed, rows
 
 from tui_transformer.diagnosis.dumps import Dump
 from tui_transformer.errors import InputError

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dumping import blamed
 
 from tui_transformer.diagnosis import Diagnosis, diagnose
 from tui_transformer.diagnosis.dumps import open_dump
@@ -59,14 +60,12 @@ def test_every_hook_is_of_the_layer_in_its_name(family: str) -> None:
     ],
 )
 def test_a_wrong_hook_is_named(tmp_path: Path, hook: str, step: str) -> None:
-    first = diagnosed(changed("gpt2", tmp_path, hook), "gpt2").first
-    assert first is not None
+    first = blamed(diagnosed(changed("gpt2", tmp_path, hook), "gpt2").first)
     assert (first.step, first.theirs) == (step, hook)
 
 
 def test_scores_whose_distances_count_otherwise_within_a_row_are_noticed(tmp_path: Path) -> None:
-    first = diagnosed(changed("bloom", tmp_path, "blocks.0.attn.hook_attn_scores"), "bloom").first
-    assert first is not None
+    first = blamed(diagnosed(changed("bloom", tmp_path, "blocks.0.attn.hook_attn_scores"), "bloom").first)
     assert first.step == "decoder.0.self_attention.masked"
 
 
@@ -75,7 +74,6 @@ def test_the_values_before_gamma_are_no_norm_where_those_behind_it_are_there(tmp
     for name in [name for name in arrays if ".ln" in name and name.endswith("hook_out")]:
         del arrays[name]
     np.savez(tmp_path / "cache.npz", **arrays)
-    first = diagnosed(tmp_path / "cache.npz", "gpt2").first
-    assert first is not None
+    first = blamed(diagnosed(tmp_path / "cache.npz", "gpt2").first)
     assert first.theirs == "blocks.0.ln1.hook_normalized"
     assert "γ" in first.says

@@ -135,9 +135,9 @@ FAULTS = (
     ),
     Fault(
         "a dump reads files outside its folder",
-        "diagnosis/dumps/tools.py",
-        "return file if inside and is_file(file) else None",
-        "return file if is_file(file) else None",
+        "diagnosis/dumps/formats.py",
+        "if inside and is_file(file) else None",
+        "if is_file(file) else None",
         "tests/diagnosis/test_dumps.py::test_a_debugger_reads_no_file_outside_its_folder",
     ),
     Fault(
@@ -225,10 +225,10 @@ FAULTS = (
         "tests/views/test_whole.py::test_every_step_of_the_layers_that_are_shown_is_in_one_box[albert]",
     ),
     Fault(
-        "a causal mask that is too much hides the query itself",
+        "a causal mask that is too much hides nothing",
         "diagnosis/causes/attention.py",
-        "later = keys[:, None, None, :] > queries[:, None, :, None]",
-        "later = keys[:, None, None, :] >= queries[:, None, :, None]",
+        "replace(op, causal=True)",
+        "replace(op, causal=False)",
         "tests/diagnosis/test_causes.py::test_a_causal_mask_where_all_keys_are_visible_is_seen",
     ),
     Fault(

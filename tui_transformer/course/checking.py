@@ -17,7 +17,7 @@ from tui_transformer.course.running import Limits, Ran, run_command, run_python
 from tui_transformer.course.sources import Answer, Facts
 from tui_transformer.course.start import printed_answers
 from tui_transformer.diagnosis.diagnose import judge
-from tui_transformer.diagnosis.diagnosis import First, describe_factor, sizes_of
+from tui_transformer.diagnosis.diagnosis import First, common_factor, describe_factor, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_precision
 from tui_transformer.diagnosis.matching import Entry
 from tui_transformer.diagnosis.reference_values import Difference, compare, tolerance_of
@@ -160,10 +160,9 @@ class Explained:
                 continue
             if self.facts.is_ids(name):
                 return self._by_token(name)
-            known = self._known()
             axes = f" ({' × '.join(right.axes)})" if right.axes else ""
             shape = f"{name} has the shape {_shape(values.array)}: it should be {_shape(right.value)}{axes}"
-            if known is not None:
+            if known := self._known():
                 return Why(f"{shape}. {known.says}", known.cause)
             others = [(each, answer) for each, answer in self.facts.answers.items() if each != name]
             same = (each for each, answer in others if _alike(values, answer.value, answer.granted))
@@ -179,8 +178,7 @@ class Explained:
         for name, values in self.theirs.items():
             missing = np.isnan(values.array)
             if missing.any():
-                place = ", ".join(map(str, np.argwhere(missing)[0]))
-                count = int(missing.sum())
+                place, count = ", ".join(map(str, np.argwhere(missing)[0])), int(missing.sum())
                 more = f", {count} cells are" if count > 1 else ""
                 says = f"{name}{f'[{place}]' if place else ''} is not a number (NaN){more}"
                 known = self._known()
@@ -265,35 +263,37 @@ class Explained:
         return f"{number:g} ({word})"
 
     @cached_property
-    def _mistaken(self) -> Ran | None:
+    def _mistaken(self) -> Ran:
         """What the mistakes of the exercise give."""
         exercise = self.facts.exercise
         if not exercise.mistakes or not is_file(exercise.wrong):
-            return None
+            return Ran({}, {}, "")
         return run_python(
             exercise.wrong, list(exercise.mistakes), self.facts.inputs, list(self.facts.answers), self.limits
         )
 
     def _known(self, relative: float = 0.0) -> Why | None:
         """The mistake of the exercise whose answers are the learner's, all of them."""
-        ran = self._mistaken
-        for function, mistake in self.facts.exercise.mistakes.items() if ran is not None else ():
-            if ran is None or function not in ran.arrays or not mistake.says:
-                continue
-            pairs = zip(self.theirs.items(), ran.arrays[function], strict=True)
-            granted = {
-                name: relative * float(np.abs(answer.value).max(initial=0.0)) if relative else answer.granted
-                for name, answer in self.facts.answers.items()
-            }
-            if all(_alike(values, array, granted[name]) for (name, values), array in pairs):
-                return Why(mistake.says, mistake.cause)
+        granted = {
+            name: relative * float(np.abs(answer.value).max(initial=0.0)) if relative else answer.granted
+            for name, answer in self.facts.answers.items()
+        }
+        for function, mistake in self.facts.exercise.mistakes.items():
+            arrays = self._mistaken.arrays.get(function)
+            if arrays is not None and mistake.says:
+                pairs = zip(self.theirs.items(), arrays, strict=True)
+                if all(_alike(values, array, granted[name]) for (name, values), array in pairs):
+                    return Why(mistake.says, mistake.cause)
         return None
 
     def failing(self, why: str) -> Why | None:
-        """The mistake of the exercise that fails as the learner's function does."""
-        ran = self._mistaken
-        for function, mistake in self.facts.exercise.mistakes.items() if ran is not None else ():
-            if ran is not None and mistake.says and _unplaced(ran.failed.get(function, "")) == _unplaced(why):
+        """The mistake of the exercise that fails as the learner's function does, wherever that is written."""
+
+        def unplaced(reason: str) -> str:
+            return re.sub(r"^line \d+: |`.*`: ", "", reason)
+
+        for function, mistake in self.facts.exercise.mistakes.items():
+            if mistake.says and unplaced(self._mistaken.failed.get(function, "")) == unplaced(why):
                 return Why(f"{why}. {mistake.says}", mistake.cause)
         return None
 
@@ -317,14 +317,10 @@ class Explained:
 
     def _factor(self, name: str) -> str:
         """One factor between all cells of an answer and the right ones; of a single number, one that has a name."""
-        a, b = (
-            np.asarray(each, np.float64).reshape(-1)
-            for each in (self.theirs[name].array, self.facts.answers[name].value)
-        )
-        if not (size := float(b @ b)) or not np.isfinite(a).all():
-            return ""
-        factor = float(a @ b) / size
-        if not factor or float(np.abs(a - factor * b).max()) > 1e-4 * float(np.abs(a).max()):
+        theirs, right = self.theirs[name].array, self.facts.answers[name].value
+        a, b = (np.asarray(each, np.float64).reshape(-1) for each in (theirs, right))
+        factor = common_factor(a, b) if np.isfinite(a).all() else None
+        if not factor:
             return ""
         sizes = sizes_of(self.facts.reference.program)
         if self.facts.exercise.predicts:
@@ -359,21 +355,14 @@ def _turned(values: Values, right: Answer) -> str:
     theirs = values.array
     for axes in permutations(range(right.value.ndim)):
         moved = right.value.transpose(axes)
-        if moved.size != theirs.size or not _alike(values, moved.reshape(theirs.shape), right.granted):
-            continue
-        reshape = "" if moved.shape == theirs.shape else f".reshape({', '.join(map(str, moved.shape))})"
-        back = np.argsort(axes).tolist()
-        turn = "" if back == sorted(back) else f".transpose({', '.join(map(str, back))})"
-        return (
-            f"The numbers are right and in another order of axes: {reshape}{turn} puts them in place"
-            if turn
-            else (f"The numbers are right: {reshape} gives them their axes")
-        )
+        if moved.size == theirs.size and _alike(values, moved.reshape(theirs.shape), right.granted):
+            reshape = "" if moved.shape == theirs.shape else f".reshape({', '.join(map(str, moved.shape))})"
+            back = np.argsort(axes).tolist()
+            if back == sorted(back):
+                return f"The numbers are right: {reshape} gives them their axes"
+            turn = f"{reshape}.transpose({', '.join(map(str, back))})"
+            return f"The numbers are right and in another order of axes: {turn} puts them in place"
     return ""
-
-
-def _unplaced(why: str) -> str:
-    return re.sub(r"^line \d+: |`.*`: ", "", why)
 
 
 def _size(difference: Difference) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -117,13 +118,12 @@ def _words(path: Path, english: Mapping[str, Any]) -> dict[str, Any]:
     raw = read_toml(path, LARGEST)
     words: dict[str, Any] = {key: raw[key] for key in ("title", "task", "hints", "learned") if key in raw}
     says, mistakes = raw.get("mistakes", {}), english.get("mistakes", {})
-    if not isinstance(says, dict) or not isinstance(mistakes, dict):
-        return words
-    translated = {
-        name: each | {"says": says[name]} if isinstance(each, dict) and isinstance(says.get(name), str) else each
-        for name, each in mistakes.items()
-    }
-    return words | {"mistakes": translated}
+    if isinstance(says, dict) and isinstance(mistakes, dict):
+        words["mistakes"] = {
+            name: each | {"says": says[name]} if isinstance(each, dict) and isinstance(says.get(name), str) else each
+            for name, each in mistakes.items()
+        }
+    return words
 
 
 def _text(raw: Mapping[str, Any], key: str, path: Path) -> str:
@@ -220,9 +220,8 @@ def open_course(folder: Path | None = None, language: str = ENGLISH) -> Course:
     if not folders:
         raise InputError(f"{shown_path(place)}: no folder in it has an {ABOUT}: an exercise is a folder with one")
     exercises = tuple(read_exercise(each, language) for each in folders)
-    names = [each.name for each in exercises]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(each.name for each in exercises).items():
+        if count > 1:
             raise InputError(f"{shown_path(place)}: two exercises are called {visible(name)}: rename one folder")
     last_words = [each for each in (place / f"course.{language}.toml", place / ABOUT_COURSE) if is_file(each)]
     end = paragraphs(read_toml(last_words[0], LARGEST), "end", last_words[0]) if last_words else ""
@@ -289,10 +288,7 @@ def write_progress(path: Path, course: str, progress: Progress) -> None:
 
 
 def _courses(path: Path) -> dict[str, dict[str, Any]]:
-    """The courses of the file by name."""
-    if not path.exists():
-        return {}
-    raw = read_json(path, LARGEST)
+    raw = read_json(path, LARGEST) if path.exists() else {}
     if not all(isinstance(each, dict) for each in raw.values()):
         raise _damaged(path)
     return raw

@@ -12,7 +12,8 @@ from tui_transformer.course.exercise import Exercise
 from tui_transformer.course.sources import Answer, Facts, Given, Value
 from tui_transformer.diagnosis.dumps.dump import Tensor, Values
 from tui_transformer.diagnosis.dumps.log import Line, log_of
-from tui_transformer.diagnosis.naming.phrases import spelled
+from tui_transformer.diagnosis.naming.words import spelled
+from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
@@ -77,7 +78,18 @@ def describe(facts: Facts) -> str:
     width = max(map(len, (*facts.inputs, *answers)))
 
     def table(rows: Mapping[str, Given]) -> Iterator[str]:
-        for name, (kind, axes) in ((name, _described(given)) for name, given in rows.items()):
+        for name, given in rows.items():
+            value, axes = given.value, ""
+            if isinstance(value, str):
+                kind = "a text"
+            elif isinstance(value, list):
+                kind = f"{len(value)} words"
+            elif isinstance(value, dict):
+                kind = f"{len(value)} arrays by name, below"
+            elif array_shape := np.shape(value):
+                kind, axes = shape_text(array_shape), " × ".join(given.axes)
+            else:
+                kind = "one number" if isinstance(value, np.ndarray) else repr(value)
             yield f"    {name:{width}}  {kind}{f'  ({axes})' if axes else ''}"
 
     lines = [exercise.title]
@@ -86,27 +98,9 @@ def describe(facts: Facts) -> str:
     lines += ("", f"Given, of the model {exercise.model} for the text {exercise.text!r}:", *table(facts.inputs))
     for name, given in facts.inputs.items():
         if isinstance(given.value, dict):  # weights, an array a line
-            lines += ("", *(f"    {name}[{below!r}]  {_shape(array)}" for below, array in given.value.items()))
+            weights = given.value.items()
+            lines += ("", *(f"    {name}[{below!r}]  {shape_text(array.shape)}" for below, array in weights))
     return "\n".join([*lines, "", f"{exercise.function} returns:", *table(answers)]) + "\n"
-
-
-def _described(given: Given) -> tuple[str, str]:
-    """Kind and axes of a value: its shape and the names of its axes, or the value."""
-    value = given.value
-    if isinstance(value, str):
-        return "a text", ""
-    if isinstance(value, list):
-        return f"{len(value)} words", ""
-    if isinstance(value, dict):
-        return f"{len(value)} arrays by name, below", ""
-    array = np.asarray(value)
-    if array.ndim:
-        return _shape(array), " × ".join(given.axes)
-    return ("one number" if isinstance(value, np.ndarray) else repr(value)), ""
-
-
-def _shape(array: Host) -> str:
-    return " × ".join(map(str, array.shape))
 
 
 def write_inputs(folder: Path, inputs: Mapping[str, Given]) -> None:

@@ -14,20 +14,11 @@ import numpy as np
 from tui_transformer.diagnosis.causes import CAUSES, Cause
 from tui_transformer.diagnosis.causes.cause import Change, Segment, kind
 from tui_transformer.diagnosis.causes.rounding import ROUNDED, dropped, rounded
-from tui_transformer.diagnosis.diagnosis import (
-    Compared,
-    Diagnosis,
-    First,
-    Verdict,
-    describe,
-    describe_inputs,
-    hint,
-    sizes_of,
-)
+from tui_transformer.diagnosis.diagnosis import Compared, Diagnosis, First, Verdict, hint, sizes_of
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Dump, role_of
 from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_cells, match
 from tui_transformer.diagnosis.naming import names_for
-from tui_transformer.diagnosis.naming.phrases import spelled
+from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.diagnosis.reference_values import (
     Difference,
     Input,
@@ -96,19 +87,17 @@ def diagnose(
                 says = f"{step} has another shape: {name} is {reason}: was it computed for the same tokens and sizes?"
                 first = First(step, name, (), (np.nan, np.nan), np.inf, np.inf, 0.0, False, None, says)  # noqa: FBT003
                 break
-    there = {entry.step for entry in matched.entries}
-    missing = tuple(step.name for step in reference.program.steps if step.name not in there and not step.op.integer)
     theirs = {entry.step: entry.array for entry in matched.entries}
-    partial = frozenset(entry.step for entry in matched.entries if entry.known is not None)
+    steps = reference.program.steps
     return Diagnosis(
         compared,
         matched.unmatched,
-        missing,
+        tuple(step.name for step in steps if step.name not in theirs and not step.op.integer),
         _assumed(dump, matched),
         first,
         reference.exact,
         theirs,
-        partial,
+        frozenset(entry.step for entry in matched.entries if entry.known is not None),
         matched.plan,
     )
 
@@ -145,16 +134,13 @@ def _judged(
             sizes = np.maximum(np.abs(entry.array), np.abs(ours))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
         counted = counted_cells(reference.counted(entry.step), entry.known)
-        shares = reference.shares(entry.step)
-        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=shares)
+        differences[entry.theirs] = compare(entry.array, ours, counted, limit, shares=reference.shares(entry.step))
     first, verdicts = _isolated(entries, differences, reference, report)
-    compared = tuple(
-        Compared(
-            entry.step, entry.theirs, differences[entry.theirs], reference.noise(entry.step), verdicts[entry.theirs]
-        )
-        for entry in entries
-    )
-    return compared, first
+    compared = []
+    for entry in entries:
+        noise, name = reference.noise(entry.step), entry.theirs
+        compared.append(Compared(entry.step, name, differences[name], noise, verdicts[name]))
+    return tuple(compared), first
 
 
 def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
@@ -163,23 +149,23 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
     Raises:
         InputError: The token IDs are said by neither.
     """
-    ids = dump.ids if given is None or given.ids is None else given.ids
+    given = Input(None) if given is None else given
+    ids = dump.ids if given.ids is None else given.ids
     if ids is None and model.config.vocab_size:
         raise InputError(
             f"{dump.path}: holds no token IDs (input_ids, tokens): give the sentence with --text, or --ids"
         )
-    decoder = None
-    if model.has_decoder:
-        decoder = dump.decoder_ids if given is None or given.decoder_ids is None else given.decoder_ids
-    segments = None if given is None else given.segments
+    decoder, segments = given.decoder_ids, given.segments
+    if decoder is None and model.has_decoder:
+        decoder = dump.decoder_ids
     if segments is None and "input.segments" in model.program(1).givens:
         segments = dump.whole_numbers("segments")
-    mask = dump.whole_numbers("mask") if given is None or given.mask is None else given.mask
+    mask = dump.whole_numbers("mask") if given.mask is None else given.mask
     labels = dump.whole_numbers("labels")
     alone = not model.has_decoder and any(step.name.startswith("decoder.") for step in model.program(1).steps)
     return Input(
         ids if model.config.vocab_size else None,
-        decoder,
+        decoder if model.has_decoder else None,
         segments,
         None if mask is None else mask.astype(np.bool_),
         (dump.whole_numbers("targets") if labels is None else labels) if "loss" in dump.tensors else None,
@@ -215,18 +201,19 @@ def _isolated(
             return None, verdicts  # every step is right for its inputs: coarse roundings add up
         earliest = local(differing[0], [differing[0]], reference)  # its inputs in the dump are too coarse to tell
         verdicts[differing[0].theirs] = "first"
-    return _first(earliest, later[:MOST_LATER], entries, differences, reference, report), verdicts
+    cause = cause_of(earliest, later[:MOST_LATER], report)
+    return _first(earliest, cause, entries, differences, reference), verdicts
 
 
 def _first(
     where: Local,
-    later: Sequence[Local],
+    cause: Cause | None,
     entries: Sequence[Entry],
     differences: Mapping[str, Difference],
     reference: Reference,
-    report: Report,
 ) -> First:
-    entry = where.entry
+    """The first wrong step in a sentence or two: how far it is off, what is known of its inputs, and why."""
+    entry, difference = where.entry, differences[where.entry.theirs]
     nearest = segment_of(entry, entries, reference).sources
     sources = [each for each in entries if each.step in nearest]
     before = sources or [
@@ -234,23 +221,37 @@ def _first(
     ]
     agree = all(not differences[each.theirs].beyond for each in before)
     relative = max((differences[each.theirs].relative for each in before), default=None)
-    cause = cause_of(where, later, report)
-    difference = differences[entry.theirs]
-    known = bool(sources) or len(where.segment.steps) <= 2
-    words = describe_inputs(relative, known=known) if agree else "its inputs differ too, but do not explain it"
-    guess = "" if cause else hint(entry, reference.value(entry.step), where.counted, sizes_of(reference.program))
-    index = difference.index if reference.batch > 1 else difference.index[1:]
+    known = bool(sources) or len(where.segment.steps) <= 2  # its inputs are there whole, or token IDs alone
+    if not agree:
+        inputs = "its inputs differ too, but do not explain it"
+    elif relative is None:
+        inputs = "" if known else "nothing that it is computed from is in the dump"
+    else:
+        inputs = "inputs agree" if known else "what is in the dump of its inputs agrees"
+        inputs += "" if relative == 0 else f" to {relative:.0e}"
+    theirs, ours = (f"{value:.4g}".replace("-", "−").replace("inf", "∞") for value in difference.values)
+    size = f"{theirs} where the model has {ours}"
+    if np.isfinite(difference.largest):
+        size = f"relative {difference.relative:.2g}"
+    elif any(map(np.isnan, difference.values)):
+        size = "one side is not a number"
+    says = f"{entry.step} differs first ({size}{', ' if inputs else ''}{inputs})."
+    if cause is not None:
+        says = f"{says} It matches {cause.says}."
+    else:
+        guess = hint(entry, reference.value(entry.step), where.counted, sizes_of(reference.program))
+        says = f"{says} No known mistake explains it{f': {guess}' if guess else ''}."
     return First(
         entry.step,
         entry.theirs,
-        index,
+        difference.index if reference.batch > 1 else difference.index[1:],
         difference.values,
         difference.largest,
         difference.relative,
         reference.noise(entry.step),
         agree and known,
         None if cause is None else cause.name,
-        describe(entry.step, difference, words, cause, guess),
+        says,
     )
 
 
@@ -267,9 +268,8 @@ def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
         if entry.known is not None:
             known = in_percent(float(np.mean(entry.known)), ".0%")
             about.setdefault(f"{known} of the cells are there", []).append(entry.theirs)
-    said += [
-        f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words for words, names in about.items()
-    ]
+    for words, names in about.items():
+        said.append(f"{_some(list(dict.fromkeys(names)), FEWER)}: {words}" if names else words)
     return tuple(dict.fromkeys(said))
 
 
@@ -335,8 +335,8 @@ class Local:
         ours = self.segment.value(change)
         if ours.shape != self.entry.array.shape:
             return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        tolerance = self.tolerance * max(1.0, largest(np.abs(ours)) / (self._size or np.inf))
-        return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
+        grown = largest(np.abs(ours)) / (self._size or np.inf)
+        return compare(self.entry.array, ours, self.counted, self.tolerance * max(1.0, grown), shares=False)
 
     @cached_property
     def _size(self) -> float:

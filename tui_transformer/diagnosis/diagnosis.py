@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes import Cause
 from tui_transformer.diagnosis.matching import Entry, Planned
 from tui_transformer.diagnosis.reference_values import Difference, gaps
 from tui_transformer.engine.backend import Host
@@ -73,16 +72,10 @@ class First:
 
     def to_json(self) -> dict[str, Any]:
         """As `diff --format json` writes it; None for numbers that JSON has not."""
-        sizes = {"difference": self.difference, "relative": self.relative, "noise": self.noise}
-        return {
-            "step": self.step,
-            "theirs": self.theirs,
-            "index": list(self.index),
-            **{name: size if abs(size) < float("inf") else None for name, size in sizes.items()},
-            "inputs_agree": self.inputs_agree,
-            "cause": self.cause,
-            "says": self.says,
-        }
+        said = {name: each for name, each in vars(self).items() if name != "values"}
+        sizes = {name: said[name] for name in ("difference", "relative", "noise")}
+        finite = {name: size if abs(size) < float("inf") else None for name, size in sizes.items()}
+        return said | finite | {"index": list(self.index)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,75 +119,37 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, Any]:
         """As `diff --format json` writes it."""
-        return {
-            "compared": len(self.steps),
-            "unmatched": list(self.unmatched),
-            "missing": list(self.missing),
-            "assumed": list(self.assumed),
-            "first": None if self.first is None else self.first.to_json(),
-        }
-
-
-def describe(step: str, difference: Difference, inputs: str, cause: Cause | None, hint: str) -> str:
-    """One line about the first step that is wrong.
-
-    Args:
-        step: Its name.
-        difference: How far it is from the right one.
-        inputs: What is known of its inputs.
-        cause: The mistake that explains it.
-        hint: What else can be said where none does.
-    """
-    theirs, ours = (f"{value:.4g}".replace("-", "−").replace("inf", "∞") for value in difference.values)
-    size = f"{theirs} where the model has {ours}"
-    if np.isfinite(difference.largest):
-        size = f"relative {difference.relative:.2g}"
-    elif any(map(np.isnan, difference.values)):
-        size = "one side is not a number"
-    first = f"{step} differs first ({size}{', ' if inputs else ''}{inputs})."
-    if cause is not None:
-        return f"{first} It matches {cause.says}."
-    return f"{first} No known mistake explains it{f': {hint}' if hint else ''}."
-
-
-def describe_inputs(relative: float | None, *, known: bool) -> str:
-    """How well the inputs agree; "" where the step is computed from token IDs alone.
-
-    Args:
-        relative: The largest relative difference of what is before the step in the dump; None where nothing is.
-        known: Its inputs are there whole, or token IDs alone.
-    """
-    if relative is None:
-        return "" if known else "nothing that it is computed from is in the dump"
-    what = "inputs agree" if known else "what is in the dump of its inputs agrees"
-    return what if relative == 0 else f"{what} to {relative:.0e}"
+        lists = {name: list(getattr(self, name)) for name in ("unmatched", "missing", "assumed")}
+        first = None if self.first is None else self.first.to_json()
+        return {"compared": len(self.steps), **lists, "first": first}
 
 
 def hint(entry: Entry, ours: Host, counted: Host | None, sizes: Mapping[str, int]) -> str:
     """Patterns in the numbers of a step that no mistake explains; a factor is said by the sizes of the model."""
     theirs = entry.array
     kept = np.ones(ours.shape, dtype=np.bool_) if counted is None else counted
-    if np.isnan(theirs[kept]).any():
-        return f"{int(np.isnan(theirs[kept]).sum())} cells are NaN"
+    if missing := int(np.isnan(theirs[kept]).sum()):
+        return f"{missing} cells are NaN"
     finite = kept & np.isfinite(ours) & np.isfinite(theirs)
     a, b = theirs[finite], ours[finite]
     if a.size and not a.any():
         return "every cell is 0"
-    return _factor(a, b, sizes) or _places(theirs, ours, kept)
-
-
-def _factor(a: Host, b: Host, sizes: Mapping[str, int]) -> str:
-    """One factor between all cells."""
-    size = float(b @ b)
-    if not size:
-        return ""
-    factor = float(a @ b) / size
-    rest = float(np.abs(a - factor * b).max())
-    if rest > 1e-4 * float(np.abs(a).max() or 1.0):
+    if (factor := common_factor(a, b)) is not None:
+        if not math.isclose(factor, 1.0, rel_tol=1e-4):
+            return f"every cell {describe_factor(factor, sizes)}"
+    elif b.any():
         shift = float(np.mean(a - b))
-        same = float(np.abs(a - b - shift).max()) < 1e-4 * float(np.abs(a).max() or 1.0)
-        return f"every cell is {shift:.6g} too large" if same else ""
-    return "" if math.isclose(factor, 1.0, rel_tol=1e-4) else f"every cell {describe_factor(factor, sizes)}"
+        if float(np.abs(a - b - shift).max()) < 1e-4 * float(np.abs(a).max()):
+            return f"every cell is {shift:.6g} too large"
+    return _places(theirs, ours, kept)
+
+
+def common_factor(a: Host, b: Host) -> float | None:
+    """The factor between all of these numbers; None where there is none."""
+    if not (size := float(b @ b)):
+        return None
+    factor = float(a @ b) / size
+    return factor if float(np.abs(a - factor * b).max()) <= 1e-4 * float(np.abs(a).max() or 1.0) else None
 
 
 def _places(theirs: Host, ours: Host, kept: Host) -> str:
@@ -222,12 +177,7 @@ SYMBOLS = {
 }
 """Names of axes, and what their sizes are called; of several that fit alike, the first."""
 
-CONSTANTS = {
-    math.log(2): "ln 2",
-    1 / math.log(2): "1 ÷ ln 2",
-    math.log(10): "ln 10",
-    1 / math.log(10): "1 ÷ ln 10",
-}
+CONSTANTS = {math.log(2): "ln 2", 1 / math.log(2): "1 ÷ ln 2", math.log(10): "ln 10", 1 / math.log(10): "1 ÷ ln 10"}
 PLAIN = {-1.0: "has the opposite sign", 2.0: "is twice the right one", 0.5: "is half the right one"}
 DIGITS = 6
 LIKE = 1e-4
@@ -257,7 +207,7 @@ def describe_factor(factor: float, sizes: Mapping[str, int]) -> str:
 def factor_of_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     """A factor, and what it is where the numbers of the model make it: `5.65685 = √32 = √d_model`."""
     size, sign = abs(factor), "−" if factor < 0 else ""
-    near = [each for each in _build(sizes) if math.isclose(size, each[0], rel_tol=LIKE)]
+    near = [each for each in _combined(sizes) if math.isclose(size, each[0], rel_tol=LIKE)]
     if not near:
         return spoken(factor, DIGITS)
     value, digits, _ = near[0]  # which is what the factor is, however few digits it was worked out from
@@ -265,22 +215,18 @@ def factor_of_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     return " = ".join(dict.fromkeys(sign + each for each in (spoken(value, DIGITS), digits, *words)))
 
 
-def _build(sizes: Mapping[str, int]) -> Iterator[tuple[float, str, str]]:
+def _combined(sizes: Mapping[str, int]) -> Iterator[tuple[float, str, str]]:
     """Numbers that can be made of sizes, simple ones first: the value, with digits, and in words."""
-    named = [(name, size) for name, size in sizes.items() if size > 1]
-    for name, size in named:
+    named = [(name, f"({name})" if " " in name else name, size) for name, size in sizes.items() if size > 1]
+    for name, _, size in named:
         yield size, str(size), name
-    for name, size in named:
-        yield math.sqrt(size), f"√{size}", f"√{_closed(name)}"
-    for name, size in named:
+    for _, root, size in named:
+        yield math.sqrt(size), f"√{size}", f"√{root}"
+    for name, root, size in named:
         yield 1 / size, f"1 ÷ {size}", f"1 ÷ {name}"
-        yield 1 / math.sqrt(size), f"1 ÷ √{size}", f"1 ÷ √{_closed(name)}"
+        yield 1 / math.sqrt(size), f"1 ÷ √{size}", f"1 ÷ √{root}"
     for value, words in CONSTANTS.items():
         yield value, words, ""
-    for (first, a), (second, b) in permutations(named, 2):
+    for (first, root, a), (second, other, b) in permutations(named, 2):
         yield a / b, f"{a} ÷ {b}", f"{first} ÷ {second}"
-        yield math.sqrt(a / b), f"√{a} ÷ √{b}", f"√{_closed(first)} ÷ √{_closed(second)}"
-
-
-def _closed(name: str) -> str:
-    return f"({name})" if " " in name else name
+        yield math.sqrt(a / b), f"√{a} ÷ √{b}", f"√{root} ÷ √{other}"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import last
 from tui_transformer.diagnosis.dumps.dump import Precision, Tensor, Values, role_of
-from tui_transformer.diagnosis.naming.phrases import SETTINGS, Target, phrase_of
+from tui_transformer.diagnosis.naming import Target
+from tui_transformer.diagnosis.naming.words import SETTINGS, phrase_of
 from tui_transformer.diagnosis.reference_values import Reference, stands_for_infinity
 from tui_transformer.engine.axis import Axes, Shape, shape_of
 from tui_transformer.engine.backend import Host
@@ -49,6 +51,10 @@ class Entry:
     assumed: tuple[str, ...] = ()
 
 
+Misfit = tuple[str, str, str]
+"""A step, the name in the dump, and both shapes, which do not fit."""
+
+
 @dataclass(frozen=True)
 class Planned:
     """What an array of a dump was taken for.
@@ -59,6 +65,9 @@ class Planned:
         step: The step, the input or the weight that it is; "" where it is none.
         description: What was taken for granted of its name and its axes.
         reason: Why its numbers are not compared; "" where they are.
+        entries: The array as the steps that it is.
+        misfits: Steps that it is called, and has not the shape of.
+        agrees: Its values are right.
     """
 
     theirs: str
@@ -66,6 +75,9 @@ class Planned:
     step: str = ""
     description: str = ""
     reason: str = ""
+    entries: tuple[Entry, ...] = ()
+    misfits: tuple[Misfit, ...] = ()
+    agrees: bool = False
 
     def to_json(self, sentence: str = "") -> dict[str, object]:
         """As `diff --matched --format json` writes it."""
@@ -144,12 +156,11 @@ def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_f
         width = values.array.size // max(1, batch * tokens)
         if batch * tokens * width != values.array.size or target.columns.max() >= width:
             return []
-        picked = values.array.reshape(batch, tokens, width)[..., target.columns]
-        known = None if values.known is None else values.known.reshape(batch, tokens, width)[..., target.columns]
-        values = Values(picked, values.precision, known)
+        columns, sizes = target.columns, (batch, tokens, width)
+        values = values.mapped(lambda array: array.reshape(sizes)[..., columns])
     if target.head is not None and len(axes) == 3:
         inner = _whole(values, axes[1:], batch, fastest_first=fastest_first)
-        return [_in_head(layout, axes[0].size, target.head) for layout in inner]
+        return [_placed(each, (batch, *shape_of(axes)), np.s_[:, target.head]) for each in inner]
     ways = list(_whole(values, axes, batch, fastest_first=fastest_first))
     others: list[Layout] = []
     if target.offset is not None:
@@ -158,43 +169,32 @@ def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_f
     elif target.scale != 1.0:
         words = f"rows before they are multiplied by {target.scale:.4g}"
         others = [replace(each, array=target.scale * each.array, assumed=words, natural=False) for each in ways]
-    elif target.paired:
-        others = [_unpaired(each) for each in ways]
+    elif target.paired:  # columns 2i and 2i + 1 of every head as columns i and i + d_k/2
+        order = np.concatenate([np.arange(0, axes[-1].size, 2), np.arange(1, axes[-1].size, 2)])
+        for each in ways:
+            said = (each.assumed, "columns i and i + d_k/2 lie side by side, as in GGUF files")
+            known = None if each.known is None else each.known[..., order]
+            others.append(Layout(each.array[..., order], known, ", ".join(filter(None, said)), natural=False))
     return [*ways, *others]
 
 
-def _unpaired(layout: Layout) -> Layout:
-    """Columns 2i and 2i + 1 of every head as columns i and i + d_k/2."""
-    width = layout.array.shape[-1]
-    order = np.concatenate([np.arange(0, width, 2), np.arange(1, width, 2)])
-    known = None if layout.known is None else layout.known[..., order]
-    said = (layout.assumed, "columns i and i + d_k/2 lie side by side, as in GGUF files")
-    return Layout(layout.array[..., order], known, ", ".join(filter(None, said)), natural=False)
-
-
-def _in_head(layout: Layout, heads: int, head: int) -> Layout:
-    """One head of a step, the others unknown."""
-    batch, *rest = layout.array.shape
-    array = np.full((batch, heads, *rest), np.nan)
-    known = np.zeros(array.shape, dtype=np.bool_)
-    array[:, head] = layout.array
-    known[:, head] = True if layout.known is None else layout.known
-    return Layout(array, known, layout.assumed, layout.natural)
+def _placed(layout: Layout, sizes: Shape, where: Any) -> Layout:
+    """A part of a step, the rest unknown."""
+    array, known = np.full(sizes, np.nan), np.zeros(sizes, dtype=np.bool_)
+    array[where], known[where] = layout.array, True if layout.known is None else layout.known
+    return replace(layout, array=array, known=known)
 
 
 def _whole(values: Values, axes: Axes, batch: int, *, fastest_first: bool) -> Iterator[Layout]:
     """An array as all of a step; where it holds as many numbers as one row, as the last row."""
-    sizes: Shape = (batch, *(axis.size for axis in axes))
+    sizes: Shape = (batch, *shape_of(axes))
     fitting = list(_fitting(_squeezed(values.array.shape), axes, sizes, fastest_first=fastest_first))
     for order, how, assumed in fitting:
-        moved = _moved(values.array, sizes, order, how)
-        known = None if values.known is None else _moved(values.known, sizes, order, how)
-        yield Layout(moved, known, assumed, natural=how not in ("transposed", "columns"))
+        moved = values.mapped(partial(_moved, sizes=sizes, order=order, how=how))
+        yield Layout(moved.array, moved.known, assumed, natural=how not in ("transposed", "columns"))
     if not fitting and len(axes) == 2 and values.array.size == batch * axes[-1].size and sizes[1] > 1:
-        array = np.full(sizes, np.nan)
-        known = np.zeros(sizes, dtype=np.bool_)
-        array[:, -1], known[:, -1] = values.array.reshape(batch, -1), True
-        yield Layout(array, known, "only the last token is in the dump")
+        row = Layout(values.array.reshape(batch, -1), None, "only the last token is in the dump")
+        yield _placed(row, sizes, np.s_[:, -1])
 
 
 Order = tuple[int, ...]
@@ -218,9 +218,17 @@ def _orders(axes: Axes) -> Iterator[Order]:
 
 def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> Iterator[tuple[Order, str, str]]:
     """Orders of the axes that give the shape, how the numbers lie, and what that assumes."""
-    seen = set()
+    seen: set[tuple[Order, str]] = set()
+    plain_order = _of_many(tuple(range(len(sizes))), sizes)
     if len(shape) == 1 and math.prod(sizes) == shape[0] and len(_squeezed(sizes)) > 1:
-        yield from _of_row(axes, sizes)
+        # the numbers lie in one row: in the orders of C, then columns below each other
+        for how in ("as it is", "columns"):
+            for order in _orders(axes):
+                turned = order if how == "as it is" else (*order[:-2], order[-1], order[-2])
+                many = _of_many(turned, sizes)
+                if (many, "") not in seen:
+                    seen.add((many, ""))
+                    yield turned, how, f"its numbers, which have no shape, are {_named(many, axes)}"
         return
     for order in _orders(axes):
         for merged in _merged(tuple(sizes[i] for i in order), axes):
@@ -231,27 +239,24 @@ def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> 
             elif shape == plain and fastest_first:
                 ways.append("reversed")
             for how in ways:
-                key = _of_many(order, sizes), how
-                if key not in seen:
-                    seen.add(key)
-                    yield order, how, _assumption(order, how, axes, sizes, fastest_first=fastest_first)
+                many = _of_many(order, sizes)
+                if (many, how) not in seen:
+                    seen.add((many, how))
+                    kept = tuple(i for i in order if sizes[i] != 1 or i)
+                    said = [f"axes are {_named(kept, axes)}"] if many != plain_order else []
+                    said += (
+                        ["the shape names the fastest axis first"] if how == "reversed" and not fastest_first else []
+                    )
+                    said += ["the matrix is transposed"] if how == "transposed" else []
+                    yield order, how, ", ".join(said)
+
+
+HOW = {"transposed": "the matrix is transposed", "reversed": "the shape names the fastest axis first"}
 
 
 def _of_many(order: Order, sizes: Shape) -> Order:
     """An order without the axes of one cell, which may stand anywhere."""
     return tuple(i for i in order if sizes[i] != 1)
-
-
-def _of_row(axes: Axes, sizes: Shape) -> Iterator[tuple[Order, str, str]]:
-    """Orders of the axes of an array whose numbers lie in one row: those of C, then columns below each other."""
-    seen = set()
-    for how in ("as it is", "columns"):
-        for order in _orders(axes):
-            turned = order if how == "as it is" else (*order[:-2], order[-1], order[-2])
-            if _of_many(turned, sizes) not in seen:
-                seen.add(_of_many(turned, sizes))
-                words = _named(_of_many(turned, sizes), axes)
-                yield turned, how, f"its numbers, which have no shape, are {words}"
 
 
 def _named(order: Order, axes: Axes) -> str:
@@ -281,106 +286,78 @@ def _moved(array: Host, sizes: Shape, order: Order, how: str) -> Host:
     return moved
 
 
-def _assumption(order: Order, how: str, axes: Axes, sizes: Shape, *, fastest_first: bool) -> str:
-    said = []
-    if _of_many(order, sizes) != _of_many(tuple(range(len(order))), sizes):
-        said.append(f"axes are {_named(tuple(i for i in order if sizes[i] != 1 or i), axes)}")
-    if how == "reversed" and not fastest_first:
-        said.append("the shape names the fastest axis first")
-    if how == "transposed":
-        said.append("the matrix is transposed")
-    return ", ".join(said)
-
-
 def fits_nothing(shape: Shape, axes: Axes) -> str:
     """Two shapes that do not fit, as they are shown."""
-    theirs, ours = (" × ".join(map(str, sizes)) or "1" for sizes in (shape, tuple(axis.size for axis in axes)))
+    theirs, ours = (" × ".join(map(str, sizes)) or "1" for sizes in (shape, shape_of(axes)))
     return f"{theirs} does not fit {ours}"
 
 
 # What a dump holds besides steps: what went into the model, its weights, and settings
 
 
-class Given(NamedTuple):
-    """An array that is no step: what it is, what was taken for granted, and why it is not compared."""
-
-    step: str = ""
-    description: str = ""
-    reason: str = ""
-
-
-def given_of(tensor: Tensor, reference: Reference) -> Given | None:
+def given_of(tensor: Tensor, reference: Reference) -> Planned | None:
     """What an array is besides a step; None where it is neither."""
+    plan = partial(Planned, tensor.name, tensor.shape)
     if not tensor.numbers:
-        return Given(description="holds no numbers")
+        return plan(description="holds no numbers")
     if tensor.name.startswith(GRADIENT):
-        return Given(reason="a gradient: only what the forward pass computes is compared")
+        return plan(reason="a gradient: only what the forward pass computes is compared")
     role = role_of(tensor)
     if not role:
         alone = tensor.heading is not None and tensor.values.array.size == 1
         is_setting = alone and tensor.heading is not None and phrase_of(tensor.heading.text) in SETTINGS
-        return Given(description="a setting") if is_setting else None
-    if role == "mask" and len(tensor.shape) > 1 and tensor.shape[-1] == tensor.shape[-2] > 1:
-        return _square_mask(tensor, reference)
+        return plan(description="a setting") if is_setting else None
     if role in ("labels", "targets"):
-        return Given("loss" if "loss" in reference.program.by_name else "", description="what a loss is taken of")
-    return _input(tensor, role, reference)
+        return plan("loss" if "loss" in reference.program.by_name else "", "what a loss is taken of")
+    if role == "mask" and len(tensor.shape) > 1 and tensor.shape[-1] == tensor.shape[-2] > 1:
+        theirs = np.squeeze(tensor.values.array)
+        for step in reference.program.steps:
+            if step.name.endswith(".masked") and len(step.axes) == 3 and shape_of(step.axes)[1:] == theirs.shape:
+                hidden = np.isneginf(reference.value(step.name)[0, 0])
+                if any((cells == hidden).all() for cells in (theirs != 0, theirs == 0)):
+                    return plan("input.visible", f"hides what {step.name} hides")
+        return plan(reason="hides other cells than the model's mask")
+    return _input(tensor, role, reference, plan)
 
 
-def _input(tensor: Tensor, role: str, reference: Reference) -> Given | None:
+def _input(tensor: Tensor, role: str, reference: Reference, plan: Callable[..., Planned]) -> Planned | None:
     """An input, which is that of the right values, or says why it is not."""
     theirs, name = tensor.values.array, GIVENS.get(role, "")
     known, ours = tensor.values.known, reference.exact.givens.get(name)
     if known is not None and ours is not None and known.size == ours.size:
         theirs = np.where(known.reshape(ours.shape), theirs.reshape(ours.shape), ours)
     if not (theirs.size and np.isfinite(theirs).all() and bool((np.floor(theirs) == theirs).all())):
-        return None if tensor.heading is not None else Given(reason="not the whole numbers that its name says")
+        return None if tensor.heading is not None else plan(reason="not the whole numbers that its name says")
     if role == "positions":
-        counted = bool((theirs == np.arange(theirs.shape[-1])).all())
-        return (
-            Given(description="0, 1, 2, …") if counted else Given(reason="positions other than 0, 1, 2, … are not read")
-        )
+        if (theirs == np.arange(theirs.shape[-1])).all():
+            return plan(description="0, 1, 2, …")
+        return plan(reason="positions other than 0, 1, 2, … are not read")
     if ours is None:
         same = (role in ("mask", "decoder mask") and bool(theirs.all())) or not theirs.any()
-        return Given(description="has no effect") if same else Given(reason="the model reads no such input")
+        return plan(description="has no effect") if same else plan(reason="the model reads no such input")
     if theirs.size == ours.size:
         equal = theirs.reshape(ours.shape) == ours
         if equal.all():
-            return Given(name, description="the same")
+            return plan(name, "the same")
         if role == "mask" and not equal.any():
-            return Given(name, description="the same, 1 where a token is hidden")
-    return Given(reason="not what the model was given here")
-
-
-def _square_mask(tensor: Tensor, reference: Reference) -> Given:
-    """A mask of queries × keys, which hides what the right scores hide."""
-    theirs = np.squeeze(tensor.values.array)
-    for step in reference.program.steps:
-        if step.name.endswith(".masked") and len(step.axes) == 3 and shape_of(step.axes)[1:] == theirs.shape:
-            hidden = np.isneginf(reference.value(step.name)[0, 0])
-            if any((cells == hidden).all() for cells in (theirs != 0, theirs == 0)):
-                return Given("input.visible", description=f"hides what {step.name} hides")
-    return Given(reason="hides other cells than the model's mask")
+            return plan(name, "the same, 1 where a token is hidden")
+    return plan(reason="not what the model was given here")
 
 
 def weight_of(tensor: Tensor, steps: Iterable[str], reference: Reference) -> str:
-    """The weight of one of these steps that an array holds; "" where it holds none."""
+    """The weight of one of these steps that an array holds, whole or the columns of a head; "" where it holds none."""
+    if tensor.values.known is not None:
+        return ""
     theirs, program = np.squeeze(tensor.values.array), reference.program
-    names = (f"{step}.{part}" for step in dict.fromkeys(steps) for part in ("weight", "bias"))
-    for name in names if tensor.values.known is None else ():
+    close = 4.0 * tensor.values.precision.of(theirs) + 1e-7
+    for name in (f"{step}.{part}" for step in dict.fromkeys(steps) for part in ("weight", "bias")):
         if name in program.weights:
             ours = np.squeeze(reference.exact.weights.get(name, program.shape(name)))
-            if any(_same(theirs, each, tensor) for each in (ours, ours.T)):
-                return name
+            for whole in (ours, ours.T):
+                parts = [whole] if theirs.shape == whole.shape else []
+                if not parts and theirs.ndim == whole.ndim == 2 and theirs.shape[0] == whole.shape[0]:
+                    count, rest = divmod(whole.shape[1], theirs.shape[1])
+                    parts = np.split(whole, count, axis=1) if not rest else []
+                if any(bool((np.abs(theirs - part) <= close).all()) for part in parts):
+                    return name
     return ""
-
-
-def _same(theirs: Host, ours: Host, tensor: Tensor) -> bool:
-    """True for a whole weight, or the columns of a head."""
-    close = 4.0 * tensor.values.precision.of(theirs) + 1e-7
-    if theirs.shape == ours.shape:
-        return bool((np.abs(theirs - ours) <= close).all())
-    if theirs.ndim != 2 or ours.ndim != 2 or theirs.shape[0] != ours.shape[0] or ours.shape[1] % theirs.shape[1]:
-        return False
-    parts = np.split(ours, ours.shape[1] // theirs.shape[1], axis=1)
-    return any(bool((np.abs(theirs - part) <= close).all()) for part in parts)

@@ -6,17 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import last
-from tui_transformer.diagnosis.dumps.dump import Dump, Precision, Tensor, part_of
+from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, part_of
 from tui_transformer.diagnosis.dumps.headings import Heading
 from tui_transformer.diagnosis.entries import (
     Entry,
     Layout,
+    Misfit,
     Planned,
     counted_cells,
     entry_of,
@@ -27,7 +28,7 @@ from tui_transformer.diagnosis.entries import (
     weight_of,
 )
 from tui_transformer.diagnosis.naming import Names, Target
-from tui_transformer.diagnosis.naming.phrases import stacks
+from tui_transformer.diagnosis.naming.conventions import stacks
 from tui_transformer.diagnosis.reference_values import Reference, compare, tolerance_of
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias
@@ -52,36 +53,16 @@ class Matched:
 
     entries: tuple[Entry, ...]
     plan: tuple[Planned, ...]
-    misfits: tuple[tuple[str, str, str], ...] = ()
-    """A step, the name in the dump, and both shapes, where they do not fit."""
-    agreeing: int = 0
-    """Arrays whose values are right."""
+
+    @property
+    def misfits(self) -> tuple[Misfit, ...]:
+        """What is called a step and has not its shape."""
+        return tuple(misfit for each in self.plan for misfit in each.misfits)
 
     @property
     def unmatched(self) -> tuple[str, ...]:
         """What has numbers that are not compared, each with the reason."""
         return tuple(f"{each.theirs}: {each.reason}" for each in self.plan if each.reason)
-
-
-@dataclass(frozen=True, eq=False)
-class Resolved:
-    """What one array was taken for: its entries, or why there are none."""
-
-    tensor: Tensor
-    entries: tuple[Entry, ...] = ()
-    step: str = ""
-    description: str = ""
-    reason: str = ""
-    misfits: tuple[tuple[str, str, str], ...] = ()
-    agrees: bool = False
-
-    @property
-    def planned(self) -> Planned:
-        """As it is said."""
-        how = [self.description] if self.description else []
-        how += [words.removeprefix(f"{self.tensor.name}: ") for each in self.entries for words in each.assumed]
-        step = ", ".join(each.step for each in self.entries) or self.step
-        return Planned(self.tensor.name, self.tensor.shape, step, "; ".join(how), self.reason)
 
 
 Taken = set[tuple[str, int | None]]
@@ -94,7 +75,7 @@ def match(dump: Dump, names: Names, reference: Reference) -> Matched:
     said = [_numbers(tensor, names) for tensor in dump.tensors.values()]
     firsts = product(_firsts({layer for layer, _ in said}, layers), _firsts({head for _, head in said}, heads))
     ways = [Matching(dump, names.counted_from(*first), reference).matched() for first in firsts]
-    return max(ways, key=lambda each: each.agreeing)
+    return max(ways, key=lambda each: sum(planned.agrees for planned in each.plan))
 
 
 def _sizes(program: Program) -> tuple[int, int]:
@@ -149,11 +130,9 @@ class Matching:
             key=lambda entry: self.reference.program.places[entry.step],
         )
         place = {name: i for i, name in enumerate(self.dump.tensors)}
-        resolved.sort(key=lambda each: place.get(each.tensor.name, len(place)))
+        resolved.sort(key=lambda each: place.get(each.theirs, len(place)))
         refused = [Planned(name, None, reason=reason) for name, reason in self.dump.refused.items()]
-        misfits = tuple(misfit for each in resolved for misfit in each.misfits)
-        plan = (*(each.planned for each in resolved), *refused)
-        return Matched(tuple(entries), plan, misfits, sum(each.agrees for each in resolved))
+        return Matched(tuple(entries), (*resolved, *refused))
 
     def _groups(self) -> Iterator[list[Tensor]]:
         """The arrays; those that came again and again under one heading together."""
@@ -168,28 +147,23 @@ class Matching:
 
     def _single(self, tensor: Tensor) -> Iterator[Tensor]:
         """The array, or where it holds a layer each along its first axis, these."""
-        parts = tensor.shape[0] if tensor.shape else 0
-        many = len(tensor.shape) > 2 and parts > 1 and not any(map(self.names.find, tensor.readings))
-        if many and self._a_layer_each(tensor):
-            yield from (part_of(tensor, i, f"{tensor.name}[{i}]") for i in range(parts))
-        else:
-            yield tensor
+        count = tensor.shape[0] if tensor.shape else 0
+        if len(tensor.shape) > 2 and count > 1 and not any(map(self.names.find, tensor.readings)):
+            parts = [self.names.find(f"{tensor.name}.{i}") for i in range(count)]
+            if all(parts) and len({targets[0].steps for targets in parts}) == count:
+                yield from (part_of(tensor, i, f"{tensor.name}[{i}]") for i in range(count))
+                return
+        yield tensor
 
-    def _a_layer_each(self, tensor: Tensor) -> bool:
-        parts = [self.names.find(f"{tensor.name}.{i}") for i in range(tensor.shape[0])]
-        return all(parts) and len({targets[0].steps for targets in parts}) == len(parts)
-
-    def _resolved(self, group: Sequence[Tensor]) -> list[Resolved]:
+    def _resolved(self, group: Sequence[Tensor]) -> list[Planned]:
         """What the arrays under one heading are: of the ways in which they can be meant, the one that fits best."""
         layers, heads = self.sizes
         heading = group[0].heading
         if heading is None or len(group) == 1:
             return [self._one(group[0], group[0].readings, self.taken)]
         if len(group) > MOST_ALIKE * max(1, layers) * max(1, heads):
-            return [
-                Resolved(each, reason=f"comes {len(group):,} times: which step each is, cannot be told")
-                for each in group
-            ]
+            reason = f"comes {len(group):,} times: which step each is, cannot be told"
+            return [Planned(each.name, each.shape, reason=reason) for each in group]
         ways = []
         for way in self._ways(heading, len(group), layers, max(1, heads)):
             taken = set(self.taken)
@@ -217,68 +191,49 @@ class Matching:
             yield lambda i: named(i // parts, None, f"{heading.text} {i % parts + 1}")
         yield lambda _: heading.readings()
 
-    def _one(self, tensor: Tensor, readings: Sequence[str], taken: Taken) -> Resolved:
+    def _one(self, tensor: Tensor, readings: Sequence[str], taken: Taken) -> Planned:
         """What an array is that goes by these names; one that can be nothing of the model is not read."""
-        is_read = math.prod(tensor.shape) <= self.most
+        plan, is_read = partial(Planned, tensor.name, tensor.shape), math.prod(tensor.shape) <= self.most
         if is_read and (given := given_of(tensor, self.reference)):
-            return Resolved(tensor, step=given.step, description=given.description, reason=given.reason)
+            return given
+        readings = [tensor.name] if tensor.name in self.names.own else readings
         candidates: list[Candidate] = []
         misfits = []
-        readings = [tensor.name] if tensor.name in self.names.own else readings
         for i, reading in enumerate(readings):
-            targets = [
-                each
-                for each in self.names.find(reading, spoken=tensor.heading is not None)
-                if each.unless not in self.dump.tensors
-            ]
-            if len(targets) > 1:
-                return self._fused(tensor, targets, taken)
-            for target in targets:
-                fitting = list(self._candidates(tensor, target, i))
-                candidates += fitting
-                axes = self.reference.program.by_name[target.steps[0]].axes
-                misfits += [] if fitting else [(target.steps[0], tensor.name, fits_nothing(tensor.shape, axes))]
+            found = self.names.find(reading, spoken=tensor.heading is not None)
+            targets = [each for each in found if each.unless not in self.dump.tensors]
+            fitting = [list(self._candidates(tensor, each, 0 if len(targets) > 1 else i)) for each in targets]
+            misfits += [self._misfit(tensor, each) for each, some in zip(targets, fitting, strict=True) if not some]
+            if len(targets) > 1:  # several steps side by side
+                bests = [self._best(each, taken) for each in fitting]
+                here = [self._misfit(tensor, each) for each, best in zip(targets, bests, strict=True) if best is None]
+                made = self._build([best for best in bests if best is not None], tensor, taken)
+                return replace(made, reason=here[0][2], misfits=tuple(here)) if here else made
+            candidates += [each for some in fitting for each in some]
         if tensor.shapeless and not candidates:
             return self._by_count(tensor, misfits, taken)
-        return self._chosen(tensor, candidates, misfits, readings, taken)
-
-    def _chosen(
-        self,
-        tensor: Tensor,
-        candidates: Sequence[Candidate],
-        misfits: Sequence[tuple[str, str, str]],
-        readings: Sequence[str],
-        taken: Taken,
-    ) -> Resolved:
         best = self._best(candidates, taken)
-        if math.prod(tensor.shape) <= self.most and (best is None or not best.agrees):
+        if is_read and (best is None or not best.agrees):
             steps = [step for reading in readings for each in self.names.find(reading) for step in each.steps]
             if weight := weight_of(tensor, steps, self.reference):
-                return Resolved(tensor, step=weight, description="a weight of the model", agrees=True)
+                return plan(weight, "a weight of the model", agrees=True)
         if best is None:
             reason = self._out_of_range(tensor) or (misfits[0][2] if misfits else "no step of this name")
-            return Resolved(tensor, reason=reason, misfits=tuple(misfits[:1]))
+            return plan(reason=reason, misfits=tuple(misfits[:1]))
         if best.key in taken and not best.agrees and tensor.heading is not None and tensor.heading.number > 1:
-            return Resolved(tensor, reason=f"ambiguous: {best.step} has come before")
+            return plan(reason=f"ambiguous: {best.step} has come before")
         return self._build([best], tensor, taken)
 
-    def _build(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Resolved:
-        taken.update(each.key for each in chosen)
-        entries = [entry_of(tensor, each.target, each.step, each.layout, self.reference) for each in chosen]
-        return Resolved(tensor, tuple(entries), agrees=all(each.agrees for each in chosen))
+    def _misfit(self, tensor: Tensor, target: Target) -> Misfit:
+        axes = self.reference.program.by_name[target.steps[0]].axes
+        return target.steps[0], tensor.name, fits_nothing(tensor.shape, axes)
 
-    def _fused(self, tensor: Tensor, targets: Sequence[Target], taken: Taken) -> Resolved:
-        """An array that holds several steps side by side."""
-        chosen, misfits = [], []
-        for target in targets:
-            best = self._best(list(self._candidates(tensor, target, 0)), taken)
-            if best is not None:
-                chosen.append(best)
-                continue
-            axes = self.reference.program.by_name[target.steps[0]].axes
-            misfits.append((target.steps[0], tensor.name, fits_nothing(tensor.shape, axes)))
-        made = self._build(chosen, tensor, taken)
-        return replace(made, reason=misfits[0][2], misfits=tuple(misfits)) if misfits else made
+    def _build(self, chosen: Sequence[Candidate], tensor: Tensor, taken: Taken) -> Planned:
+        taken.update(each.key for each in chosen)
+        entries = tuple(entry_of(tensor, each.target, each.step, each.layout, self.reference) for each in chosen)
+        assumed = "; ".join(words.removeprefix(f"{tensor.name}: ") for each in entries for words in each.assumed)
+        steps, agrees = ", ".join(each.step for each in entries), all(each.agrees for each in chosen)
+        return Planned(tensor.name, tensor.shape, steps, assumed, entries=entries, agrees=agrees)
 
     def _best(self, candidates: Sequence[Candidate], taken: Taken) -> Candidate | None:
         """The array as the step that it is: of several that it may be, the first whose values are there."""
@@ -287,15 +242,16 @@ class Matching:
             best = min(agreeing, key=lambda each: each.key in taken)
             self.usual[self._kind(best)] += 1
             return best
-        natural = [each for each in candidates if each.layout.natural]
-        return min(natural, key=lambda each: (each.key in taken, each.reading, *self._unusual(each)), default=None)
 
-    def _unusual(self, each: Candidate) -> tuple[bool, int, float]:
-        """How far a way is from what the name says, from how others are read, and from the right values."""
-        ours = self.reference.value(each.step)
-        both = np.isfinite(ours) & np.isfinite(each.layout.array)
-        far = float(np.abs(np.where(both, each.layout.array, 0.0) - np.where(both, ours, 0.0)).sum())
-        return each.step != each.target.steps[0], -self.usual[self._kind(each)], far
+        def unusual(each: Candidate) -> tuple[bool, int, bool, int, float]:
+            """How far it is from what the name says, from how others are read, and from the right values."""
+            ours = self.reference.value(each.step)
+            both = np.isfinite(ours) & np.isfinite(each.layout.array)
+            far = float(np.abs(np.where(both, each.layout.array, 0.0) - np.where(both, ours, 0.0)).sum())
+            other = each.step != each.target.steps[0]
+            return each.key in taken, each.reading, other, -self.usual[self._kind(each)], far
+
+        return min((each for each in candidates if each.layout.natural), key=unusual, default=None)
 
     def _kind(self, each: Candidate) -> tuple[str, str]:
         axes = self.reference.program.by_name[each.step].axes
@@ -303,38 +259,40 @@ class Matching:
 
     def _candidates(self, tensor: Tensor, target: Target, reading: int) -> Iterator[Candidate]:
         """The steps and axes that an array can be; none after the first whose values are there."""
-        sizes = [math.prod(shape_of(self.reference.program.by_name[step].axes)) for step in target.steps]
+        reference = self.reference
+        sizes = [math.prod(shape_of(reference.program.by_name[step].axes)) for step in target.steps]
         if math.prod(tensor.shape) > MOST_TIMES * self.reference.batch * max(sizes):
             return  # and it is not read: a small file may hold very many
         values = tensor.values
         for step in target.steps:
-            axes = self.reference.program.by_name[step].axes
-            fitting = tuple(layouts(values, axes, self.reference.batch, target, fastest_first=tensor.fastest_first))
-            for layout in (*fitting, *_moved(step, fitting, self.reference)):
-                agrees = _agrees(step, layout, values.precision, self.reference)
+            axes = reference.program.by_name[step].axes
+            fitting = tuple(layouts(values, axes, reference.batch, target, fastest_first=tensor.fastest_first))
+            for layout in (*fitting, *_moved(step, fitting, reference)):
+                tolerance = tolerance_of(values.precision, layout.array, reference.granted(step, values.precision))
+                counted = counted_cells(reference.counted(step), layout.known)
+                agrees = not compare(layout.array, reference.value(step), counted, tolerance, shares=False).beyond
                 yield Candidate(target, step, layout, agrees, reading)
                 if agrees:
                     return
 
-    def _by_count(self, tensor: Tensor, misfits: Sequence[tuple[str, str, str]], taken: Taken) -> Resolved:
+    def _by_count(self, tensor: Tensor, misfits: Sequence[Misfit], taken: Taken) -> Planned:
         """A file without a shape: the one step that has so many numbers."""
         sizes = {step.name: step.axes for step in self.reference.program.steps if not step.op.integer}
         cells, batch = tensor.shape[0], self.reference.batch
         fitting = [name for name, axes in sizes.items() if math.prod(shape_of(axes)) * batch == cells]
         if len(fitting) == 1 and not misfits:
             target = Target((fitting[0],), note=f"no other step has {cells:,} numbers")
-            best = self._best(list(self._candidates(tensor, target, 0)), taken)
-            if best is not None:
+            if best := self._best(list(self._candidates(tensor, target, 0)), taken):
                 return self._build([best], tensor, taken)
         step = misfits[0][0] if misfits else next(iter(fitting), "")
         shape = list(shape_of(sizes[step])) if step else [7, 16]
-        reason = f"{len(fitting)} steps have" if fitting else "no step has"
-        reason = f"{step}, as it is called, has {math.prod(shape):,}" if misfits else f"{reason} so many"
+        reason = f"{len(fitting)} steps have so many" if fitting else "no step has so many"
+        reason = f"{step}, as it is called, has {math.prod(shape):,}" if misfits else reason
         said = (
             f"{cells:,} numbers: {reason}: name the file after its step, and say its shape in shapes.json beside it: "
             f'{{"{tensor.name}": {shape}}}'
         )
-        return Resolved(tensor, reason=said, misfits=tuple(misfits[:1]))
+        return Planned(tensor.name, tensor.shape, reason=said, misfits=tuple(misfits[:1]))
 
     def _out_of_range(self, tensor: Tensor) -> str:
         """A layer or a head that the model has not; "" where it has them."""
@@ -377,12 +335,6 @@ class Candidate:
     def key(self) -> tuple[str, int | None]:
         """The step, and the head of it."""
         return self.step, self.target.head if self.layout.known is not None else None
-
-
-def _agrees(step: str, layout: Layout, precision: Precision, reference: Reference) -> bool:
-    tolerance = tolerance_of(precision, layout.array, reference.granted(step, precision))
-    counted = counted_cells(reference.counted(step), layout.known)
-    return not compare(layout.array, reference.value(step), counted, tolerance, shares=False).beyond
 
 
 __all__ = ["Entry", "Matched", "Planned", "counted_cells", "match"]

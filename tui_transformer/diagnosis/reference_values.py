@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -153,19 +152,25 @@ def reference_values(model: Model, given: Input) -> Reference:
     return Reference(exact, rough)
 
 
+class ForwardOnly(Op):
+    """An operation of which neither gradients nor workings are asked."""
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        raise NotImplementedError
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class CrossEntropy(Op):
+class CrossEntropy(ForwardOnly):
     """Mean of −log softmax(logits)[label], the logits of position i with the label of position i + `shift`.
 
     Inputs: logits (n × v), labels (n); negative labels are not counted.
     """
 
-    integer: ClassVar[bool] = False
+    definition = "mean −log softmax(logits)[label]"
     shift: int = 0
-
-    @property
-    def formula(self) -> str:
-        return "mean −log softmax(logits)[label]"
 
     def axes(self, *inputs: Axes) -> Axes:
         del inputs
@@ -181,12 +186,6 @@ class CrossEntropy(Op):
         if not logits.shape[1] or (targets == NOT_COUNTED).all():
             return np.full(1, np.nan)
         return np.full(1, cross_entropy(backend, logits, targets)[0].mean)
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        raise NotImplementedError
-
-    def explain(self, index: Index, *sources: Source) -> Working:
-        raise NotImplementedError
 
 
 HIDDEN = -5000.0

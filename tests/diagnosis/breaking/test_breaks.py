@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tui_transformer.diagnosis.breaking import BREAKS, broken, fitting
-from tui_transformer.diagnosis.breaking.ops import OtherPairs, TiledContext, TiledScores
 from tui_transformer.diagnosis.causes.cause import CPU
+from tui_transformer.diagnosis.causes.ops import OtherPairs, TiledContext, TiledScores
 from tui_transformer.engine.ops import Context, Rotate, Scores
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.run import open_session

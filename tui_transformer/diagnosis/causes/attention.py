@@ -3,139 +3,120 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
-    CPU,
     Cause,
     Function,
     Segment,
-    changing,
+    cause,
     computed,
-    computed_of,
     groups,
     instead,
+    result_of,
     with_op,
 )
+from tui_transformer.diagnosis.causes.ops import MaskAround
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Mask, Scale, Scores, SoftCap, Softmax
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.program import Program, Step
 
 HIDING = (-1e4, -1e9, -1e3, -100.0, -10.0, -1.0)
 """Numbers that are added to hide a key."""
 
-HIDDEN = (-np.inf, -1e9)
-"""Values of a hidden score: along another axis than that of the keys, all of them may be hidden."""
-
-OVERFLOW: Mapping[type[np.floating[Any]], str] = {
-    np.float32: "when e^s overflows float32 (s above 88.7)",
-    np.float16: "when e^s overflows float16 (s above 11.1)",
-    np.float64: "when e^s overflows float64 (s above 709.7)",
-}
-"""Where exponentials may be too large, if the largest score of the row is not taken off before."""
+OVERFLOW: Mapping[type[np.floating[Any]], float] = {np.float32: 88.7, np.float16: 11.1, np.float64: 709.7}
+"""The largest scores whose exponentials fit, if the largest score of the row is not taken off before."""
 
 BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Keys that are read together where a row is read in blocks (Dao et al. 2022, §3.1)."""
 
 
+def score_scales(program: Program, steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps among these that divide scores."""
+    for step in steps:
+        source = program.by_name.get(step.inputs[0])
+        if isinstance(step.op, Scale) and source is not None and isinstance(source.op, Scores):
+            yield step
+
+
 def scale_causes(segment: Segment) -> Iterator[Cause]:
     """Not divided, divided by √d_model or by d_k; divided where nothing is to be divided."""
     program = segment.program
-    reading = (step for step in segment.of(Scale) if step.inputs[0] in program.by_name)
-    for group in groups(step for step in reading if isinstance(program.by_name[step.inputs[0]].op, Scores)):
+    for group in groups(score_scales(program, segment.steps)):
         query = program.step(program.step(group[0].inputs[0]).inputs[0])
         weight = program.weights.get(f"{query.sublayer}.query.weight", ())
         width = query.shape[-1]
         model = weight[0].size if len(weight) == 2 else query.shape[0] * width
-        wanted = f"√d_k = √{width}"
-        factor = group[0].op.factor if isinstance(group[0].op, Scale) else 1.0
-        for name, other, says in _factors(group[0], factor, width, model, wanted):
-            yield Cause(name, changing(with_op(step, Scale(other, name)) for step in group), says)
+        factor, root = group[0].op.factor if isinstance(group[0].op, Scale) else 1.0, math.sqrt(width)
+        words = {"wanted": f"√d_k = √{width}", "width": width, "model": model, "root": root}
+        for key, divided, more in _divisors(group[0], factor, width, model):
+            ops = (with_op(step, Scale(factor * root / divided, key)) for step in group)
+            yield cause(key, ops, **words, **more)
 
 
-def _factors(step: Step, factor: float, width: int, model: int, wanted: str) -> Iterator[tuple[str, float, str]]:
-    """The name of a cause, the factor that it puts in the place of the right one, and what is said of it."""
+def _divisors(step: Step, factor: float, width: int, model: int) -> Iterator[tuple[str, float, dict[str, object]]]:
+    """The name of a cause, what is divided by, where √d_k is right, and words of its own."""
     if factor == 1.0 and width != 1:
-        yield "scale-added", 1 / math.sqrt(width), f"when divided by {wanted}: this model does not divide its scores"
+        yield "scale-added", width, {}
         return
-    root = factor * math.sqrt(width)  # 1, unless a layer divides by more
-    yield "scale-missing", root, f"without the division: divide the scores by {wanted}"
+    yield "scale-missing", 1.0, {}
     if model != width:
-        says = f"when divided by √d_model: divide by {wanted} instead of √{model}"
-        yield "scale-d_model", root / math.sqrt(model), says
+        yield "scale-d_model", math.sqrt(model), {}
     if width != 1:
-        yield "scale-d_k", root / width, f"when divided by d_k: divide by {wanted} instead of {width}"
-        says = f"when multiplied by √d_k: divide by {wanted} instead"
-        yield "scale-multiplied", root * math.sqrt(width), says
+        yield "scale-d_k", width, {}
+        yield "scale-multiplied", 1 / math.sqrt(width), {}
         whole = math.isqrt(width)
         if whole**2 != width:
-            says = f"when divided by the whole number {whole}: divide by {wanted} = {math.sqrt(width):.6g}"
-            yield "scale-integer", root / whole, says
+            yield "scale-integer", whole, {"whole": whole}
     heads, _, keys = step.shape
     for letter, size in (("h", heads), ("n", keys)):
         if size not in (1, width):
-            says = f"when divided by √{letter} = √{size}: divide by {wanted}"
-            yield "scale-size", root / math.sqrt(size), says
+            yield "scale-size", math.sqrt(size), {"letter": letter, "size": size}
 
 
 def cap_causes(segment: Segment) -> Iterator[Cause]:
     """Scores or logits as they are, in place of c · tanh(x ÷ c) (Gemma Team 2024, §2)."""
     for group in groups(segment.of(SoftCap)):
-        yield computed("cap-missing", group, lambda x: x, "without the soft cap: take c · tanh(x ÷ c)")
+        yield computed("cap-missing", group, _as_they_are)
+
+
+def _as_they_are(_: Step, scores: Array, *__: Array) -> Array:
+    return scores
+
+
+# The mask; functions are given the scores, the places of queries and keys, and what is visible
 
 
 def mask_causes(segment: Segment) -> Iterator[Cause]:
     """No mask, the complement or transpose of it, a number for −∞, a product, a mask after the softmax."""
     for group in groups(segment.of(Mask)):
-        says = "without the mask: put −∞ where a query may not look, before the softmax"
-        yield computed("mask-missing", group, _no_mask, says)
-        if any(isinstance(step.op, Mask) and step.op.causal for step in group):
-            yield from _without_causal(group)
+        yield computed("mask-missing", group, _as_they_are)
+        masks = [(step, step.op) for step in group if isinstance(step.op, Mask)]
+        if any(op.causal for _, op in masks):
+            without = (with_op(step, replace(op, causal=False, window=None)) for step, op in masks)
+            yield cause("mask-missing/causal", without)
+            yield computed("mask-missing/padding", group, _without_padding)
+            yield computed("mask-shifted", group, _hidden_as(-np.inf, 1))
+            yield computed("mask-shifted", group, _hidden_as(-1e9, 1))
+            yield computed("mask-shifted/ahead", group, _hidden_as(-np.inf, -1))
         else:
-            says = "with a causal mask: here a query may look at every key"
-            yield computed_of("mask-added", group, _with_causal, says)
-        says = "when what may be seen is hidden and the rest is not: turn the mask around"
-        yield computed_of("mask-flipped", group, _complement, says)
-        says = "when keys before the query are hidden: hide those after it"
-        yield computed("mask-flipped", group, _transpose, says)
+            yield cause("mask-added", (with_op(step, replace(op, causal=True)) for step, op in masks))
+        yield cause("mask-flipped", (with_op(step, MaskAround(op.causal, op.window)) for step, op in masks))
+        yield computed("mask-flipped/before", group, _transposed)
+        factor = next((factor for step in group if (factor := _factor(segment, step)) != 1.0), None)
         for number in HIDING:
-            factors = [factor for step in group if (factor := _factor(segment, step)) != 1.0]
-            if factors:
-                says = f"when {number:g} is added to hidden scores before they are divided"
-                by = _plus(number * factors[0])
-                yield computed_of("mask-before-scale", group, by, f"{says}: mask after dividing, with −∞")
-            says = f"when {number:g} is added to hidden scores: take −∞, so that nothing leaks"
-            yield computed_of("mask-finite", group, _plus(number), says)
-        says = "when hidden scores are multiplied by 0: put −∞ there, since e^0 is 1"
-        yield computed_of("mask-zero", group, _hidden_as_zero, says)
-        masks = {step.name: step for step in group}
-        if weights := [step for step in segment.of(Softmax) if step.inputs[0] in masks]:
-            late = [_softmax_then_hide(step, masks[step.inputs[0]]) for step in weights]
-            change = changing([*(instead(step, _no_mask) for step in group), *late])
-            says = "when keys are hidden after the softmax: mask before it, so that rows sum to 1"
-            yield Cause("mask-after-softmax", change, says)
-
-
-def _without_causal(group: Sequence[Step]) -> Iterator[Cause]:
-    """Without the causal mask, without the padding mask, with a causal mask that begins a column beside its place."""
-    later = (
-        with_op(step, replace(step.op, causal=False, window=None) if isinstance(step.op, Mask) else Mask())
-        for step in group
-    )
-    says = "without the causal mask: put −∞ at keys after the query, before the softmax"
-    yield Cause("mask-missing", changing(later), says)
-    says = "without the padding mask: put −∞ at keys that are padding"
-    yield computed_of("mask-missing", group, _without_padding, says)
-    for by, number, says in (
-        (1, -np.inf, "when a query may not look at itself: hide only the keys after it"),
-        (1, -1e9, "when a query may not look at itself: hide only the keys after it"),
-        (-1, -np.inf, "when a query may look at the key after it: hide every key after the query itself"),
-    ):
-        yield computed_of("mask-shifted", group, _shifted(by, number), says)
+            if factor:
+                yield computed("mask-before-scale", group, _plus(number * factor), number=number)
+            yield computed("mask-finite", group, _plus(number), number=number)
+        yield computed("mask-zero", group, _hidden_as(0.0))
+        by_name = {step.name: step for step in group}
+        if weights := [step for step in segment.of(Softmax) if step.inputs[0] in by_name]:
+            late = [_softmax_then_hide(step, by_name[step.inputs[0]]) for step in weights]
+            yield cause("mask-after-softmax", [*(instead(step, _as_they_are) for step in group), *late])
 
 
 def _factor(segment: Segment, step: Step) -> float:
@@ -148,95 +129,77 @@ def _factor(segment: Segment, step: Step) -> float:
     return 1.0
 
 
-# What may have been computed in place of the mask, from the scores and the mask's other inputs
+def _hidden(step: Step, scores: Array, *rest: Array) -> Array:
+    """True where a mask hides a key, in the shape of the scores."""
+    return np.isneginf(result_of(step, np.zeros_like(scores), *rest))
 
 
-def hidden_by(step: Step, *inputs: Array) -> Array:
-    """True where the mask of a step hides a key, in the shape of the scores."""
-    return np.isneginf(step.op.forward(CPU, np.zeros_like(inputs[0]), *inputs[1:]))
-
-
-def _no_mask(scores: Array, *_: Array) -> Array:
-    return scores
-
-
-def _softmax_then_hide(softmax: Step, mask: Step) -> Step:
-    def function(scores: Array, *rest: Array) -> Array:
-        exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return np.where(hidden_by(mask, scores, *rest), 0.0, exponentials / exponentials.sum(axis=-1, keepdims=True))
-
-    return replace(instead(softmax, function), inputs=mask.inputs)
-
-
-def _hidden_as_zero(step: Step, scores: Array, *rest: Array) -> Array:
-    return np.where(hidden_by(step, scores, *rest), 0.0, scores)
-
-
-def _plus(number: float) -> Function:
-    return lambda step, scores, *rest: scores + np.where(hidden_by(step, scores, *rest), number, 0.0)
-
-
-def _without_padding(step: Step, scores: Array, queries: Array, keys: Array, visible: Array) -> Array:
-    return np.where(hidden_by(step, scores, queries, keys, np.ones_like(visible)), -np.inf, scores)
-
-
-def _with_causal(step: Step, scores: Array, queries: Array, keys: Array, visible: Array) -> Array:
-    later = keys[:, None, None, :] > queries[:, None, :, None]
-    return np.where(hidden_by(step, scores, queries, keys, visible) | later, -np.inf, scores)
-
-
-def _shifted(by: int, number: float) -> Function:
+def _hidden_as(number: float, later: int = 0) -> Function:
     def function(step: Step, scores: Array, queries: Array, keys: Array, visible: Array) -> Array:
-        return np.where(hidden_by(step, scores, queries, keys + by, visible), number, scores)
+        return np.where(_hidden(step, scores, queries, keys + later, visible), number, scores)
 
     return function
 
 
-def _complement(step: Step, scores: Array, *rest: Array) -> Array:
-    return np.where(hidden_by(step, scores, *rest), scores, -np.inf)
+def _plus(number: float) -> Function:
+    return lambda step, scores, *rest: scores + np.where(_hidden(step, scores, *rest), number, 0.0)
 
 
-def _transpose(scores: Array, queries: Array, keys: Array, _: Array) -> Array:
+def _transposed(_: Step, scores: Array, queries: Array, keys: Array, __: Array) -> Array:
     return np.where(keys[:, None, None, :] < queries[:, None, :, None], -np.inf, scores)
+
+
+def _without_padding(step: Step, scores: Array, queries: Array, keys: Array, visible: Array) -> Array:
+    return result_of(step, scores, queries, keys, np.ones_like(visible))
+
+
+def _softmax_then_hide(softmax: Step, mask: Step) -> Step:
+    def function(_: Step, scores: Array, *rest: Array) -> Array:
+        return np.where(_hidden(mask, scores, *rest), 0.0, _softmax(scores))
+
+    return replace(instead(softmax, function), inputs=mask.inputs)
+
+
+# The softmax
 
 
 def softmax_causes(segment: Segment) -> Iterator[Cause]:
     """Over the queries, over the heads, over the whole matrix; not at all; overflowing; of another base."""
     for group in groups(segment.of(Softmax)):
-        along = {(-2,): "rows (a column sums to 1)", (-2, -1): "the whole matrix"}
+        along: dict[tuple[int, ...], str] = {(-2,): "rows (a column sums to 1)", (-2, -1): "the whole matrix"}
         if len(group[0].axes) == 3:
             along[(-3,)] = "the heads"
-        for axes, words in along.items():
-            says = f"when the softmax goes over {words}: take it over the last axis, so that each row sums to 1"
-            yield from (computed("softmax-axis", group, _over(axes, hidden), says) for hidden in HIDDEN)
-        for dtype, words in OVERFLOW.items():
-            says = f"{words}: take the row's largest score off before the exponential"
-            yield computed("softmax-overflow", group, _without_maximum(dtype), says)
-        for name, function, says in SHARES:
-            yield computed(name, group, function, says)
+        for axes, over in along.items():
+            for hidden in (-np.inf, -1e9):  # along other axes all scores may be hidden
+                yield computed("softmax-axis", group, _over(axes, hidden), over=over)
+        for dtype, most in OVERFLOW.items():
+            yield computed("softmax-overflow", group, _without_maximum(dtype), name=dtype.__name__, most=most)
+        yield computed("softmax-missing", group, _as_they_are)
+        yield computed("softmax-sum-missing", group, lambda _, scores: np.exp(scores))
+        yield computed("softmax-base", group, lambda _, scores: _softmax(scores * np.log(2.0)))
+        yield computed("softmax-exponential-missing", group, _without_exponentials)
+        yield computed("softmax-twice", group, lambda _, scores: _softmax(_softmax(scores)))
+        yield computed("softmax-logarithm", group, lambda _, scores: np.log(_softmax(scores)))
         for size in (size for size in BLOCKS if size < group[0].shape[-1]):
-            says = (
-                f"when rows are read in blocks of {size} and what was added up is not rescaled as the maximum grows: "
-                "multiply sum and output by e^(old maximum − new maximum)"
-            )
-            yield computed("softmax-rescale-missing", group, _not_rescaled(size), says)
+            yield computed("softmax-rescale-missing", group, _not_rescaled(size), size=size)
+
+
+def _softmax(scores: Array, axes: tuple[int, ...] = (-1,), top: Array | None = None) -> Array:
+    """Shares along these axes; `top`: what is taken off the scores, by default the largest along them."""
+    top = scores.max(axis=axes, keepdims=True) if top is None else top
+    exponentials = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
+    total = exponentials.sum(axis=axes, keepdims=True)
+    return exponentials / (total if axes == (-1,) else np.where(total == 0.0, 1.0, total))
 
 
 def _over(axes: tuple[int, ...], hidden: float) -> Function:
-    def softmax(scores: Array) -> Array:
-        scores = np.where(np.isneginf(scores), hidden, scores)
-        top = scores.max(axis=axes, keepdims=True)
-        exponentials = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
-        total = exponentials.sum(axis=axes, keepdims=True)
-        return exponentials / np.where(total == 0.0, 1.0, total)
-
-    return softmax
+    return lambda _, scores: _softmax(np.where(np.isneginf(scores), hidden, scores), axes)
 
 
 def _without_maximum(dtype: type[np.floating[Any]]) -> Function:
     """The softmax as it is written first: ∞ ÷ ∞ where an exponential does not fit."""
 
-    def softmax(scores: Array) -> Array:
+    def softmax(_: Step, scores: Array) -> Array:
         exponentials = np.exp(scores.astype(dtype)).astype(np.float64)
         total = exponentials.sum(axis=-1, keepdims=True)
         return exponentials / np.where(total > np.finfo(dtype).max, np.inf, total)
@@ -244,40 +207,14 @@ def _without_maximum(dtype: type[np.floating[Any]]) -> Function:
     return softmax
 
 
-def _softmax(scores: Array, top: Array | None = None) -> Array:
-    """The softmax of rows; `top`: what is taken off the scores, by default the largest of each row."""
-    top = scores.max(axis=-1, keepdims=True) if top is None else top
-    exponentials = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
-
-
-def _without_exponentials(scores: Array) -> Array:
-    scores = np.where(np.isneginf(scores), 0.0, scores)
-    return scores / scores.sum(axis=-1, keepdims=True)
-
-
 def _not_rescaled(size: int) -> Function:
-    def softmax(scores: Array) -> Array:
+    def softmax(_: Step, scores: Array) -> Array:
         ends = [min(j // size * size + size, scores.shape[-1]) - 1 for j in range(scores.shape[-1])]
-        return _softmax(scores, np.maximum.accumulate(scores, axis=-1)[..., ends])
+        return _softmax(scores, top=np.maximum.accumulate(scores, axis=-1)[..., ends])
 
     return softmax
 
 
-SHARES: tuple[tuple[str, Function, str], ...] = (
-    ("softmax-missing", lambda scores: scores, "without the softmax: take e^s ÷ Σ e^s of every row"),
-    ("softmax-sum-missing", np.exp, "without the division by the sum: divide e^s by Σ e^s of its row"),
-    (
-        "softmax-base",
-        lambda scores: _softmax(scores * np.log(2.0)),
-        "with powers of 2: take powers of e, or multiply the scores by log₂ e before exp2",
-    ),
-    ("softmax-exponential-missing", _without_exponentials, "when scores are divided by their sum: take e^s first"),
-    ("softmax-twice", lambda scores: _softmax(_softmax(scores)), "when the softmax is taken twice: take it once"),
-    (
-        "softmax-logarithm",
-        lambda scores: np.log(_softmax(scores)),
-        "with the logarithm of the softmax: take the softmax itself",
-    ),
-)
-"""Names, what is computed in place of the softmax, and what is said of it."""
+def _without_exponentials(_: Step, scores: Array) -> Array:
+    scores = np.where(np.isneginf(scores), 0.0, scores)
+    return scores / scores.sum(axis=-1, keepdims=True)

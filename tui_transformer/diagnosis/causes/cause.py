@@ -6,18 +6,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 
 import numpy as np
 
 from tui_transformer.diagnosis.dumps.dump import Precision
-from tui_transformer.diagnosis.reference_values import largest_difference
+from tui_transformer.diagnosis.reference_values import ForwardOnly, largest_difference
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
-from tui_transformer.engine.explanation import Index, Source, Working
-from tui_transformer.engine.ops import Op
-from tui_transformer.engine.ops.base import Gradients
+from tui_transformer.engine.ops import Op, Scale
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.files import read_toml
 
 MOST_ALONE = 8
 """Most steps of a kind that are tried one at a time; more are tried together only."""
@@ -26,7 +26,10 @@ CPU = choose_backend("cpu", "float64", small=True)
 """Where causes are tried."""
 
 Function = Callable[..., Array]
-"""A result from the inputs of a step, with batch axes; weights have none."""
+"""A result from a step and its inputs, with batch axes; weights have none."""
+
+SENTENCES: Mapping[str, str] = read_toml(Path(__file__).with_name("sentences.toml"), 1 << 20)
+"""What is said of each cause, by its public name and what tells several apart."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Instead(Op):
-    """A function in the place of the operation `of`, forward only."""
+class Instead(ForwardOnly):
+    """A function in the place of the operation `of`."""
 
     of: Op
-    function: Function = field(compare=False)
+    function: Callable[..., Array] = field(compare=False)
 
     @property
     def formula(self) -> str:
@@ -78,21 +81,15 @@ class Instead(Op):
         del backend, out
         return self.function(*inputs)
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        raise NotImplementedError
 
-    def explain(self, index: Index, *sources: Source) -> Working:
-        raise NotImplementedError
+def result_of(step: Step, *inputs: Array) -> Array:
+    """What a step gives of these inputs."""
+    return step.op.forward(CPU, *inputs)
 
 
 def instead(step: Step, function: Function) -> Step:
-    """The step, computed by a function of the same inputs."""
-    return replace(step, op=Instead(step.op, function))
-
-
-def around(step: Step, function: Callable[..., tuple[Array, ...]]) -> Step:
-    """The step on other values of its inputs, which a function makes of them."""
-    return instead(step, lambda *inputs: step.op.forward(CPU, *function(*inputs)))
+    """The step, computed by a function of it and of the same inputs."""
+    return with_op(step, Instead(step.op, partial(function, step)))
 
 
 def with_op(step: Step, op: Op) -> Step:
@@ -100,24 +97,25 @@ def with_op(step: Step, op: Op) -> Step:
     return replace(step, op=op)
 
 
+def passing_on(step: Step, says: str, of: str = "x") -> Step:
+    """The step, which gives its first input as it is."""
+    return replace(step, op=Scale(1.0, f"({says})", of), inputs=step.inputs[:1])
+
+
 def changing(steps: Iterable[Step]) -> Change:
     """Steps in the place of those of their names."""
     return Change({step.name: step for step in steps})
 
 
-def computed(name: str, group: Iterable[Step], function: Function, says: str) -> Cause:
-    """The cause that every step of a group is computed by a function of its inputs."""
-    return Cause(name, changing(instead(step, function) for step in group), says)
+def cause(key: str, change: Change | Iterable[Step], /, **words: object) -> Cause:
+    """The cause of a key of `sentences.toml`, with words for its sentence."""
+    change = change if isinstance(change, Change) else changing(change)
+    return Cause(key.partition("/")[0], change, SENTENCES[key].format(**words))
 
 
-def computed_of(name: str, group: Iterable[Step], function: Function, says: str) -> Cause:
-    """The cause that every step of a group is computed by a function of the step and its inputs."""
-    return Cause(name, changing(instead(step, partial(function, step)) for step in group), says)
-
-
-def fed(name: str, group: Iterable[Step], function: Callable[..., tuple[Array, ...]], says: str) -> Cause:
-    """The cause that every step of a group is computed of other values of its inputs."""
-    return Cause(name, changing(around(step, function) for step in group), says)
+def computed(key: str, group: Iterable[Step], function: Function, /, **words: object) -> Cause:
+    """The cause that every step of a group is computed by a function."""
+    return cause(key, (instead(step, function) for step in group), **words)
 
 
 def groups(steps: Iterable[Step]) -> Iterator[tuple[Step, ...]]:

@@ -8,27 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
-    CPU,
     Cause,
     Segment,
-    around,
-    changing,
+    cause,
     computed,
-    computed_of,
-    fed,
     groups,
     instead,
     last,
+    result_of,
+    with_op,
 )
+from tui_transformer.diagnosis.causes.ops import TiledContext, TiledScores
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Context, Linear, Mask, MergeHeads, Op, Project, Rotate, Scores, Unembed
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.program import Program, Step
 
-SAYS = {
-    "memory": "when n × (h·d_k) is reshaped to h × n × d_k without swapping axes: "
-    "reshape n × (h·d_k) to n × h × d_k and then swap the first two axes, and the same back",
-    "dealt": "when column j belongs to head j mod h: head i has the columns from i·d_k on, d_k of them side by side",
-}
+Slip = Callable[[Array], Array]
+"""Heads × tokens × d_k (with a batch axis) as they are read from the wrong places."""
+
+ORDERS = ("memory", "dealt")
 """Orders in which columns may be dealt to heads: that of memory, or like cards."""
 
 NEAREST = 12
@@ -40,44 +38,50 @@ def split_causes(segment: Segment) -> Iterator[Cause]:
     splits, merges = segment.of(Project), segment.of(MergeHeads)
     both = [(*splits, *merges)] if splits and merges else []
     for group in (*groups(splits), *groups(merges), *both):
-        for order, says in SAYS.items():
-            yield Cause("heads-order", changing(_in_order(step, order) for step in group), says)
+        for order in ORDERS:
+            yield cause(f"heads-order/{order}", (_in_order(step, order) for step in group))
     # matrices that are right side by side, as the dump has them, and are split wrongly where they are read
     reading = segment.of(Scores, Context, Rotate)
     for group in groups(step for step in reading if any(name in segment.given for name in step.inputs)):
-        for order, says in SAYS.items():
+        for order in ORDERS:
             split = [_read_in_order(segment, step, order) for step in group]
             for joined in ((), merges) if merges else ((),):
-                change = changing((*split, *(_in_order(step, order) for step in joined)))
-                yield Cause("heads-order", change, says)
+                yield cause(f"heads-order/{order}", (*split, *(_in_order(step, order) for step in joined)))
 
 
 def _read_in_order(segment: Segment, step: Step, order: str) -> Step:
     """A step that splits its columns into heads in another order: queries and keys, what is rotated, or the values."""
     split_there = (0, 1) if isinstance(step.op, Scores) else (0,) if isinstance(step.op, Rotate) else (1,)
-    wrong = [name in segment.given and i in split_there for i, name in enumerate(step.inputs)]
+    wrong = [i for i, name in enumerate(step.inputs) if name in segment.given and i in split_there]
+    return _slipped(step, lambda x: _again(x, order), wrong)
 
-    def split(*inputs: Array) -> tuple[Array, ...]:
-        return tuple(_again(x, order) if is_wrong else x for x, is_wrong in zip(inputs, wrong, strict=True))
 
-    return around(step, split)
+def _slipped(step: Step, slip: Slip, places: Sequence[int]) -> Step:
+    """The step, which reads some of its inputs from the wrong places."""
+    return instead(
+        step, lambda _, *inputs: result_of(step, *(slip(x) if i in places else x for i, x in enumerate(inputs)))
+    )
 
 
 def _again(heads: Array, order: str) -> Array:
     """Heads of columns that are put side by side and split once more."""
     batch, count, rows, width = heads.shape
-    columns = np.ascontiguousarray(heads.swapaxes(1, 2)).reshape(batch, rows, count * width)
+    columns = _side_by_side(heads)
     if order == "memory":
         return columns.reshape(batch, count, rows, width)
     return columns.reshape(batch, rows, width, count).transpose(0, 3, 1, 2)
 
 
+def _side_by_side(x: Array) -> Array:
+    return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(len(x), x.shape[2], -1)
+
+
 def _in_order(step: Step, order: str) -> Step:
     """A projection that splits, or a step that merges heads, in another order."""
     if isinstance(step.op, Project):
-        return instead(step, lambda *inputs: _again(step.op.forward(CPU, *inputs), order))
+        return instead(step, lambda _, *inputs: _again(result_of(step, *inputs), order))
 
-    def merged(context: Array) -> Array:
+    def merged(_: Step, context: Array) -> Array:
         batch, heads, rows, width = context.shape
         turned = np.ascontiguousarray(context) if order == "memory" else context.transpose(0, 2, 3, 1)
         return turned.reshape(batch, rows, heads * width)
@@ -85,36 +89,26 @@ def _in_order(step: Step, order: str) -> Step:
     return instead(step, merged)
 
 
+def tiled(step: Step) -> Step:
+    """The step, in which query head i reads key head i mod g."""
+    share = step.op.share if isinstance(step.op, Scores | Context) else 1
+    return with_op(step, (TiledScores if isinstance(step.op, Scores) else TiledContext)(share))
+
+
 def shared_causes(segment: Segment) -> Iterator[Cause]:
     """Grouped key heads laid out one after another again and again, in place of each several times."""
     for group in groups(step for step in segment.of(Scores, Context) if getattr(step.op, "share", 1) > 1):
         share = getattr(group[0].op, "share", 1)
-        says = (
-            f"when query head i reads key head i mod g: {share} query heads side by side share one, "
-            f"so head i reads i ÷ {share} (repeat each key head, do not tile them)"
-        )
-        yield fed("keys-tiled", group, _tiled, says)
-        says = f"when every query head reads key head 0: head i reads i ÷ {share}"
-        yield fed("keys-first", group, lambda x, shared: (x, np.broadcast_to(shared[:, :1], shared.shape)), says)
-
-
-def _tiled(first: Array, grouped: Array) -> tuple[Array, Array]:
-    """As many key heads as query heads, tiled; the operation then shares none."""
-    return first, np.tile(grouped, (1, first.shape[1] // grouped.shape[1], 1, 1))
+        yield cause("keys-tiled", map(tiled, group), share=share)
+        yield cause("keys-first", (_slipped(step, _without_head, (1,)) for step in group), share=share)
 
 
 def transposed_causes(segment: Segment) -> Iterator[Cause]:
     """Scores of keys with queries, and values that are added up with the weights of a column."""
     for group in groups(step for step in segment.of(Scores) if step.square):
-        says = "when keys and queries are exchanged, K Qᵀ: row i has the scores of query i, so take Q Kᵀ"
-        yield computed_of("scores-transposed", group, _scores_transposed, says)
+        yield computed("scores-transposed", group, lambda step, q, k: result_of(step, q, k).swapaxes(-1, -2))
     for group in groups(segment.of(Context)):
-        says = "when the weights are transposed before the values: row i of the weights adds up the values for token i"
-        yield fed("attention-transposed", group, lambda weights, value: (weights.swapaxes(-1, -2), value), says)
-
-
-def _scores_transposed(step: Step, *inputs: Array) -> Array:
-    return step.op.forward(CPU, *inputs).swapaxes(-1, -2)
+        yield computed("attention-transposed", group, lambda step, a, v: result_of(step, a.swapaxes(-1, -2), v))
 
 
 # Wrong indices
@@ -122,49 +116,27 @@ def _scores_transposed(step: Step, *inputs: Array) -> Array:
 PARTS: Mapping[str, tuple[type[Op], int]] = {"key": (Scores, 1), "value": (Context, 1), "query": (Scores, 0)}
 """What is read → the operation that reads it, and as which of its inputs."""
 
-Slip = Callable[[Array], Array]
-"""Heads × tokens × d_k (with a batch axis) as they are read by wrong indices."""
-
 
 def index_causes(segment: Segment) -> Iterator[Cause]:
     """K as d × n, rows d_k apart, columns without their head, the values of the query's own row; short sums."""
-    for part in PARTS:
-        for group in _readers(segment, part):
-            for slip, says in SLIPS.items():
+    for part, (kind, place) in PARTS.items():
+        # what reads it is a product; before that a rotation; where the dump has no further, the projection
+        products = segment.of(kind)
+        turned = [step for step in segment.of(Rotate) if last(step.inputs[0]) == part]
+        projected = [] if products or turned else [s for s in segment.of(Project) if last(s.name) == part]
+        for group in (*groups(products), *groups(turned), *groups(projected)):
+            for key, slip in SLIPS.items():
+                if group[0] in projected:
+                    changed = [instead(s, lambda s, *x, slip=slip: slip(result_of(s, *x))) for s in group]
+                else:
+                    changed = [_slipped(s, slip, (0 if isinstance(s.op, Rotate) else place,)) for s in group]
                 name = "keys-reshaped" if part == "key" and slip in (_reshaped, _head_reshaped) else f"{part}-index"
-                change = changing(_slipped(step, part, slip) for step in group)
-                yield Cause(name, change, says.format(part[0].upper()))
+                yield replace(cause(key, changed, part=part[0].upper()), name=name)
     for group in groups(segment.of(Context)):
-        says = "when row i of the weights meets row i of V again and again: weight (i, j) meets row j of V"
-        yield computed("value-index", group, _own_row, says)
-    for kinds, short, what in (
-        ((Scores,), lambda query, key: (query[..., :-1], key[..., :-1]), "column of Q and K"),
-        ((Context,), lambda weights, value: (weights[..., :-1], value[..., :-1, :]), "key"),
-        ((Linear, Project), _without_last_row, "row of the weight"),
-    ):
+        yield computed("value-index", group, _own_row)
+    for kinds, short, what in SHORT_SUMS:
         for group in groups(step for step in segment.of(*kinds) if not isinstance(step.op, Unembed)):
-            says = f"when the last {what} is left out of the sum: let the loop run one further"
-            yield fed("sum-short", group, short, says)
-
-
-def _readers(segment: Segment, part: str) -> Iterator[tuple[Step, ...]]:
-    """Steps that read a part: the products; before them the rotations; the projection where the dump has no further."""
-    products = segment.of(PARTS[part][0])
-    turned = [step for step in segment.of(Rotate) if last(step.inputs[0]) == part]
-    projected = [step for step in segment.of(Project) if last(step.name) == part]
-    for steps in (products, turned, [] if products or turned else projected):
-        yield from groups(steps)
-
-
-def _slipped(step: Step, part: str, slip: Slip) -> Step:
-    if isinstance(step.op, Project):
-        return instead(step, lambda *inputs: slip(step.op.forward(CPU, *inputs)))
-    place = 0 if isinstance(step.op, Rotate) else PARTS[part][1]
-    return around(step, lambda *inputs: tuple(slip(x) if i == place else x for i, x in enumerate(inputs)))
-
-
-def _side_by_side(x: Array) -> Array:
-    return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(len(x), x.shape[2], -1)
+            yield computed("sum-short", group, lambda step, *x, short=short: result_of(step, *short(*x)), what=what)
 
 
 def _reshaped(x: Array) -> Array:
@@ -177,16 +149,8 @@ def _head_reshaped(x: Array) -> Array:
     return np.ascontiguousarray(x).reshape(batch, heads, width, tokens).swapaxes(-1, -2)
 
 
-def _rows_too_near(x: Array) -> Array:
-    return _read_at(x, x.shape[3], x.shape[3])
-
-
 def _without_head(x: Array) -> Array:
     return np.broadcast_to(x[:, :1], x.shape)
-
-
-def _head_not_multiplied(x: Array) -> Array:
-    return _read_at(x, x.shape[1] * x.shape[3], 1)
 
 
 def _read_at(x: Array, row: int, head: int) -> Array:
@@ -195,22 +159,30 @@ def _read_at(x: Array, row: int, head: int) -> Array:
     return _side_by_side(x).reshape(len(x), -1)[:, j * row + h * head + k]
 
 
-SLIPS: Mapping[Slip, str] = {
-    _reshaped: "when {0}, n × d, is read as d × n: transpose it, do not reshape it (cell j, c is at j·d + c)",
-    _head_reshaped: "when {0} of a head, n × d_k, is read as d_k × n: transpose it, do not reshape it",
-    _rows_too_near: "when row j of {0} begins at j·d_k: a row has all heads, so it begins at j·d_model",
-    _without_head: "when every head reads the columns of head 0 of {0}: column k of head h is h·d_k + k",
-    _head_not_multiplied: "when column k of head h of {0} is read at h + k: it is at h·d_k + k",
+SLIPS: Mapping[str, Slip] = {
+    "index": _reshaped,
+    "index/head": _head_reshaped,
+    "index/row": lambda x: _read_at(x, x.shape[3], x.shape[3]),
+    "index/first": _without_head,
+    "index/near": lambda x: _read_at(x, x.shape[1] * x.shape[3], 1),
 }
 
 
-def _own_row(weights: Array, value: Array) -> Array:
+def _own_row(_: Step, weights: Array, value: Array) -> Array:
     rows = np.repeat(value, weights.shape[1] // value.shape[1], axis=1)
     return weights.sum(axis=-1, keepdims=True) * rows
 
 
 def _without_last_row(x: Array, weight: Array, *bias: Array) -> tuple[Array, ...]:
     return np.ascontiguousarray(x[..., :-1]), weight[:-1], *bias
+
+
+SHORT_SUMS: tuple[tuple[tuple[type[Op], ...], Callable[..., tuple[Array, ...]], str], ...] = (
+    ((Scores,), lambda query, key: (query[..., :-1], key[..., :-1]), "column of Q and K"),
+    ((Context,), lambda weights, value: (weights[..., :-1], value[..., :-1, :]), "key"),
+    ((Linear, Project), _without_last_row, "row of the weight"),
+)
+"""Operations, their inputs without what the last index meets, and what that is."""
 
 
 # A cross-attention whose keys and values are not of the encoder's output (Vaswani et al. 2017, §3.2.3)
@@ -221,23 +193,21 @@ def cross_causes(segment: Segment) -> Iterator[Cause]:
     program = segment.program
     steps = [step for step in segment.of(Project) if step.sublayer.endswith("cross_attention")]
     for group in groups(step for step in steps if last(step.name) in ("key", "value")):
-        own = [_from(step, program.step(f"{step.sublayer}.query").inputs[0]) for step in group]
+        own = [reading(step, program.step(f"{step.sublayer}.query").inputs[0]) for step in group]
         sublayers = {step.sublayer for step in group}
         masks = (step for step in segment.of(Mask) if step.sublayer in sublayers)  # of the encoder, which has no part
-        says = "when keys and values are of the decoder itself: they are of the encoder's output"
-        change = changing((*own, *(instead(step, lambda scores, *_: scores) for step in masks)))
-        yield Cause("cross-source", change, says)
+        yield cause("cross-source", (*own, *(instead(step, lambda _, scores, *__: scores) for step in masks)))
         memory = group[0].inputs[0]
-        for name in earlier_like(segment, program.step(memory)):
-            says = f"when keys and values are of {name}: they are of {memory}, the encoder's output"
-            yield Cause("cross-source", changing(_from(step, name) for step in group), says)
+        for name in earlier_like(program, program.step(memory)):
+            yield cause("cross-source/earlier", (reading(step, name) for step in group), name=name, memory=memory)
 
 
-def _from(step: Step, name: str) -> Step:
+def reading(step: Step, name: str) -> Step:
+    """The step with another first input."""
     return replace(step, inputs=(name, *step.inputs[1:]))
 
 
-def earlier_like(segment: Segment, step: Step, but: Sequence[str] = ()) -> list[str]:
+def earlier_like(program: Program, step: Step, but: Sequence[str] = ()) -> list[str]:
     """The nearest steps before this that have its axes, without these, nearest first."""
-    before = segment.program.steps[: segment.program.places[step.name]]
+    before = program.steps[: program.places[step.name]]
     return [each.name for each in reversed(before) if each.axes == step.axes and each.name not in but][:NEAREST]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.diagnosis.causes.cause import CPU, Cause, Change, Segment, around, changing, instead
+from tui_transformer.diagnosis.causes.cause import Cause, Change, Segment, cause, changing, instead, result_of
 from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, Precision
 from tui_transformer.diagnosis.reference_values import largest
 from tui_transformer.engine.backend import Host
@@ -82,66 +82,53 @@ def rounded(segment: Segment, theirs: Host, precision: Precision, counted: Host 
         sharp = cells & (precision.of(theirs) < FINER * few.precision.unit * np.abs(theirs))
         finer = sharp.sum() >= FEWEST and precision.unit < few.precision.unit
         if few.precision is FLOAT16 if lost else finer:
-            cause = _of_format(segment, np.where(counted, theirs, 0.0), few, counted, lost=lost)
-            if cause is not None:
-                return cause
+            found = _of_format(segment, np.where(counted, theirs, 0.0), few, counted, lost=lost)
+            if found is not None:
+                return found
     return None
 
 
 def _of_format(segment: Segment, theirs: Host, few: Few, counted: Host, *, lost: bool) -> Cause | None:
     """The cause, where all numbers are of the format, or the same roundings or overflows come with it."""
-    right = segment.value()
+
+    def within(ours: Host) -> bool:  # as near as roundings are, and the same cells are infinite or NaN
+        near = (np.abs(theirs - ours) <= limit) | (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
+        return bool((near | ~counted).all())
+
+    def left(ours: Host) -> float:
+        gap = np.abs(theirs - ours)
+        finite = gap[counted & np.isfinite(gap)]
+        return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+
+    right, key = segment.value(), "float16-overflow" if lost else few.name
     near = np.abs(theirs - few.rounded(theirs)) <= PRINTED * np.abs(theirs)
     of_it = bool((near | ~np.isfinite(theirs)).all())
     limit = SPREAD * segment.noise(few.precision.unit) + few.precision.of(theirs)
-    if not few.products and of_it and _within(theirs, right, limit, counted):
-        return _said(few, Change())
-    before = _left(theirs, right, counted)
+    if not few.products and of_it and within(right):
+        return cause(few.name, ())
     for change in _roundings(segment, few):
         ours = segment.value(change)
-        if _within(theirs, ours, limit, counted) and (lost or _left(theirs, ours, counted) <= EXPLAINED * before):
-            return _said(few, change, overflow=lost)
+        if within(ours) and (lost or left(ours) <= EXPLAINED * left(right)):
+            return cause(key, change)
     return None
-
-
-def _said(few: Few, change: Change, *, overflow: bool = False) -> Cause:
-    if overflow:
-        says = "in float16, whose largest number is 65504: what is larger is ∞ there, and ∞ − ∞ and 0 · ∞ are NaN"
-        return Cause("float16-overflow", change, f"{says}: keep sums and scores in float32")
-    if few.products:
-        return Cause(few.name, change, "when matrices are multiplied in TF32 (10 bits): turn it off")
-    says = f"when numbers are rounded to {few.name}: keep them in float32, or grant that precision"
-    return Cause(few.name, change, says)
-
-
-def _within(theirs: Host, ours: Host, limit: Host, counted: Host) -> bool:
-    """True if all cells are as near as roundings are, and the same ones are infinite or NaN."""
-    near = (np.abs(theirs - ours) <= limit) | (theirs == ours) | (np.isnan(theirs) & np.isnan(ours))
-    return bool((near | ~counted).all())
-
-
-def _left(theirs: Host, ours: Host, counted: Host) -> float:
-    gap = np.abs(theirs - ours)
-    finite = gap[counted & np.isfinite(gap)]
-    return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
 
 
 def _roundings(segment: Segment, few: Few) -> Iterator[Change]:
     """The weights alone, the result alone, every step, both; of products, their operands."""
 
-    def operands(step: Step) -> Step:
-        return around(step, lambda x, y, *bias: (few.rounded(x), few.rounded(y), *bias))
+    def operands(step: Step, x: Host, y: Host, *bias: Host) -> Host:
+        return result_of(step, few.rounded(x), few.rounded(y), *bias)
 
-    def result(step: Step) -> Step:
-        return instead(step, lambda *inputs: few.rounded(step.op.forward(CPU, *inputs)))
+    def result(step: Step, *inputs: Host) -> Host:
+        return few.rounded(result_of(step, *inputs))
 
     steps = [step for step in segment.steps if not step.op.integer]
     if few.products:
-        yield changing(operands(step) for step in steps if isinstance(step.op, PRODUCTS))
+        yield changing(instead(step, operands) for step in steps if isinstance(step.op, PRODUCTS))
         return
     weights = Change(weights=dict.fromkeys(segment.weights, few.rounded))
-    every = changing(map(result, steps))
-    yield from (weights, changing(map(result, steps[-1:])), every, every | weights)
+    every = changing(instead(step, result) for step in steps)
+    yield from (weights, changing(instead(step, result) for step in steps[-1:]), every, every | weights)
 
 
 def dropped(segment: Segment, theirs: Host, known: Host | None) -> Cause | None:
@@ -152,13 +139,11 @@ def dropped(segment: Segment, theirs: Host, known: Host | None) -> Cause | None:
     step, ours = segment.steps[-1], segment.value()
     share = _share(theirs, ours, known)
     if share is None and isinstance(step.op, Add):
-        rest = segment.value(changing([instead(step, lambda *parts: parts[0])]))
+        rest = segment.value(changing([instead(step, lambda _, x, *__: x)]))
         share = _share(theirs - rest, ours - rest, known)
     if share is None:
         return None
-    cells = in_percent(share, ".0%")
-    says = f"when {cells} of the cells are dropped and the others divided by {1 - share:.2g}: turn dropout off"
-    return Cause("dropout-on", Change(), says)
+    return cause("dropout-on", (), cells=in_percent(share, ".0%"), kept=1 - share)
 
 
 def _share(theirs: Host, right: Host, known: Host | None) -> float | None:

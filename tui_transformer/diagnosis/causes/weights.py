@@ -11,20 +11,18 @@ from itertools import combinations
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
-    CPU,
     MOST_ALONE,
     Cause,
     Change,
     Function,
     Segment,
-    changing,
+    cause,
     computed,
-    computed_of,
-    fed,
     groups,
     instead,
     kind,
     last,
+    result_of,
     transposed,
     with_op,
 )
@@ -44,31 +42,22 @@ from tui_transformer.engine.ops import (
     Silu,
     Unembed,
 )
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Step
 
 MATRIX, BIAS = 1, 2
 """Places among the inputs of a linear step."""
 
 
-def weight_causes(segment: Segment) -> Iterator[Cause]:
-    """Every matrix of a segment transposed, one kind of them, one alone."""
-    for group in groups(_linear(segment)):
-        change = Change(weights={step.inputs[MATRIX]: transposed for step in group})
-        says = f"when {_named(group, 'weight')} transposed: multiply x by the weight as in × out (x Wᵀ where out × in)"
-        yield Cause("weight-transposed", change, says)
-
-
-def bias_causes(segment: Segment) -> Iterator[Cause]:
-    """Without biases, or with every bias added twice."""
-    for group in groups(step for step in _linear(segment) if len(step.inputs) > BIAS):
+def linear_causes(segment: Segment) -> Iterator[Cause]:
+    """Without biases, or with every bias added twice; every matrix of a segment transposed, one kind, one alone."""
+    linear = [step for step in segment.of(Linear, Project) if not isinstance(step.op, Unembed)]
+    for group in groups(step for step in linear if len(step.inputs) > BIAS):
         names = _named(group, "bias")
-        without = changing(replace(step, inputs=step.inputs[:BIAS]) for step in group)
-        yield Cause("bias-missing", without, f"when {names} left out: add it after the product")
-        yield fed("bias-twice", group, lambda x, w, b: (x, w, 2 * b), f"when {names} added twice: add it once")
-
-
-def _linear(segment: Segment) -> list[Step]:
-    return [step for step in segment.of(Linear, Project) if not isinstance(step.op, Unembed)]
+        yield cause("bias-missing", (replace(step, inputs=step.inputs[:BIAS]) for step in group), names=names)
+        yield computed("bias-twice", group, lambda step, x, w, b: result_of(step, x, w, 2 * b), names=names)
+    for group in groups(linear):
+        change = Change(weights={step.inputs[MATRIX]: transposed for step in group})
+        yield cause("weight-transposed", change, names=_named(group, "weight"))
 
 
 def _named(group: tuple[Step, ...], part: str) -> str:
@@ -83,118 +72,103 @@ def _named(group: tuple[Step, ...], part: str) -> str:
 
 def exchange_causes(segment: Segment) -> Iterator[Cause]:
     """Matrices in the place of others: of the same sublayer, of another layer; none at all."""
-    steps = segment.of(Project)
+    program, steps = segment.program, segment.of(Project)
     if len(steps) > 3 * MOST_ALONE:
         return
     for first in steps:
-        for second in segment.program.steps:
+        for second in program.steps:
             if first.name == second.name or not isinstance(second.op, Project) or second.sublayer != first.sublayer:
                 continue
             if first.shape == second.shape and len(first.inputs) == len(second.inputs):
-                step = replace(first, inputs=(first.inputs[0], *second.inputs[1:]))
-                says = f"with the weights of the {last(second.name)}: take those of the {last(first.name)}"
-                yield Cause("weight-exchanged", changing([step]), says)
+                words = {"other": last(second.name), "own": last(first.name)}
+                yield cause("weight-exchanged", [_weighted_as(first, second)], **words)
     # two matrices of every attention that took each other's place, where neither product is in the dump
     pairs: dict[tuple[str, str], list[Step]] = {}
     for first, second in combinations(steps, 2):
         if first.sublayer == second.sublayer and first.shape == second.shape and first.inputs[0] == second.inputs[0]:
-            swapped = replace(first, inputs=second.inputs), replace(second, inputs=first.inputs)
+            swapped = _weighted_as(first, second), _weighted_as(second, first)
             pairs.setdefault((last(first.name), last(second.name)), []).extend(swapped)
     for (one, other), both in pairs.items():
-        says = f"when {one} and {other} have each other's weights: exchange them"
-        yield Cause("weight-exchanged", changing(both), says)
-    yield from _exchanged_norms(segment)
-    yield from _first_layer_again(segment)
-    # the projection of the joined heads, which has the width that they have
-    outputs = [step for step in segment.of(Linear) if step.name.endswith("attention.output")]
-    sizes = {step.name: {axis.size for axis in segment.program.weights[step.inputs[MATRIX]]} for step in outputs}
-    for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
-        says = "without the output projection: multiply the joined heads by W_O"
-        yield computed("projection-missing", group, lambda x, *_: x, says)
-
-
-def _exchanged_norms(segment: Segment) -> Iterator[Cause]:
-    """Norms with the weights of the other norm of their layer."""
-    norms = [step for step in segment.program.steps if isinstance(step.op, LayerNorm | RmsNorm)]
+        yield cause("weight-exchanged/pair", both, one=one, other=other)
+    norms = [step for step in program.steps if isinstance(step.op, LayerNorm | RmsNorm)]
     for group in groups(segment.of(LayerNorm, RmsNorm)):
-        steps = []
+        exchanged = []
         for step in group:
             others = [each for each in norms if each.layer == step.layer and each.name != step.name]
             if len(others) == 1 and len(others[0].inputs) == len(step.inputs):
-                steps.append(replace(step, inputs=(step.inputs[0], *others[0].inputs[1:])))
-        if steps:
-            says = "with the weights of the other norm of the layer: every norm has its own"
-            yield Cause("weight-exchanged", changing(steps), says)
+                exchanged.append(_weighted_as(step, others[0]))
+        if exchanged:
+            yield cause("weight-exchanged/norm", exchanged)
+    first_layer = {name: re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name) for name in segment.weights}
+    repeated = {name: other for name, other in first_layer.items() if other != name and other in program.weights}
+    if repeated:
+        every = [replace(s, inputs=tuple(repeated.get(name, name) for name in s.inputs)) for s in segment.steps]
+        yield cause("layer-repeated", (s for s in every if s not in segment.steps))
+    # the projection of the joined heads, which has the width that they have
+    outputs = [step for step in segment.of(Linear) if step.name.endswith("attention.output")]
+    sizes = {step.name: {axis.size for axis in program.weights[step.inputs[MATRIX]]} for step in outputs}
+    for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
+        yield computed("projection-missing", group, lambda _, x, *__: x)
 
 
-def _first_layer_again(segment: Segment) -> Iterator[Cause]:
-    """The weights of the first layer in all of them."""
-    first = {name: re.sub(r"^(encoder|decoder)\.\d+\.", r"\1.0.", name) for name in segment.weights}
-    inputs = {name: other for name, other in first.items() if other != name and other in segment.program.weights}
-    if inputs:
-        changed = [replace(s, inputs=tuple(inputs.get(name, name) for name in s.inputs)) for s in segment.steps]
-        says = "with the weights of layer 0: every layer has its own"
-        yield Cause("layer-repeated", changing(s for s in changed if s not in segment.steps), says)
+def _weighted_as(step: Step, other: Step) -> Step:
+    """The step with the weights of another."""
+    return replace(step, inputs=(step.inputs[0], *other.inputs[1:]))
 
 
 def layer_causes(segment: Segment) -> Iterator[Cause]:
     """The steps after the layers read the last layer but one."""
-    changed = []
-    for step in segment.steps:
-        if kind(step.name) == step.name:
-            inputs = tuple(_layer_before(segment.program, name) for name in step.inputs)
-            changed += [replace(step, inputs=inputs)] if inputs != step.inputs else []
-    if changed:
-        yield Cause("layer-missing", changing(changed), "without the last layer: let the loop run one further")
 
+    def before(name: str) -> str:
+        at = re.fullmatch(r"(\w+)\.(\d+)\.(.+)", name)
+        earlier = f"{at[1]}.{int(at[2]) - 1}.{at[3]}" if at else name
+        return earlier if earlier in segment.program.by_name else name
 
-def _layer_before(program: Program, name: str) -> str:
-    at = re.fullmatch(r"(\w+)\.(\d+)\.(.+)", name)
-    earlier = f"{at[1]}.{int(at[2]) - 1}.{at[3]}" if at else name
-    return earlier if earlier in program.by_name else name
+    after = [step for step in segment.steps if kind(step.name) == step.name]
+    changed = [replace(step, inputs=tuple(map(before, step.inputs))) for step in after]
+    if changed != after:
+        yield cause("layer-missing", (step for step in changed if step not in after))
 
 
 # Activations and gates
 
-ACTIVATIONS = (Gelu, GeluTanh, Relu, Silu)
-EXACT: Mapping[str, tuple[str, Op]] = {
+ACTIVATIONS: Mapping[str, tuple[str, Op]] = {
     "gelu-tanh": ("GELU by tanh", GeluTanh()),
     "gelu-erf": ("GELU by erf", Gelu()),
     "relu": ("ReLU", Relu()),
     "silu": ("SiLU", Silu()),
 }
 OTHERS: Mapping[str, Function] = {
-    "x · sigmoid(1.702 x), the quick GELU": lambda x: x / (1.0 + np.exp(-1.702 * x)),
-    "sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
-    "tanh": np.tanh,
-    "leaky ReLU (0.01)": lambda x: np.where(x > 0, x, 0.01 * x),
-    "no activation": lambda x: x,
+    "x · sigmoid(1.702 x), the quick GELU": lambda _, x: x / (1.0 + np.exp(-1.702 * x)),
+    "sigmoid": lambda _, x: 1.0 / (1.0 + np.exp(-x)),
+    "tanh": lambda _, x: np.tanh(x),
+    "leaky ReLU (0.01)": lambda _, x: np.where(x > 0, x, 0.01 * x),
+    "no activation": lambda _, x: x,
 }
-SWAPPED = "when the activation is that of the up projection: activate the gate, and multiply by the up projection"
 
 
 def activation_causes(segment: Segment) -> Iterator[Cause]:
     """GELU by the other formula, another function, none; the activation once more after the second product."""
-    for group in groups(segment.of(*ACTIVATIONS)):
-        own = group[0].op
-        wanted = next(words for words, op in EXACT.values() if type(op) is type(own))
-        for name, (words, op) in EXACT.items():
-            if type(op) is not type(own):
-                both = isinstance(own, Gelu | GeluTanh) and isinstance(op, Gelu | GeluTanh)
-                change = changing(with_op(step, op) for step in group)
-                yield Cause(name if both else "activation", change, f"with {words}: this model has {wanted}")
+    kinds = tuple(type(op) for _, op in ACTIVATIONS.values())
+    for group in groups(segment.of(*kinds)):
+        own = type(group[0].op)
+        wanted = next(words for words, op in ACTIVATIONS.values() if type(op) is own)
+        for name, (words, op) in ACTIVATIONS.items():
+            if type(op) is not own:
+                both = {type(op), own} == {Gelu, GeluTanh}
+                other = (with_op(step, op) for step in group)
+                yield cause(name if both else "activation", other, words=words, wanted=wanted)
         for words, function in OTHERS.items():
-            yield computed("activation", group, function, f"with {words}: this model has {wanted}")
+            yield computed("activation", group, function, words=words, wanted=wanted)
     for group in groups(step for step in segment.steps if step.name.endswith("feed_forward.output")):
         active = segment.program.by_name.get(group[0].name.replace(".output", ".activation"))
-        if active is not None and isinstance(active.op, ACTIVATIONS):
-            says = "with an activation after the second product too: the feed-forward layer ends linearly"
+        if active is not None and isinstance(active.op, kinds):
             for op in dict.fromkeys((active.op, Relu())):
-                yield computed_of("activation-last", group, partial(_then, op), says)
+                yield computed("activation-last", group, partial(_then, op))
 
 
 def _then(op: Op, step: Step, *inputs: Array) -> Array:
-    return op.forward(CPU, step.op.forward(CPU, *inputs))
+    return result_of(with_op(step, op), result_of(step, *inputs))
 
 
 def gate_causes(segment: Segment) -> Iterator[Cause]:
@@ -202,43 +176,34 @@ def gate_causes(segment: Segment) -> Iterator[Cause]:
     program, target = segment.program, segment.steps[-1]
     for gate in program.readers(target.name):  # the activation itself, where it is in the dump
         if isinstance(gate.op, Gate) and len(gate.inputs) == 2 and gate.inputs[0] == target.name:
-            yield Cause("gate-swapped", changing([replace(target, inputs=(gate.inputs[1],))]), SWAPPED)
+            yield cause("gate-swapped", [replace(target, inputs=(gate.inputs[1],))])
     for group in groups(segment.of(Gate)):
         changed = []
         for step in group:
             active = program.by_name.get(step.inputs[0])
             if active is None or len(step.inputs) != 2:
                 return
-            swapped = instead(step, partial(_gated, active.op))
+            swapped = instead(step, lambda _, gate, up, active=active: gate * result_of(active, up))
             changed.append(replace(swapped, inputs=(active.inputs[0], step.inputs[1])))
-        yield Cause("gate-swapped", changing(changed), SWAPPED)
-        says = "without the up projection: multiply the activated gate by it"
-        yield computed("gate-missing", group, lambda active, *_: active, says)
-
-
-def _gated(op: Op, gate: Array, up: Array) -> Array:
-    return gate * op.forward(CPU, up)
+        yield cause("gate-swapped", changed)
+        yield computed("gate-missing", group, lambda _, active, *__: active)
 
 
 # Experts: how many a token chooses, and what their shares add up to (Shazeer et al. 2017, §2.1)
-
-AMONG = "when shares are those of a softmax over all experts: make those of the chosen add up to 1"
-OVER_ALL = "when the shares of the chosen add up to 1: take them from a softmax over all experts"
 
 
 def expert_causes(segment: Segment) -> Iterator[Cause]:
     """Shares over all experts or the chosen, more or fewer of them, the smallest instead of the largest."""
     for group in groups(segment.of(ExpertWeights)):
-        ops = [step.op for step in group if isinstance(step.op, ExpertWeights)]
-        chosen, among, count = ops[0].chosen, ops[0].among_chosen, group[0].shape[-1]
-        other = changing(map(with_op, group, (replace(op, among_chosen=not among) for op in ops)))
-        yield Cause("experts-shares", other, AMONG if among else OVER_ALL)
+        ops = [(step, step.op) for step in group if isinstance(step.op, ExpertWeights)]
+        chosen, among, count = ops[0][1].chosen, ops[0][1].among_chosen, group[0].shape[-1]
+        other = (with_op(step, replace(op, among_chosen=not among)) for step, op in ops)
+        yield cause(f"experts-shares/{'chosen' if among else 'all'}", other)
         for number in (each for each in (count, chosen - 1, chosen + 1) if 0 < each <= count and each != chosen):
-            change = changing(map(with_op, group, [replace(op, chosen=number) for op in ops]))
-            yield Cause("experts-count", change, f"with {number} experts a token: this model chooses {chosen}")
-        for shares in (_of_smallest, _of_negative):
-            says = "with the smallest logits of the router: choose the largest"
-            yield computed_of("experts-smallest", group, shares, says)
+            changed = (with_op(step, replace(op, chosen=number)) for step, op in ops)
+            yield cause("experts-count", changed, number=number, chosen=chosen)
+        yield computed("experts-smallest", group, _of_smallest)
+        yield computed("experts-smallest", group, lambda step, logits: result_of(step, -logits))
 
 
 def _of_smallest(step: Step, logits: Array) -> Array:
@@ -251,23 +216,12 @@ def _of_smallest(step: Step, logits: Array) -> Array:
     return powers * taken / summed.sum(axis=-1, keepdims=True)
 
 
-def _of_negative(step: Step, logits: Array) -> Array:
-    return step.op.forward(CPU, np.negative(logits))
-
-
 # Labels that are shifted once too often, or not at all
-
-SHIFTS = {
-    0: "when labels are not shifted: the logits of position i predict token i + 1",
-    1: "when labels are shifted: they are there already, so compare the logits of position i with label i",
-    2: "when labels are shifted twice: the logits of position i predict token i + 1",
-    -1: "when labels are shifted the other way: the logits of position i predict token i + 1",
-}
 
 
 def label_causes(segment: Segment) -> Iterator[Cause]:
     """The loss with labels shifted otherwise."""
     for step in segment.steps:
-        for shift, says in SHIFTS.items() if isinstance(step.op, CrossEntropy) else ():
+        for shift in (0, 1, 2, -1) if isinstance(step.op, CrossEntropy) else ():
             if CrossEntropy(shift) != step.op:
-                yield Cause("label-shift", changing([with_op(step, CrossEntropy(shift))]), says)
+                yield cause(f"label-shift/{shift}", [with_op(step, CrossEntropy(shift))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from tui_transformer.diagnosis.dumps.headings import Heading
 from tui_transformer.diagnosis.dumps.npz_reader import MOST_IDS, too_many
-from tui_transformer.diagnosis.naming.phrases import phrases, spelled
+from tui_transformer.diagnosis.naming.words import ROLES, spelled
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
@@ -80,7 +80,7 @@ class Digits:
     most_of_fractions: int = 0
     scale: float = 1.0
 
-    def add(self, words: Iterable[str]) -> None:
+    def add(self, words: Iterable[str]) -> Digits:
         """Look at more numbers; what is infinite or none has no digits."""
         for word in words:
             if not (word[-1:].isdigit() or word.endswith(".")):
@@ -95,18 +95,14 @@ class Digits:
             if point:
                 self.fractions += 1
                 self.most_of_fractions = max(self.most_of_fractions, digits)
-
-    @property
-    def significant(self) -> int:
-        """The most digits; at least the six of `cout`, where there are few numbers."""
-        return self.most if self.count > FEW else max(self.most, USUAL)
+        return self
 
 
-def significant_of_fractions(every: Iterable[Digits]) -> int:
-    """The digits that one program prints, from its numbers with a point."""
-    looked = list(every)
-    most = max((each.most_of_fractions for each in looked), default=0)
-    return most if sum(each.fractions for each in looked) > FEW else max(most, USUAL)
+USUAL = 6
+"""Digits that `cout` and `%g` print."""
+
+FEW = 20
+"""So few numbers may all be short by chance."""
 
 
 def precision_of(digits: Digits, most: int = 0) -> Precision:
@@ -120,51 +116,8 @@ def precision_of(digits: Digits, most: int = 0) -> Precision:
     if len(digits.decimals) == 1 and not digits.powers and digits.count > 1:
         (places,) = digits.decimals
         return Precision(f"{places} decimals", FLOAT32_UNIT, 0.5 * 10.0**-places * digits.scale)
-    most = max(most, digits.significant, 1)
+    most = max(most, digits.most, 1 if digits.count > FEW else USUAL)
     return Precision(f"{most} digits", max(FLOAT32_UNIT, 0.5 * 10.0 ** (1 - most)))
-
-
-def printed_precision(words: Collection[str]) -> Precision:
-    """The precision of numbers that are printed as these words."""
-    digits = Digits()
-    digits.add(words)
-    return precision_of(digits)
-
-
-USUAL = 6
-"""Digits that `cout` and `%g` print."""
-
-FEW = 20
-"""So few numbers may all be short by chance."""
-
-
-ROLES: Mapping[str, frozenset[str]] = {
-    "ids": phrases(
-        """
-        input ids, tokens, token ids, ids, inp tokens, token id, input tokens, input token ids, encoded tokens,
-        encoded input, token indices, input indices, encoded ids, source ids, source tokens, src ids, src
-        tokens, tokens ids, encoder input ids, encoder tokens, tokenized, tokenized input, token sequence, input
-        sequence, indices
-        """
-    ),
-    "decoder ids": phrases(
-        """
-        decoder input ids, decoder tokens, target ids, target tokens, tgt ids, tgt tokens, decoder ids, decoder
-        token ids, target token ids
-        """
-    ),
-    "mask": phrases(
-        """
-        attention mask, padding, padding mask, pad mask, mask, src mask, source mask, input mask, token mask
-        """
-    ),
-    "labels": frozenset({"labels"}),
-    "targets": frozenset({"targets"}),
-    "segments": frozenset({"token type ids", "segments", "segment ids", "token types"}),
-    "positions": frozenset({"position ids"}),
-    "decoder mask": frozenset({"decoder attention mask"}),
-}
-"""What goes into a model: names and headings of it."""
 
 
 class Values(NamedTuple):
@@ -179,6 +132,10 @@ class Values(NamedTuple):
     array: Host
     precision: Precision
     known: Host | None = None
+
+    def mapped(self, change: Callable[[Host], Host]) -> Values:
+        """The numbers moved or picked, and with them which are there."""
+        return self._replace(array=change(self.array), known=None if self.known is None else change(self.known))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +172,7 @@ class Tensor:
 
     def check_size(self, most: int, path: Path) -> None:
         """Raise InputError, before anything is read, where there are more numbers than can be meant."""
-        count = math.prod(self.shape)
-        if count > most:
+        if (count := math.prod(self.shape)) > most:
             raise InputError(f"{shown_path(path)}: {visible(self.name)}: {too_many(count, most)}")
 
 
@@ -241,11 +197,10 @@ class Dump:
         """The first array in one of these roles that holds whole numbers, as rows (batch × tokens)."""
         for role in roles:
             for tensor in self.tensors.values():
-                if role_of(tensor) != role:
-                    continue
-                tensor.check_size(MOST_IDS, self.path)
-                if (rows := _rows(tensor)) is not None:
-                    return rows
+                if role_of(tensor) == role:
+                    tensor.check_size(MOST_IDS, self.path)
+                    if (rows := _rows(tensor)) is not None:
+                        return rows
         return None
 
     @property
@@ -285,25 +240,18 @@ def held(name: str, array: Host, precision: Precision, known: Host | None = None
     return Tensor(name, array.shape, lambda: Values(array, precision, known))
 
 
-def of_numbers(array: Host) -> Values:
-    """The values of an array that was stored as it was in memory; of bf16, what NumPy has of it."""
+def stored_values(array: Host) -> Values:
+    """The values of an array that was stored as it was in memory; of bf16, the two bytes that NumPy has of it."""
     if array.dtype.itemsize == 2 and array.dtype.kind == "V":
-        return Values(bfloat16(array.view(np.uint16)), BFLOAT16)
+        floats: Host = (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return Values(floats, BFLOAT16)
     return Values(array, stored_precision(array.dtype))
-
-
-def bfloat16(halves: Host) -> Host:
-    """Upper halves of float32 numbers, as float32."""
-    wide = halves.astype(np.uint32) << 16
-    floats: Host = wide.view(np.float32)
-    return floats
 
 
 def part_of(tensor: Tensor, i: int, name: str) -> Tensor:
     """A part of an array along its first axis, under a name of its own."""
 
     def read() -> Values:
-        values = tensor.values
-        return values._replace(array=values.array[i], known=None if values.known is None else values.known[i])
+        return tensor.values.mapped(lambda array: array[i])
 
     return replace(tensor, name=name, shape=tensor.shape[1:], read=read, fastest_first=False)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tui_transformer.diagnosis.naming.phrases import (
+from tui_transformer.diagnosis.naming.words import (
     AFTER_PART,
     BEGINNING,
     OF_LAYER,

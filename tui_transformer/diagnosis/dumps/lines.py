@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_transformer.diagnosis.dumps.numbers import LONGEST_SIZE, NUMBER, PLAIN, plain
-from tui_transformer.diagnosis.naming.phrases import is_spoken, phrase_of, phrases, spelled
+from tui_transformer.diagnosis.naming.words import is_spoken, phrase_of, phrases, spelled
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 PREFIX = re.compile(

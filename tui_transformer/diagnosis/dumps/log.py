@@ -30,7 +30,7 @@ from tui_transformer.diagnosis.dumps.lines import (
     with_count,
 )
 from tui_transformer.diagnosis.dumps.numbers import LETTERS, RAGGED, ROWS, Matrix, Printed, with_precision
-from tui_transformer.diagnosis.naming.phrases import BEGINNING, phrase_of
+from tui_transformer.diagnosis.naming.words import BEGINNING, phrase_of
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.text.display import visible
@@ -365,17 +365,12 @@ def _dump(path: Path, found: Iterable[Found], refused: Mapping[str, str]) -> Dum
         of_it = sentences.setdefault(heading.sentence, {})
         names = (f"{numbered.name} ({i})" if i > 1 else numbered.name for i in count(1))
         of_it[next(name for name in names if name not in of_it)] = Found(numbered, printed)
-    with_digits = [with_precision({name: each.printed for name, each in of_it.items()}) for of_it in sentences.values()]
-    every = [
-        {name: replace(tensor, heading=of_it[name].heading) for name, tensor in tensors.items()}
-        for of_it, tensors in zip(sentences.values(), with_digits, strict=True)
-    ]
-    notes = [
-        f"{visible(name)}: {each.printed.note}"
-        for of_it in sentences.values()
-        for name, each in of_it.items()
-        if each.printed.note
-    ]
+    every: list[dict[str, Tensor]] = []
+    notes: list[str] = []
+    for of_it in sentences.values():
+        tensors = with_precision({name: each.printed for name, each in of_it.items()})
+        every.append({name: replace(tensor, heading=of_it[name].heading) for name, tensor in tensors.items()})
+        notes += [f"{visible(name)}: {each.printed.note}" for name, each in of_it.items() if each.printed.note]
     first, *rest = _shared(list(sentences), every)
     return Dump(path, first, tuple(notes), dict(refused), tuple(Dump(path, tensors) for tensors in rest))
 

@@ -64,7 +64,10 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True)
 class TraceFile:
-    """The arrays of a file by name; each is read when it is asked for, or `run` numbers at a time."""
+    """The arrays of a file by name; each is read when it is asked for, or `run` numbers at a time.
+
+    InputError is raised for one that is damaged, too large, or holds no numbers.
+    """
 
     path: Path
     entries: Mapping[str, str]
@@ -80,28 +83,19 @@ class TraceFile:
         )
 
     def shape(self, name: str) -> Shape:
-        """The shape of one array.
-
-        Raises:
-            InputError: It is damaged, or holds no numbers.
-        """
+        """The shape of one array."""
         with self._opened(name) as (_, header):
             return header.shape
 
     def read(self, name: str, most: int | None = None) -> Host:
-        """One array of numbers, of at most so many.
-
-        Raises:
-            InputError: It is damaged, too large, or holds no numbers.
-        """
+        """One array of numbers, of at most so many."""
         with self._opened(name) as (member, header):
             return numbers(member, header, f"{shown_path(self.path)}: {visible(name)}", most)
 
     def cells(self, name: str) -> Iterator[Host]:
         """The numbers of one array in order, in runs of at most `run`: however large it is, little memory is taken.
 
-        Raises:
-            InputError: It is damaged, or holds no numbers, or its first axis runs fastest and it is too large.
+        Where its first axis runs fastest, it is read whole.
         """
         with self._opened(name) as (member, header):
             if header.fortran:

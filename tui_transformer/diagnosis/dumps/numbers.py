@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import Digits, Tensor, held, precision_of, significant_of_fractions
+from tui_transformer.diagnosis.dumps.dump import FEW, USUAL, Digits, Tensor, held, precision_of
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 
@@ -383,6 +383,8 @@ class Matrix:
 
 
 def with_precision(printed: Mapping[str, Printed]) -> dict[str, Tensor]:
-    """Arrays that one program printed, as exact as the digits say that it prints."""
-    most = significant_of_fractions(each.digits for each in printed.values())
+    """Arrays that one program printed, as exact as its numbers with a point say that it prints."""
+    looked = [each.digits for each in printed.values()]
+    most = max((each.most_of_fractions for each in looked), default=0)
+    most = most if sum(each.fractions for each in looked) > FEW else max(most, USUAL)
     return {name: held(name, each.array, precision_of(each.digits, most)) for name, each in printed.items()}

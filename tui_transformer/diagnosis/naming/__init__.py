@@ -8,29 +8,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from tui_transformer.diagnosis.naming.modules import modules
-from tui_transformer.diagnosis.naming.phrases import (
-    ABBREVIATED,
-    ATTENTION,
-    END,
-    FEED_FORWARD,
-    GATED,
-    LAST_NORM,
-    LAYER,
-    NORM,
-    OF_FEED_FORWARD,
-    OUTSIDE,
-    SILENT,
+from tui_transformer.diagnosis.naming import words
+from tui_transformer.diagnosis.naming.conventions import (
     Convention,
     Stack,
     Table,
     Target,
-    plain,
+    canonical,
+    ggml,
+    outputs,
     present,
-    spelled,
     stacks,
+    transformer_lens,
 )
-from tui_transformer.diagnosis.naming.tables import canonical, ggml, outputs, transformer_lens
+from tui_transformer.diagnosis.naming.modules import modules
+from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
@@ -126,7 +118,9 @@ class Names:
         parts = spelled(name).split(".")
         keys = [".".join(parts), ".".join(_without_ends(parts))]
         tables = () if spoken and any(self.first) else self.tables
-        if exact := _known(tables, keys) or (_known((self.headings,), [*keys, plain(name)]) if self.headings else ()):
+        if exact := _known(tables, keys) or (
+            _known((self.headings,), [*keys, words.plain(name)]) if self.headings else ()
+        ):
             return exact
         return () if spoken and " " in name else _known(tables, _without_beginnings(parts))
 
@@ -140,7 +134,6 @@ class Names:
 
 
 def _known(tables: Sequence[Table | Headings], keys: Sequence[str]) -> tuple[Target, ...]:
-    """The targets of the first of these keys that is known."""
     for key in filter(None, dict.fromkeys(keys)):
         for table in tables:
             if targets := tuple(target for target in table.get(key) or () if target.steps):
@@ -198,29 +191,28 @@ class Headings:
 
     def get(self, key: str, /) -> tuple[Target, ...] | None:
         """The step of a heading in the spelling of `spelled`; the first layer where it says none."""
-        layer, said = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
-        head = int(said[1]) - self.first[1] if said else None
-        words = _words(key)
-        stack = next((each for each in self.stacks if each.name in words), next(iter(self.stacks), None))
+        layer, head_said = LAYER_NUMBER.search(key), HEAD_NUMBER.search(key)
+        head = int(head_said[1]) - self.first[1] if head_said else None
+        said = _words(key)
+        stack = next((each for each in self.stacks if each.name in said), next(iter(self.stacks), None))
         if stack is None:
             return None
         if between := BETWEEN.fullmatch(key):  # people count the rows that enter a layer, or those that leave it
             number = int(between[1])
-            before = stack.entrance if number == 0 else f"{stack.name}.{number - 1}.output"
-            steps = present(self.program, before, f"{stack.name}.{number}.output")
+            steps = present(self.program, stack.before(number), f"{stack.name}.{number}.output")
             return (Target(steps),) if steps else None
         of_layer = int(layer[1]) - self.first[0] if layer else None
         if of_layer is not None and of_layer < 0:
             return None
         behind = _words(key[layer.end() :] if layer else "")
         around = _words(LAYER_NUMBER.sub("", key, count=1))
-        for words in (around, behind) if behind else (around,):
-            bare = [word for word in words if word not in ("encoder", "decoder")]
-            whole = of_layer is None and len(bare) < len(words) and bare in (["output"], ["out"], [])
-            if whole or words == ["memory"]:
-                steps = present(self.program, f"{stack.name}.norm", stack.exit)
+        for said in (around, behind) if behind else (around,):
+            bare = [word for word in said if word not in ("encoder", "decoder")]
+            whole = of_layer is None and len(bare) < len(said) and bare in (["output"], ["out"], [])
+            if whole or said == ["memory"]:
+                steps = present(self.program, f"{stack.name}.norm", stack.before(stack.layers))
             else:
-                steps = self._steps(stack, of_layer, bare or words)
+                steps = self._steps(stack, of_layer, bare or said)
             if head is not None:
                 axes = {step: self.program.by_name[step].axes for step in steps}
                 steps = tuple(step for step in steps if len(axes[step]) != 3 or 0 <= head < axes[step][0].size)
@@ -228,56 +220,55 @@ class Headings:
                 return (Target(steps, head=head),)
         return None
 
-    def _steps(self, stack: Stack, number: int | None, words: Sequence[str]) -> tuple[str, ...]:
+    def _steps(self, stack: Stack, number: int | None, said: Sequence[str]) -> tuple[str, ...]:
         """The steps that words stand for; without another, a number behind them is that of the layer."""
-        kept = words[: words.index("before")] if "before" in words[1:] else words
+        kept = said[: said.index("before")] if "before" in said[1:] else said
         steps = present(self.program, *self._named(stack, number, kept))
-        if number is not None or len(words) < 2 or not words[-1].isdigit():
+        if number is not None or len(said) < 2 or not said[-1].isdigit():
             return steps
-        return tuple(dict.fromkeys((*steps, *self._steps(stack, int(words[-1]), words[:-1]))))
+        return tuple(dict.fromkeys((*steps, *self._steps(stack, int(said[-1]), said[:-1]))))
 
-    def _named(self, stack: Stack, number: int | None, words: Sequence[str]) -> Iterator[str]:
+    def _named(self, stack: Stack, number: int | None, said: Sequence[str]) -> Iterator[str]:
         """Full names of the steps that words may stand for."""
         layer = f"{stack.name}.{number or 0}."
-        loud = [word for word in words if word not in SILENT]
+        loud = [word for word in said if word not in words.SILENT]
         if not loud and number is not None:
             yield f"{layer}output"
-        for spoken in dict.fromkeys((tuple(words), tuple(loud))):
+        for spoken in dict.fromkeys((tuple(said), tuple(loud))):
             yield from (f"{layer}{step}" for step in self._of_layer(stack, spoken, numbered=number is not None))
             if number is None:
                 phrase = " ".join(spoken)
                 with_positions = not POSITIONS.isdisjoint(spoken) and not ADDED.isdisjoint(spoken)
-                outside = OUTSIDE.get(phrase) or (("output",) if with_positions else ())
+                outside = words.OUTSIDE.get(phrase) or (("output",) if with_positions else ())
                 yield from (f"{stack.embedding}embedding.{step}" for step in outside)
-                yield from END.get(phrase, ())
-                if phrase in LAST_NORM:
+                yield from words.END.get(phrase, ())
+                if phrase in words.LAST_NORM:
                     yield f"{stack.name}.norm"
 
-    def _of_layer(self, stack: Stack, words: tuple[str, ...], *, numbered: bool) -> Iterator[str]:
+    def _of_layer(self, stack: Stack, said: tuple[str, ...], *, numbered: bool) -> Iterator[str]:
         """Steps of a layer, without its name."""
-        phrase = " ".join(words)
-        sublayer = "self_attention" if OF_CROSS.isdisjoint(words) else "cross_attention"
-        rest = [word for word in words if word not in OF_CROSS]
+        phrase = " ".join(said)
+        sublayer = "self_attention" if OF_CROSS.isdisjoint(said) else "cross_attention"
+        rest = [word for word in said if word not in OF_CROSS]
         attention = [word for word in rest if word not in OF_ATTENTION]
         feed = [word for word in rest if word not in OF_HIDDEN]
         if numbered:
-            yield from LAYER.get(phrase, ())
-        for step in NORM.get(phrase, ()):  # after a sublayer, by its number
-            place, _, part = step.partition(".")
-            if int(place) < len(self._sublayers[stack.name]):
-                yield f"{self._sublayers[stack.name][int(place)]}.{part}"
+            yield from words.LAYER.get(phrase, ())
+        if phrase in words.NORM:  # after a sublayer, by its number
+            place, _, part = words.NORM[phrase].partition(".")
+            yield from (f"{each}.{part}" for each in self._sublayers[stack.name][int(place) : int(place) + 1])
         if len(feed) < len(rest):
-            named = FEED_FORWARD.get(" ".join(feed), ()) if feed else ("output",)
+            named = words.FEED_FORWARD.get(" ".join(feed), ()) if feed else ("output",)
             is_gated = f"{stack.name}.0.feed_forward.gate" in self.program.by_name
-            gated = GATED.get(" ".join(feed), ()) if is_gated else ()
+            gated = words.GATED.get(" ".join(feed), ()) if is_gated else ()
             yield from (f"feed_forward.{step}" for step in (*gated, *named, *_after_sublayer(feed)))
             return
-        if phrase not in OF_FEED_FORWARD:
-            yield from (f"feed_forward.{step}" for step in FEED_FORWARD.get(phrase, ()))
+        if phrase not in words.OF_FEED_FORWARD:
+            yield from (f"feed_forward.{step}" for step in words.FEED_FORWARD.get(phrase, ()))
         for spoken in (attention if len(attention) < len(rest) else [], rest):
-            steps = ATTENTION.get(" ".join(spoken), ())
+            steps = words.ATTENTION.get(" ".join(spoken), ())
             if not steps:  # what is beside q, k and v may say that they are products
-                bare = ATTENTION.get(" ".join(word for word in spoken if word not in OF_PROJECTIONS), ())
+                bare = words.ATTENTION.get(" ".join(word for word in spoken if word not in OF_PROJECTIONS), ())
                 steps = bare if bare in (("query",), ("key",), ("value",)) else ()
             yield from (f"{sublayer}.{step}" for step in steps)
         if len(attention) < len(rest):
@@ -295,14 +286,14 @@ class Headings:
         return by_stack
 
 
-def _after_sublayer(words: Sequence[str]) -> tuple[str, ...]:
-    step = next(iter(NORM.get(" ".join(words), ())), "")
-    return (step.partition(".")[2],) if step.startswith("0.") else ()
+def _after_sublayer(said: Sequence[str]) -> tuple[str, ...]:
+    place, _, part = words.NORM.get(" ".join(said), "").partition(".")
+    return (part,) if place == "0" else ()
 
 
 def _words(key: str) -> list[str]:
     """The words of a heading without the number of a head; abbreviations written out."""
-    return [ABBREVIATED.get(word, word) for word in HEAD_NUMBER.sub("", key).split(".") if word]
+    return [words.ABBREVIATED.get(word, word) for word in HEAD_NUMBER.sub("", key).split(".") if word]
 
 
 __all__ = ["CONVENTIONS", "Names", "Target", "names_for", "read_map"]

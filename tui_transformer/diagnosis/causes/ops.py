@@ -180,7 +180,9 @@ class TiledContext(_AllHeads, Context):
 
 @dataclass(frozen=True)
 class OtherPairs(Rotate):
-    """Neighbouring columns turned together, in place of columns half a head apart."""
+    """Neighbouring columns turned together, in place of columns half a head apart; or the other way round."""
+
+    is_inverse: bool = False
 
     @property
     def formula(self) -> str:
@@ -194,7 +196,8 @@ class OtherPairs(Rotate):
 
     def _order(self, width: int) -> list[int]:
         turned = 2 * self.half
-        return [*range(0, turned, 2), *range(1, turned, 2), *range(turned, width)]
+        order = [*range(0, turned, 2), *range(1, turned, 2)]
+        return [*(np.argsort(order).tolist() if self.is_inverse else order), *range(turned, width)]
 
     def explain(self, index: Index, *sources: Source) -> Working:
         x, places = sources
