@@ -55,7 +55,7 @@ def test_a_reader_that_leaves_is_no_error(environment: dict[str, str]) -> None:
     assert process.returncode == 128 + signal.SIGPIPE
 
 
-SAYS = [("answer",), ("--version",), ("--plain", "--model", "encoder")]
+SAYS = [("answer",), ("--version",), ("--help",), ("--plain", "--model", "encoder")]
 
 
 @pytest.mark.parametrize("arguments", SAYS, ids=" ".join)
