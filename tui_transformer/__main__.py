@@ -1,25 +1,39 @@
-"""The command `tui-transformer`, and `python -m tui_transformer`; its version alone is said without loading more."""
+"""The command `tui-transformer`, and `python -m tui_transformer`; version and help are said without loading more."""
 
 from __future__ import annotations
 
+import os
 import sys
 
-from tui_transformer import __version__
+from tui_transformer import __path__, __version__
 
 
 def main() -> None:
     """Run the command line."""
-    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
-        try:
-            sys.stdout.write(f"tui-transformer {__version__}\n")
-            sys.stdout.flush()
-        except OSError:
-            pass  # the command says that it cannot be written
-        else:
-            return
-    from tui_transformer.cli.main import main as command
+    if not _is_said(sys.argv[1:]):
+        from tui_transformer.cli.main import main as command
 
-    command()
+        command()
+
+
+def _is_said(arguments: list[str]) -> bool:
+    """Say the version, or the help as it is where lines have 80 columns; what cannot be written the command says."""
+    if sys.stdout is None or arguments not in (["--version"], ["--help"]):
+        return False
+    try:
+        if arguments == ["--version"]:
+            text = f"tui-transformer {__version__}\n"
+        else:
+            if "COLUMNS" in os.environ or (sys.stdout.isatty() and os.get_terminal_size(1).columns < 80):
+                return False
+            with open(f"{__path__[0]}/cli/help.txt", encoding="utf-8") as page:
+                text = page.read()
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -8,9 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import Run
+
+from tui_transformer import crash
+from tui_transformer.cli import terminal
+from tui_transformer.text import vocabulary
 
 COMMAND = (sys.executable, "-m", "tui_transformer")
 LONG = ("--text", "the " * 3000, "--layers", "8")
@@ -55,7 +61,7 @@ def test_a_reader_that_leaves_is_no_error(environment: dict[str, str]) -> None:
     assert process.returncode == 128 + signal.SIGPIPE
 
 
-SAYS = [("answer",), ("--version",), ("--plain", "--model", "encoder")]
+SAYS = [("answer",), ("--version",), ("--help",), ("--plain", "--model", "encoder")]
 
 
 @pytest.mark.parametrize("arguments", SAYS, ids=" ".join)
@@ -167,3 +173,97 @@ def test_nothing_of_the_screen_is_loaded_before_it_is_said_how_often_it_draws(en
     )
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
+
+
+# Threads
+
+
+ONE = {terminal.PAUSE: terminal.SHORT, "OPENBLAS_NUM_THREADS": "1"}
+FREE = {terminal.PAUSE: terminal.SHORT}
+
+
+@pytest.mark.parametrize(
+    ("load", "given", "wanted"),
+    [
+        (9.0, {}, ONE),
+        (0.5, {}, FREE),
+        (9.0, {"OMP_NUM_THREADS": "3"}, FREE | {"OMP_NUM_THREADS": "3"}),
+        (9.0, {terminal.PAUSE: "4"}, ONE | {terminal.PAUSE: "4"}),
+        (None, {}, FREE),
+    ],
+)
+def test_the_number_of_threads_goes_by_what_the_cores_have_to_do(monkeypatch, load, given, wanted):
+    environment = dict(given)
+    monkeypatch.setattr(os, "environ", environment)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.delitem(sys.modules, "numpy")
+    if load is None:
+        monkeypatch.delattr(os, "getloadavg", raising=False)
+    else:
+        monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    terminal.choose_threads()
+    assert environment == wanted
+
+
+def test_nothing_is_changed_once_numpy_is_there(monkeypatch):
+    environment: dict[str, str] = {}
+    monkeypatch.setattr(os, "environ", environment)
+    monkeypatch.setitem(sys.modules, "numpy", sys)
+    terminal.choose_threads()
+    assert environment == {}
+
+
+# Mistakes
+
+
+def _raising(error: BaseException) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_a_mistake_of_the_program_leaves_a_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(ZeroDivisionError("division by zero")))
+    ended = run("vocab", "list")
+    assert ended.code == 1
+    assert "Traceback" not in ended.err
+    (report,) = (tmp_path / "state").rglob("*.txt")
+    assert report.name in ended.err
+    text = report.read_text(encoding="utf-8")
+    assert "ZeroDivisionError: division by zero" in text
+    assert "numpy: " in text
+
+
+def test_too_little_memory_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(MemoryError()))
+    ended = run("vocab", "list")
+    assert ended.code == 1
+    assert ended.err == "tui-transformer: not enough memory: use fewer tokens or smaller sizes\n"
+    assert not (tmp_path / "state").exists()
+
+
+def test_an_interrupt_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(KeyboardInterrupt()))
+    assert run("vocab", "list").code == 130
+
+
+def test_a_report_goes_elsewhere_where_the_state_folder_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    written = crash.write_report(ValueError("x"))
+    assert written is not None
+    assert written.parent == tmp_path
+
+
+def test_a_file_that_the_system_refuses_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        vocabulary, "built_in_vocabularies", _raising(PermissionError(13, "Permission denied", "a\x1b.txt"))
+    )
+    ended = run("vocab", "list")
+    assert ended.code == 1
+    assert ended.err == "tui-transformer: a␛.txt: Permission denied: check the path and its permissions\n"
+    assert list((tmp_path).rglob("*crash*")) == []

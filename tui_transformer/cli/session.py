@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_transformer.cli.options import Edited, Flags
+from tui_transformer.cli.options import Edited, Flags, Inputs
 from tui_transformer.cli.output import note
 from tui_transformer.errors import UsageError
 
@@ -16,18 +15,9 @@ if TYPE_CHECKING:
     from tui_transformer.engine.program import Program
     from tui_transformer.engine.trace import Trace
     from tui_transformer.model import Model
-    from tui_transformer.model.options import Ids, Listen, ModelOptions, Reading
+    from tui_transformer.model.options import Listen, ModelOptions
     from tui_transformer.session.session import Session
     from tui_transformer.text.encoding import Encoding
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """Token IDs of the sentences, a mask, and IDs of the decoder beside an encoder; None where there are none."""
-
-    ids: Sequence[Ids] | None = None
-    decoder_ids: Ids | None = None
-    mask: Ids | None = None
 
 
 def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
@@ -39,7 +29,7 @@ def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
     """
     from tui_transformer.session.open_session import session_of
 
-    given, options = reading_of(flags, otherwise or Inputs()), flags.options()
+    given, options = flags.reading(otherwise), flags.options()
     model = loaded(options)
     if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
         note(model.embedding.vectors.said(model.vocabulary))
@@ -65,16 +55,6 @@ def trace_of_all(session: Session) -> Trace:
         budget=session.budget,
     )
     return trace.edited(session.edits)
-
-
-def reading_of(flags: Flags, otherwise: Inputs) -> Reading:
-    """The sentences that are read, as they were given or otherwise."""
-    reading = flags.reading(otherwise.ids)
-    if flags.text is None and flags.ids is None and reading.mask is None:
-        reading = replace(reading, mask=otherwise.mask)
-    if reading.decoder_text is None and reading.decoder_ids is None:
-        reading = replace(reading, decoder_ids=otherwise.decoder_ids)
-    return reading
 
 
 def loaded(options: ModelOptions) -> Model:

@@ -255,20 +255,20 @@ class Chart(Edited):
     out: Path | None = option(None, "Write to .svg or .txt.", metavar="FILE")
 
     def run(self) -> None:
-        from tui_transformer.explorer.widgets.chart_drawing import HEIGHT, WIDTH, chart_text, export_chart
+        from tui_transformer.explorer.run import chart_drawing
         from tui_transformer.report.svg import chart_svg
 
         drawn = self._drawn(open_session(self))
         if self.out is not None and self.format is None:
-            export_chart(drawn, self.out)
+            chart_drawing.export_chart(drawn, self.out)
             note(f"wrote {self.out}")
         elif self.format == "svg":
             deliver([chart_svg(drawn)], self.out)
         elif sys.stdout.isatty():
-            size = shutil.get_terminal_size((WIDTH, HEIGHT))
-            deliver([chart_text(drawn, size.columns, size.lines - 1)], self.out)
+            size = shutil.get_terminal_size((chart_drawing.WIDTH, chart_drawing.HEIGHT))
+            deliver([chart_drawing.chart_text(drawn, size.columns, size.lines - 1)], self.out)
         else:
-            deliver([chart_text(drawn)], self.out)
+            deliver([chart_drawing.chart_text(drawn)], self.out)
 
     def _drawn(self, session: Session) -> charts.Chart:
         from tui_transformer.engine.names import find, listed

@@ -13,9 +13,9 @@ import numpy as np
 
 from tui_transformer.analysis.two_models import Loss, loss_of
 from tui_transformer.cli.diagnosis import DIFFERENT, NOT_ALL
-from tui_transformer.cli.options import Flags
+from tui_transformer.cli.options import Flags, Inputs
 from tui_transformer.cli.output import emit, emit_json, full_shape, runs
-from tui_transformer.cli.session import Inputs, open_session
+from tui_transformer.cli.session import open_session
 from tui_transformer.diagnosis.dumps import is_dump_folder
 from tui_transformer.diagnosis.dumps.npz_reader import TraceFile, open_trace
 from tui_transformer.engine.axis import Region, Shape

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_transformer.engine.pool import share_one_heap
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.widgets import chart_drawing
 from tui_transformer.files import home_of, is_file
 from tui_transformer.gate import confine
 from tui_transformer.guide.lecture import Lecture
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
 
-__all__ = ["check_theme", "open_session", "run"]
+__all__ = ["chart_drawing", "check_theme", "open_session", "run"]
 
 _NAMES = re.compile(r"[^\s'\"()*=:]+")
 """What may be the name of a file in an edit."""
