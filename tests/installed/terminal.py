@@ -20,11 +20,12 @@ QUIET = 0.3
 
 
 def explore(
-    command: Sequence[str], size: tuple[int, int], keys: Sequence[tuple[bytes, str]], **more: object
+    command: Sequence[str], size: tuple[int, int], keys: Sequence[tuple[bytes, str | None]], **more: object
 ) -> tuple[int, str]:
-    """The exit code and all that was written: each key is pressed once what the one before shows is on the screen.
+    """The exit code and all that was written: "quit" is on the screen, and each key is pressed after the one before.
 
-    A busy machine may take a key for a part of what comes behind it: an escape above all.
+    A text with a key is waited for, an empty one for whatever is written: on a busy machine an escape may be taken for
+    a part of the key behind it.
     """
     master, slave = pty.openpty()
     columns, lines = size
@@ -46,12 +47,12 @@ def _text(written: bytes) -> str:
     return ESCAPES.sub(b"", written).decode(errors="replace")
 
 
-def _read(master: int, mark: str) -> bytes:
+def _read(master: int, mark: str | None) -> bytes:
     """The output until it is quiet, some with the mark among it; whatever has come where the program has ended."""
     seen, end = b"", time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if not select.select([master], [], [], QUIET)[0]:
-            if seen and mark in _text(seen):
+            if mark is None or (seen and mark in "".join(_text(seen).split())):  # blanks may be there already
                 return seen
             continue
         try:
