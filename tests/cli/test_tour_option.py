@@ -196,12 +196,13 @@ def test_what_cannot_be_recorded_is_said_and_nothing_is_written(run, tmp_path, a
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order(number, tmp_path):
     command = [sys.executable, "-m", "tui_transformer", "record", "question", "--out", str(tmp_path / "pictures")]
+    command += ["--size", "60x20"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "wrote" in process.stderr.readline()
         process.send_signal(number)
         try:
-            assert process.wait(20) == 128 + number
+            assert process.wait(60) == 128 + number
         finally:
             process.kill()
         assert "crash" not in process.stderr.read()

@@ -1,56 +1,29 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cheaper import cheaper
 from textual.app import App, ComposeResult
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui_transformer.explorer.guard.timers import Collecting
 from tui_transformer.explorer.shell.themes import THEMES
 
 FOLDERS = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 NOTHING = object()
 
 
-PARSED: dict[Any, list[RuleSet]] = {}
-parse_rules = Stylesheet._parse_rules
-
-
-def parsed_once(sheet: Stylesheet, css: str, *more: Any, **named: Any) -> list[RuleSet]:
-    """The rules of a style sheet, parsed when it is first read: every explorer and every dialog reads it again."""
-    key = css, more, frozenset(named.items()), frozenset(sheet._variables.items())
-    if key not in PARSED:
-        PARSED[key] = parse_rules(sheet, css, *more, **named)
-    return PARSED[key]
-
-
-class NeverCollecting(Collecting):
-    """Collections of garbage that are left to the tests: an explorer's took a third of their time."""
-
-    def begin(self) -> None: ...
-
-
 @pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A terminal with all colours, and folders of the user that are empty.
-
-    What a program keeps out of collections for as long as it runs would stay here for all tests.
-    """
-    monkeypatch.setattr(gc, "freeze", lambda: None)
-    monkeypatch.setattr("tui_transformer.explorer.guard.app.Collecting", NeverCollecting)
-    monkeypatch.setattr(Stylesheet, "_parse_rules", parsed_once)
+def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A terminal with all colours, and folders of the user that are empty."""
     for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith("TEXTUAL_")]:
         if name != "TEXTUAL_SNAPSHOT_TEMPDIR":
             monkeypatch.delenv(name)
@@ -58,6 +31,8 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
+    with cheaper():
+        yield
 
 
 @pytest.fixture

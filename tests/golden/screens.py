@@ -12,6 +12,7 @@ from unittest import mock
 
 from textual.app import App
 
+from tests.explorer.cheaper import cheaper
 from tests.explorer.driving import Explorer
 from tests.golden.program import alone, masked
 from tests.golden.store import Cases
@@ -210,6 +211,7 @@ async def _screens(model: str, size: tuple[int, int]) -> dict[str, str]:
 async def _exploring(model: str, size: tuple[int, int]) -> AsyncIterator[Explorer]:
     app = ExplorerApp(MODELS[model](), Preferences())
     with ExitStack() as stack:
+        stack.enter_context(cheaper())
         stack.enter_context(mock.patch.object(step_scene, "clock", return_value=0.0))
         stack.enter_context(mock.patch("time.perf_counter", return_value=0.0))
         stack.enter_context(mock.patch.object(App, "NOTIFICATION_TIMEOUT", 1000.0))

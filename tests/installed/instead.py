@@ -43,9 +43,6 @@ INSTEAD = {
     "tui-transformer experts --model mixtral --who": Instead(
         f"tui-transformer experts --model '{MIXTRAL}' --ids 5,6,7 --who", "such a model has gigabytes"
     ),
-    "tui-transformer record lecture.toml --model question --out pictures --size 160x45": Instead(
-        "tui-transformer record question --model question --out pictures --size 160x45", "needs a lecture"
-    ),
     "tui-transformer experts": Instead(f"tui-transformer experts --model '{MIXTRAL}' --ids 5,6,7", "as above"),
     "tui-transformer serve": Instead(HAS_EXTRA.format("serve"), "goes on until it is ended"),
     'tui-transformer similar "king - man + woman" --vocab english --vectors tests/vectors/words.txt': Instead(

@@ -106,7 +106,7 @@ async def ends_with_q(explorer: Explorer) -> None:
 async def test_keys_at_random_break_nothing(options, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     async with exploring((100, 30), **options) as explorer:
-        await press_at_random(explorer, seed, 300)
+        await press_at_random(explorer, seed, 120)
         await ends_with_q(explorer)
 
 
@@ -117,5 +117,5 @@ async def test_keys_at_random_with_a_hostile_vocabulary(model, tmp_path: Path, m
     (tmp_path / "[red]odd.txt").write_text(" ".join(words), encoding="utf-8")
     options = {"model": model, "vocab": str(tmp_path / "[red]odd.txt"), "text": " ".join(words[:12])}
     async with exploring((100, 30), **options) as explorer:
-        await press_at_random(explorer, 3, 250)
+        await press_at_random(explorer, 3, 120)
         await ends_with_q(explorer)

@@ -18,7 +18,7 @@ from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import tour
 
-SIZES = [WIDE, MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1), SMALL, WIDE]
+SMALLER = (MEDIUM, NARROW, (60, 20), SMALL, (5, 3), (1, 1))
 LARGER = (120, 36)
 WEIGHTS = "encoder.0.self_attention.weights"
 
@@ -37,8 +37,7 @@ async def test_help_on_every_pane():
         assert len(pages) == 6
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-@pytest.mark.parametrize("model", ["encoder", "attention"])
+@pytest.mark.parametrize(("model", "size"), [("encoder", NARROW), ("attention", WIDE)])
 async def test_the_tour_goes_through_its_stops_and_back(model, size):
     async with exploring(size, model=model) as explorer:
         stops = tour(model)
@@ -61,9 +60,8 @@ async def test_the_tour_goes_through_its_stops_and_back(model, size):
         assert explorer.app.is_running
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_ctrl_t_changes_the_theme(size):
-    async with exploring(size) as explorer:
+async def test_ctrl_t_changes_the_theme():
+    async with exploring(WIDE) as explorer:
         await explorer.go(WEIGHTS)
         names = [theme.name for theme in THEMES]
         text = explorer.text
@@ -92,17 +90,16 @@ def check_size(explorer: Explorer, width: int, height: int) -> None:
     assert [strip.cell_length for strip in explorer.app.screen._compositor.render_strips()] == [width] * height
 
 
-@pytest.mark.parametrize(
-    "size",
-    [SMALL, *(pytest.param(size, marks=pytest.mark.slow) for size in (MEDIUM, NARROW, (60, 20), (5, 3), (1, 1)))],
-)
-async def test_every_stop_of_a_screen_that_becomes_smaller_and_larger(size):
-    async with exploring(LARGER, text="the shore") as explorer:
-        for stop in explorer.session.stops:
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (1, 6, 7))])
+async def test_every_stop_of_a_screen_that_becomes_smaller_and_larger(first):
+    """At each stop another size, and in the slow tests others."""
+    sizes = [size for each in SMALLER for size in (each, LARGER)]
+    async with exploring(LARGER, text="the shore", sizes={"layers": 1}) as explorer:
+        for number, stop in enumerate(explorer.session.stops, first):
             assert explorer.stop == stop
+            size = sizes[number % len(sizes)]
             await explorer.resize(*size)
             check_size(explorer, *size)
-            await explorer.resize(*LARGER)
             await explorer.keys("space")
 
 
@@ -111,7 +108,7 @@ async def test_every_pane_at_every_size():
         await explorer.go(WEIGHTS)
         for pane in "123456":
             await explorer.press(pane)
-            for size in SIZES:
+            for size in (*SMALLER, WIDE):
                 await explorer.resize(*size)
                 check_size(explorer, *size)
             assert explorer.view.active == ("sentence", "steps", "heads", "matrix", "cell", "chart")[int(pane) - 1]
@@ -131,7 +128,7 @@ async def test_every_screen_at_every_size():
         await explorer.go("embedding.output")
         for key in ("/", ",", "?", "e", "x", "t", "ctrl+p"):
             await explorer.keys(key)
-            for size in (SMALL, (5, 3), (1, 1), NARROW):
+            for size in (SMALL, (1, 1), NARROW):
                 await explorer.resize(*size)
             await explorer.keys("escape")
             await explorer.until(lambda: explorer.app.screen is explorer.main)
@@ -147,21 +144,17 @@ COLOURS = {
 
 @pytest.mark.parametrize(
     "environment",
-    [
-        pytest.param(value, id=name, marks=[pytest.mark.slow] * (name in ("ansi", "light")))
-        for name, value in COLOURS.items()
-    ],
+    [pytest.param(value, id=name, marks=[pytest.mark.slow] * (name != "both")) for name, value in COLOURS.items()],
 )
 async def test_every_stop_and_pane_in_other_colours(environment, monkeypatch: pytest.MonkeyPatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    async with exploring((120, 36), text="the shore") as explorer:
+    async with exploring((120, 36), text="the shore", sizes={"layers": 1}) as explorer:
         assert explorer.app.theme == environment.get("TEXTUAL_THEME", THEMES[0].name)
         assert explorer.app.no_color == ("NO_COLOR" in environment)
         while explorer.stop != "text":
             await explorer.press("space", "down")
-        while explorer.stop != WEIGHTS:
-            await explorer.keys("backspace")
+        await explorer.go(WEIGHTS)
         await explorer.press(
             "1", "2", "3", "]", "4", "5", "6", "c", "c", "4", "/", "escape", ",", "escape", "?", "escape"
         )

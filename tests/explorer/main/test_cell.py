@@ -21,7 +21,6 @@ UNLIKE = {
     "d_ff": 5,
 }
 MODELS = {
-    "encoder": {"sizes": {"d_ff": 12}},
     "attention": {"model": "attention"},
     "decoder": {"model": "decoder", "vocab": "dog", "sizes": UNLIKE},
     "float64": {"dtype": "float64", "sizes": {"scale_embedding": True, "bias": True, "d_ff": 9}},

@@ -59,7 +59,7 @@ async def test_the_colon_asks_where_and_goes_there():
         assert explorer.stop == "encoder.0.self_attention.weights"
 
 
-@pytest.mark.parametrize("size", [WIDE, (120, 35), MEDIUM, NARROW, SMALL])
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, SMALL])
 async def test_all_of_what_a_step_is_can_be_read_in_the_help(size):
     async with exploring(size, model="question") as explorer:
         await explorer.go("encoder.0.self_attention.scaled")

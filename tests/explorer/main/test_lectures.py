@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from driving import MEDIUM, NARROW, WIDE, exploring
+from driving import NARROW, WIDE, exploring
 
 from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import Ablate, Edit
@@ -20,7 +20,7 @@ from tui_transformer.views.step_view import Place
 WEIGHTS = "encoder.0.self_attention.weights"
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
+@pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(size, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(size, model="question") as explorer:

@@ -24,7 +24,7 @@ def words_asked_for(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
+@pytest.mark.parametrize("size", [WIDE, SMALL])
 async def test_a_word_is_found_and_its_embedding_shown(size):
     async with exploring(size, vocab="english") as explorer:
         words = explorer.session.model.vocabulary
@@ -66,7 +66,7 @@ async def test_the_words_of_the_sentence_are_marked_as_it_changes():
         assert "in the sentence × 3" in explorer.text
 
 
-@pytest.mark.parametrize("count", [30_000, 250_000])
+@pytest.mark.parametrize("count", [250_000])
 async def test_a_large_vocabulary_opens_and_scrolls_and_calls_for_what_is_on_screen_only(
     count, tmp_path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -93,7 +93,7 @@ async def test_a_large_vocabulary_is_stepped_through_with_what_is_on_screen_only
     path = word_list(tmp_path / "large.txt", 250_000)
     async with exploring(size, vocab=path, text="word1 word2 word3 word249999") as explorer:
         asked = words_asked_for(monkeypatch)
-        for key in ["space"] * 25 + ["backspace"] * 25 + ["]", "end", "G", "5", "down", "1", "4", "6", "c", "c", "4"]:
+        for key in ["space"] * 12 + ["backspace"] * 12 + ["]", "end", "G", "5", "down", "1", "4", "6", "c", "c", "4"]:
             before = len(asked)
             await explorer.keys(key)
             assert len(asked) - before < 2000

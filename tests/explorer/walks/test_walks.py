@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.explorer.walks.models import MODELS
 from tests.explorer.walks.walk import Move, moves_of, shortest, walk
 from tui_transformer.explorer.main.panes.matrix import ChartPane
 from tui_transformer.session.scene import Scene
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["question", "slow"])  # `.ci/run` walks through every model
 def test_a_walk_ends_on_the_screen_of_a_new_explorer(model: str) -> None:
     outcome = walk(model, 1, moves_of(1, 40), 4)
     assert not outcome.faults, outcome

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tests.explorer import driving
+from tests.explorer.cheaper import cheaper
 from tests.explorer.driving import Explorer
 from tests.explorer.walks.models import MODELS
 from tui_transformer.explorer.app import ExplorerApp
@@ -120,7 +121,8 @@ def walk(model: str, seed: int, moves: list[Move] | None = None, stops: int = ST
     given = moves_of(seed) if moves is None else moves
     outcome = Outcome(model, seed, given)
     patience = mock.patch.object(driving, "PATIENCE", PATIENCE)
-    with patience, mock.patch.object(step_scene, "clock", return_value=0.0):  # what a step took is of the past
+    clock = mock.patch.object(step_scene, "clock", return_value=0.0)  # what a step took is of the past
+    with patience, clock, cheaper():
         asyncio.run(_walk(outcome, stops))
     return outcome
 
