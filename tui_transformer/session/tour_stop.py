@@ -17,8 +17,7 @@ from tui_transformer.model import Model
 from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers
-from tui_transformer.session.edit_format import changes, written
-from tui_transformer.session.edit_summary import break_titles, unknown_break
+from tui_transformer.session.edit_format import break_titles, changes, unknown_break, written
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import BEFORE

@@ -17,7 +17,7 @@ from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import check_name as check_lecture_name
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import Stop
-from tui_transformer.session.edit_summary import as_written
+from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

@@ -21,7 +21,7 @@ from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.panes.words import TextPane, VocabularyPane
 from tui_transformer.explorer.main.port import MainPort
-from tui_transformer.explorer.main.predict.predicting import Predicting
+from tui_transformer.explorer.main.predict import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.base import ExplorerScreen

@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.port import MainPort
-from tui_transformer.explorer.main.predict.predicting import Predicting
+from tui_transformer.explorer.main.predict import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import keymap_of, with_keys
 from tui_transformer.guide.lecture import Lecture, lecture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui_transformer.errors import InputError
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.session.edit_summary import break_titles, unknown_break
+from tui_transformer.session.edit_format import break_titles, unknown_break
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.predict.question import Question, chosen, question
+from tui_transformer.explorer.main.question import Question, chosen, question
 from tui_transformer.explorer.plain.sentences import view_at
 from tui_transformer.explorer.shell.score import keep_score, read_score
 from tui_transformer.session.exploration import Exploration

@@ -23,8 +23,7 @@ from tui_transformer.explorer.plain.questions import Questions
 from tui_transformer.explorer.plain.sentences import DIGITS, answer_changed, model_said, said, view_at, words_of
 from tui_transformer.explorer.plain.tour import Touring
 from tui_transformer.guide.lecture import Lecture
-from tui_transformer.session.edit_format import EXAMPLES, written
-from tui_transformer.session.edit_summary import words
+from tui_transformer.session.edit_format import EXAMPLES, words, written
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position, destination, next_stop
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session

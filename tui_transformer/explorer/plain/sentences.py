@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.session.answer_summary import answer, answers, guesses
-from tui_transformer.session.edit_summary import active
+from tui_transformer.session.edit_format import active
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session

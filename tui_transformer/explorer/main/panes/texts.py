@@ -18,7 +18,7 @@ from tui_transformer.explorer.main.panes.cell_lines import near_words, number
 from tui_transformer.explorer.widgets.labels import Inks, spread
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.model.model import Model
-from tui_transformer.session.edit_summary import active, broken
+from tui_transformer.session.edit_format import active, broken
 from tui_transformer.session.open_session import model_name
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene

@@ -23,8 +23,7 @@ from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.session.overlay import FOLLOWS, WRONG
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.whole.layout import Placed, Placement
-from tui_transformer.session.whole.pictures import Line, Picture
-from tui_transformer.session.whole.scene import WholeScene
+from tui_transformer.session.whole.scene import Line, Picture, WholeScene
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.view import Scale, Values
