@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -256,6 +257,17 @@ def _array(text: str, most: int) -> Host:
 
 HEADS_OF = ".context"
 """A head is taken out here; it is called after the attention alone."""
+
+
+def read_number(text: str, dtype: np.dtype[Any]) -> float:
+    """A number as a person writes it, finite in the model's precision."""
+    try:
+        value = float(text.strip().replace("−", "-").replace(",", "."))
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a number") from error
+    if not abs(value) <= float(np.finfo(dtype).max):
+        raise InputError(f"{text!r} does not fit into {dtype}: the cell has to stay finite")
+    return value
 
 
 # Edits in words, and as they are written, to be made again; breaks by their names

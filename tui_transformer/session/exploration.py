@@ -64,6 +64,24 @@ class Exploration:
         """Replace parts of the view state."""
         self.view = replace(self.view, **changes)
 
+    def go(self, position: Position) -> None:
+        """Be at another stop or cell; a stop begins with the first of its charts."""
+        if position.stop != self.position.stop:
+            self.change_view(chart=0)
+        self.position = position
+
+    def follow(self, position: Position) -> None:
+        """Be at another cell, and remember where one came from."""
+        self.trail.append(self.position)
+        self.go(position)
+
+    @property
+    def first_weight(self) -> str | None:
+        """The first weight that the step reads; None where there is none."""
+        program, stop = self.session.trace.program, self.position.stop
+        inputs = program.step(stop).inputs if stop in program.by_name else ()
+        return next((name for name in inputs if name in program.weights), None)
+
     def has(self, stop: str) -> bool:
         """Whether the session has a stop."""
         program = self.session.trace.program

@@ -18,6 +18,7 @@ from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers
 from tui_transformer.session.edit_format import break_titles, changes, unknown_break, written
+from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import BEFORE
@@ -43,6 +44,38 @@ class Scenery:
     position: Position
 
 
+@dataclass(frozen=True, eq=False)
+class TourState:
+    """A tour that goes on.
+
+    Attributes:
+        told: Its text.
+        base: The session that it is told of.
+        before: What was explored when it began.
+    """
+
+    told: Lecture
+    base: Session
+    before: Exploration
+
+    @classmethod
+    def begin(cls, explored: Exploration, told: Lecture) -> TourState:
+        """The beginning of a tour, before its first stop."""
+        history = explored.history
+        history = History(history.current, [*history.past], [*history.future])
+        before = replace(explored, history=history, trail=[*explored.trail], scene=None)
+        return cls(told, base_of(explored.session, told), before)
+
+    def leave(self, explored: Exploration, shown: Iterable[Session]) -> bool:
+        """Give back what was explored before; whether something else than what was shown is left, which redo brings."""
+        before, session = self.before, explored.session
+        own = [] if session in (before.session, self.base, *shown, *before.history.past) else [session]
+        explored.history = History(before.session, before.history.past, [*before.history.future, *own])
+        explored.position, explored.trail, explored.view = before.position, before.trail, before.view
+        explored.stay()
+        return bool(own)
+
+
 def suitable(session: Session, where: str) -> Lecture:
     """The tour of a name or a file, which suits a model.
 
@@ -60,7 +93,7 @@ def suitable(session: Session, where: str) -> Lecture:
 
 def _led_through(session: Session, told: Lecture) -> Session:
     """The session whose steps a lecture leads through: for that of gradients a backward one."""
-    if told.path is not None or told.name != BACKWARD or session.backward:
+    if not goes_back(told) or session.backward:
         return session
     if not session.has_loss:
         raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
@@ -98,6 +131,11 @@ def _check_edits(session: Session, stop: Stop, where: str) -> None:
                 written(program, text)
             except InputError as error:
                 raise InputError(f"{where} edits: {error}") from error
+
+
+def goes_back(told: Lecture) -> bool:
+    """Whether it is the tour of gradients, which leads backward through any model."""
+    return told.path is None and told.name == BACKWARD
 
 
 def base_of(session: Session, told: Lecture) -> Session:
@@ -223,16 +261,19 @@ def tour_of(session: Session) -> str | None:
     """The name of the tour of this model; backward, and where it has none of its own, that of gradients."""
     if session.backward:
         return BACKWARD
-    return own_tour(session.model) or (BACKWARD if session.has_loss else None)
+    own = session.cache.tokens.get("own tour", lambda: own_tour(session.model))
+    return own or (BACKWARD if session.has_loss else None)
 
 
 def own_tour(model: Model) -> str | None:
     """The tour whose numbers are those of this model; None where it has none, or other sizes than its tour tells of."""
+    if model.name not in tours():
+        return None
     if model.folder is None:
         own = _usual_sizes(model)
     else:
         own = model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE
-    return model.name if own and model.name in tours() else None
+    return model.name if own else None
 
 
 def _usual_sizes(model: Model) -> bool:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from tui_transformer.engine.edits import Change, Edit
 from tui_transformer.engine.explanation import Index
@@ -17,7 +15,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.recent import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.opening import TOOLS
-from tui_transformer.session.edit_format import written
+from tui_transformer.session.edit_format import read_number, written
 from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -161,14 +159,3 @@ class Editing:
                 make(given)
 
         return do
-
-
-def read_number(text: str, dtype: np.dtype[Any]) -> float:
-    """A number as a person writes it, finite in the model's precision."""
-    try:
-        value = float(text.strip().replace("−", "-").replace(",", "."))
-    except ValueError as error:
-        raise InputError(f"{text!r} is not a number") from error
-    if not abs(value) <= float(np.finfo(dtype).max):
-        raise InputError(f"{text!r} does not fit into {dtype}: the cell has to stay finite")
-    return value

@@ -1,16 +1,18 @@
-"""The numbers of a step: its matrix with the one beside it, its heads, its chart; and what every pane is."""
+"""The numbers of a step: its matrix with the one beside it, its heads, its chart."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
+import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Offset
 
-from tui_transformer.explorer.main.panes.texts import matrix_titles, scale_note
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.explorer.main.lines import stop_title
 from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
@@ -18,10 +20,15 @@ from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.session.overlay import apart
 from tui_transformer.session.pane_fit import PANES, number_width
 from tui_transformer.session.scene import Heads, Scene
-from tui_transformer.session.session import VOCABULARY
+from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.words import WORDS
 from tui_transformer.text.display import visible
+
+SOFTMAX = Softmax().formula
+
+ROUNDING = 1e-3
+"""How far from 1 a row of rounded shares may sum to."""
 
 NO_CHART = "Token IDs have no chart: they are names of words, and no sizes."
 
@@ -113,14 +120,6 @@ class MatrixPair(Container):
                 other.cells.scroll_to(place.x, place.y, animate=False, force=True)
 
 
-@runtime_checkable
-class ScenePane(Protocol):
-    """A widget that the presenter finds on the screen. What it wants of others it posts as messages."""
-
-    def show_scene(self, scene: Scene) -> None:
-        """Draw what a scene says of the pane; what is missing in it as missing, never as it was before."""
-
-
 class HeadsPane(HeadThumbnails, can_focus=True):
     """The heads of the step, or nothing until they are there."""
 
@@ -157,3 +156,32 @@ class ChartPane(Chart, can_focus=True):
             why = "computing" if scene.waits or scene.kind is not None else NO_CHART * (scene.step is not None)
         if (scene.chart, why) != (self.chart, self.why):
             self.show(scene.chart, why)
+
+
+def matrix_titles(session: Session, scene: StepScene, *, wide: bool, both: bool) -> tuple[str, ...]:
+    """Name and shape of what the matrix pane shows; with label and head, where no other line says them.
+
+    The longest comes first; the others are for panes that have no room for it.
+    """
+    view, shape = scene.view, shape_text(session.trace.program.shape(scene.view.name))
+    label = stop_title(session, view.name)
+    if not wide:
+        return f"{view.name} · {shape}", view.name
+    head = [f"head {scene.place.head} of {view.heads}"] if view.heads > 1 else []
+    alone = () if both else ([label, view.name, *head, shape],)
+    parts = (*alone, [view.name, *head, shape], [label, *head, shape], [label, *(head if both else [shape])])
+    return tuple(dict.fromkeys(" · ".join(dict.fromkeys(part)) for part in parts))
+
+
+def scale_note(scene: StepScene) -> str:
+    """Remarks on the colours."""
+    if scene.hidden or scene.view.formula != SOFTMAX:
+        return scene.hidden
+    values = scene.tile.values
+    whole, without_keys = values.shape[1] == scene.view.columns.size, np.isnan(values).all(axis=1)
+    sums = np.nansum(values[~without_keys], axis=1) if whole else np.empty(0)
+    if (abs(sums - 1) > ROUNDING).any():
+        return f"rows sum to {spoken(sums.min(), 4)} to {spoken(sums.max(), 4)}"
+    if scene.view.edited and not len(sums):
+        return ""  # of rows that are not drawn whole nothing is known
+    return "a row without a visible key sums to 0" if whole and without_keys.any() else "every row sums to 1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -66,19 +67,13 @@ class WholePane(CarefulWidget, can_focus=True):
     }
     """
 
-    class Moved(Message):
-        """The user goes to the box beside the current one, so many boxes to the right and bands down."""
-
-        def __init__(self, across: int, down: int) -> None:
-            super().__init__()
-            self.across, self.down = across, down
-
+    @dataclass
     class Visited(Message):
         """The user clicked on a box: its step, and the head and row of it where a picture was hit."""
 
-        def __init__(self, step: str, head: int | None = None, row: int | None = None) -> None:
-            super().__init__()
-            self.step, self.head, self.row = step, head, row
+        step: str
+        head: int | None = None
+        row: int | None = None
 
     class Chosen(Message):
         """The user looks inside the current box."""
@@ -108,14 +103,6 @@ class WholePane(CarefulWidget, can_focus=True):
                     return Region(across, placement.top + 1 + row, 1, 1)
         return None
 
-    def action_box(self, across: int, down: int) -> None:
-        """Go from box to box."""
-        self.post_message(self.Moved(across, down))
-
-    def action_choose(self) -> None:
-        """Look inside the current box."""
-        self.post_message(self.Chosen())
-
     def on_click(self, event: events.Click) -> None:
         """Go to the box that is clicked; a double click looks inside."""
         place = event.get_content_offset(self)
@@ -123,7 +110,7 @@ class WholePane(CarefulWidget, can_focus=True):
         if visited is not None:
             self.post_message(visited)
             if event.chain == 2:
-                self.action_choose()
+                self.post_message(self.Chosen())
 
     def _visited(self, at: Offset) -> Visited | None:
         for placement, pictures in self._scene.bands:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.style import Style
@@ -15,7 +16,6 @@ from textual.containers import Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui_transformer.explorer.main.panes.texts import vocabulary_name
 from tui_transformer.explorer.shell.actions.main import TEMPERATURE, VOCABULARY
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
@@ -53,12 +53,11 @@ class VocabularyPane(Vertical):
     }
     """
 
+    @dataclass
     class EntryChosen(Message):
         """The user wants to see the embedding row of a word."""
 
-        def __init__(self, token_id: int) -> None:
-            super().__init__()
-            self.token_id = token_id
+        token_id: int
 
     _vocabulary: Vocabulary | None = None
     _called = ""
@@ -83,7 +82,12 @@ class VocabularyPane(Vertical):
         words, used = session.model.vocabulary, session.encoding.ids
         if words is not None and scene.position.stop == STOP and (words is not self._vocabulary or used != self._used):
             self._used = used
-            self.show(words, used, vocabulary_name(session.model, words))
+            own = (
+                session.model.folder is not None
+                and words.path is not None
+                and words.path.parent == session.model.folder
+            )
+            self.show(words, used, session.model.name if own else words.name)  # one in the model's folder is its own
 
     def show(self, vocabulary: Vocabulary, used: Sequence[int], name: str) -> None:
         """Show a vocabulary by a name; `used` are the IDs of the sentence."""
@@ -195,14 +199,3 @@ class TextPane(VerticalScroll, can_focus=True):
         width = self.content_size.width - SCROLL_BAR
         for words in self.query_children("#words").results(Static):
             words.update(Text.assemble(*((text, INKS[ink]) for text, ink in self._drawn(width).pieces)))
-
-    class Warmed(Message):
-        """The user wants another temperature: so many steps up, or down."""
-
-        def __init__(self, steps: int) -> None:
-            super().__init__()
-            self.steps = steps
-
-    def action_warmer(self, steps: int) -> None:
-        """Ask for the next or previous temperature."""
-        self.post_message(self.Warmed(steps))
