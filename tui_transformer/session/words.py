@@ -228,12 +228,6 @@ def loss(session: Session, report: Report, keys: Keys, temperature: float) -> Dr
     return lambda _: text
 
 
-def loss_cost(session: Session) -> int:
-    """About how many operations the loss and its gradients take."""
-    program = session.trace.program
-    return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
-
-
 def _written_loss(session: Session, loss: float, keys: Keys) -> Lines:
     """The loss, and every position with the share of its target, from a softmax in float64."""
     targets, model = session.loss_targets, session.model
@@ -279,4 +273,4 @@ class Words:
     made: Callable[[Session, Report, Keys, float], Drawn]
 
 
-WORDS = {TEXT: Words("Text", ending_cost, ending), LOSS: Words("Loss", loss_cost, loss)}
+WORDS = {TEXT: Words("Text", ending_cost, ending), LOSS: Words("Loss", lambda session: session.gradient_cost, loss)}

@@ -203,7 +203,7 @@ class Navigation:
 
     def look_inside(self) -> None:
         """Open the inside of the cell under the cursor; words have none and are read where they stand."""
-        from tui_transformer.explorer.main.inside.screen import InsideScreen, Spot
+        from tui_transformer.explorer.main.inside import InsideScreen, Spot
 
         scene, session = self._explored.step, self.session
         if scene is None:
