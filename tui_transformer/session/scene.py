@@ -12,8 +12,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import renormalized
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.backend import Host
-from tui_transformer.session.answer_summary import told as answer_of
-from tui_transformer.session.answer_summary import told_cost
+from tui_transformer.session import answer_summary
 from tui_transformer.session.overlay import other_view
 from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_at
 from tui_transformer.session.position import Position
@@ -172,9 +171,10 @@ def _words(reading: Reading, session: Session, stop: str, keys: Keys, temperatur
 
 
 def _answer(reading: Reading, session: Session) -> str | None:
-    if (cost := told_cost(session)) > MOST_FOR_ANSWER:
+    if (cost := answer_summary.describe_cost(session)) > MOST_FOR_ANSWER:
         return None
-    return reading.get(session, session.stops[-1], "answer", lambda: cost, partial(answer_of, session))
+    describe = partial(answer_summary.describe, session)
+    return reading.get(session, session.stops[-1], "answer", lambda: cost, describe)
 
 
 # The heads of a step

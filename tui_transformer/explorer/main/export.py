@@ -125,8 +125,8 @@ class Export:
                 count = with_stop(path_of(name), stop_at(session, position, notes.strip()))
                 self._lecture = name
                 lost = kept(session).count(None)
-                left_out = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
-                self._port.written(name, f"stop {count} of {name}: {stop_title(session, position.stop)}{left_out}")
+                hidden = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
+                self._port.written(name, f"stop {count} of {name}: {stop_title(session, position.stop)}{hidden}")
 
         self._port.open(PromptScreen("Notes for who gives the lecture", hint="a line, or nothing"), write)
 

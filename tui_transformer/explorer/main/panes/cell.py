@@ -99,10 +99,10 @@ class CellPane(LineList):
         foot, above = self._foot, self.viewport.height
         if not above <= y < above + len(foot):  # before a new size is laid out, lines below the pane are asked for
             return super().render_line(y)
-        left_out = foot.start - above - self.scroll_offset.y
+        hidden = foot.start - above - self.scroll_offset.y
         line = foot[y - above]
         if line == foot.start:
-            more = f"… {left_out} more line{'s' * (left_out > 1)}"
+            more = f"… {hidden} more line{'s' * (hidden > 1)}"
             return self.strip_of(Text(more, self.get_component_rich_style("cell--quiet")))
         return self.strip_of(self.line_at(line))
 
