@@ -7,9 +7,9 @@ from itertools import zip_longest
 from typing import Any, Generic, Literal, TypeVar
 
 from tui_transformer.engine.pool import trim
-from tui_transformer.session.cache import let_go
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import Scene
+from tui_transformer.session.sentences import let_go
 from tui_transformer.session.session import Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.store import Store

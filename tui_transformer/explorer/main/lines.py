@@ -16,7 +16,6 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.explorer.guard.line_cache import Line, Written
 from tui_transformer.explorer.main.panes.cell_lines import near_words, number
-from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.key_line import key_line
@@ -37,6 +36,9 @@ from tui_transformer.views.inside.cell import short_name
 
 INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
 """Names of the panes that stops show in the place of the matrix."""
+
+CARD = "card"
+"""The name of the card of a tour."""
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
@@ -109,7 +111,8 @@ class Lines:
         What would be refused is left out, and a key that the pane has is not named again.
         """
         session, stop, active = scene.session, scene.position.stop, scene.arrangement.active
-        app, card = self._screen.app, isinstance(self._screen.focused, TourPanel)
+        app, focused = self._screen.app, self._screen.focused
+        card = focused is not None and focused.name == CARD
         if self.opening and not card:
             shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
             lines = _openings(session, scene.answer or "", shown, inks)

@@ -19,15 +19,13 @@ from tui_transformer.explorer.main.export import Export
 from tui_transformer.explorer.main.lines import about, stop_title
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.cell import CellPane
-from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair
+from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair, TextPane, VocabularyPane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
-from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.whole import WholePane
-from tui_transformer.explorer.main.panes.words import TextPane, VocabularyPane
 from tui_transformer.explorer.main.predict import Predicting
 from tui_transformer.explorer.main.presenter import Panes, Presenter, pane_of
-from tui_transformer.explorer.main.tour import Tour
+from tui_transformer.explorer.main.tour import Tour, TourPanel
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key
