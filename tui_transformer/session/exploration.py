@@ -147,20 +147,17 @@ class History(Generic[State]):
 
     def turn(self, way: Way) -> bool:
         """Go back or forward one state; whether there was one."""
-        return self.undo() if way == "undo" else self.redo()
+        source, target = (self.past, self.future) if way == "undo" else (self.future, self.past)
+        if not source:
+            return False
+        target.append(self.current)
+        self.current = source.pop()
+        return True
 
     def undo(self) -> bool:
         """Go back one state; whether there was one."""
-        if not self.past:
-            return False
-        self.future.append(self.current)
-        self.current = self.past.pop()
-        return True
+        return self.turn("undo")
 
     def redo(self) -> bool:
         """Go forward one state; whether there was one."""
-        if not self.future:
-            return False
-        self.past.append(self.current)
-        self.current = self.future.pop()
-        return True
+        return self.turn("redo")

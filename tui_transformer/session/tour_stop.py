@@ -80,32 +80,17 @@ def suitable(session: Session, where: str) -> Lecture:
     """The tour of a name or a file, which suits a model.
 
     Raises:
-        InputError: There is none, or it leads where the model has nothing.
+        InputError: There is none, or it leads where the model has nothing; the line names file, section and field.
     """
     told = lecture(where)
     if told.path is None and told.name not in (*ANY_MODEL, own_tour(session.model)):
         raise InputError(
             f"the tour {told.name} tells of the model {told.name} as it comes: leave out --model and its sizes"
         )
-    check_lecture(_led_through(session, told), told)
-    return told
-
-
-def _led_through(session: Session, told: Lecture) -> Session:
-    """The session whose steps a lecture leads through: for that of gradients a backward one."""
-    if not goes_back(told) or session.backward:
-        return session
-    if not session.has_loss:
-        raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
-    return session.with_targets((NOT_COUNTED,) * len(session.predicted))
-
-
-def check_lecture(session: Session, told: Lecture) -> None:
-    """Refuse a lecture that does not suit the model, at the first stop that leads nowhere.
-
-    Raises:
-        InputError: A step, or what is to be ablated, is not in the model; the line names file, section and field.
-    """
+    if goes_back(told) and not session.backward:
+        if not session.has_loss:
+            raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
+        session = session.with_targets((NOT_COUNTED,) * len(session.predicted))
     program = session.trace.program
     names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name, *program.aliases)
     for stop in told.stops:
@@ -117,20 +102,15 @@ def check_lecture(session: Session, told: Lecture) -> None:
                 parse(target).edits(program)
             except InputError as error:
                 raise InputError(f"{where} ablate: {error}") from error
-        _check_edits(session, stop, where)
-
-
-def _check_edits(session: Session, stop: Stop, where: str) -> None:
-    """Refuse edits that cannot be read, and breaks of another name."""
-    if problem := unknown_break(stop.breaks):
-        raise InputError(f"{where} breaks: {problem}")
-    if stop.edits:
-        program = session.for_tour(stop).trace.program
+        if problem := unknown_break(stop.breaks):
+            raise InputError(f"{where} breaks: {problem}")
+        there = session.for_tour(stop).trace.program if stop.edits else program
         for text in stop.edits:
             try:
-                written(program, text)
+                written(there, text)
             except InputError as error:
                 raise InputError(f"{where} edits: {error}") from error
+    return told
 
 
 def goes_back(told: Lecture) -> bool:
@@ -207,9 +187,12 @@ def outcome_cost(shown: Scenery) -> int:
 
 def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
     """The stop's action, and the answer before → after; of a backward pass, the gradient of its cell."""
-    if stop.cell is not None:
-        return _gradient(shown, report)
     before, after, done = shown.before, shown.after, doing(stop)
+    if stop.cell is not None:
+        place = answer_position(after)
+        target = after.model.target_label(after.loss_targets[place]).strip(SPACE)
+        likely = answer(after, place, report)
+        return f"the model says {likely}, the target is {target}: loss {after.go_back(report).loss:.4g}"
     if stop.change:
         what, by = stop.change
         after = before.with_text(before.text.replace(what, by))
@@ -233,14 +216,6 @@ def _ablated(targets: Iterable[str]) -> Iterator[str]:
         numbers = [str(aim.number) for aim in aims if aim.number is not None]
         which = f"{kind}{'s' * (len(numbers) > 1)} {' and '.join(numbers)} of " if numbers else ""
         yield f"{which}{place} → 0"
-
-
-def _gradient(shown: Scenery, report: Report) -> str:
-    """The wrong target and the gradient of the cell."""
-    session, place = shown.after, answer_position(shown.after)
-    target = session.model.target_label(session.loss_targets[place]).strip(SPACE)
-    likely = answer(session, place, report)
-    return f"the model says {likely}, the target is {target}: loss {session.go_back(report).loss:.4g}"
 
 
 BACKWARD = "gradients"
@@ -269,19 +244,13 @@ def own_tour(model: Model) -> str | None:
     """The tour whose numbers are those of this model; None where it has none, or other sizes than its tour tells of."""
     if model.name not in tours():
         return None
-    if model.folder is None:
-        own = _usual_sizes(model)
-    else:
-        own = model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE
-    return model.name if own else None
-
-
-def _usual_sizes(model: Model) -> bool:
+    if model.folder is not None:
+        return model.name if model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE else None
     config = model.config
     if isinstance(config, Config):  # the stops choose the vocabulary and the positions
         usual = Config()
         config = replace(config, vocab_size=usual.vocab_size, pad_id=usual.pad_id, positions=usual.positions)
-    return config == type(config)()
+    return model.name if config == type(config)() else None
 
 
 def offer(session: Session, stop: str, key: str) -> str:

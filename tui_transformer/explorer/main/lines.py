@@ -14,6 +14,7 @@ from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Parameter
+from tui_transformer.engine.program import Program, by_program
 from tui_transformer.explorer.guard.line_cache import Line, Written
 from tui_transformer.explorer.main.panes.cell_lines import near_words, number
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
@@ -281,7 +282,7 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> frozenset[s
     step = program.by_name.get(stop)
     useless = {
         "head.next": scene is None or scene.view.heads < 2,
-        "layer.next": sum(layer.rpartition(".")[2].isdigit() for layer in {each.layer for each in program.steps}) < 2,
+        "layer.next": layer_count(program) < 2,
         "cell.edit": scene is None or scene.view.integer,
         "predict": scene is None,
         "export": scene is None and session.model.vocabulary is None,
@@ -292,6 +293,12 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> frozenset[s
     }
     anywhere = session.cache.compared.get("refused", lambda: refused_anywhere(session))
     return frozenset(name for name, holds in useless.items() if holds) | anywhere
+
+
+@by_program
+def layer_count(program: Program) -> int:
+    """Layers of all stacks."""
+    return sum(layer.rpartition(".")[2].isdigit() for layer in {step.layer for step in program.steps})
 
 
 def refused_anywhere(session: Session) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -160,11 +161,11 @@ class WholePane(CarefulWidget, can_focus=True):
     def _strip(self, pieces: list[Piece]) -> Strip:
         """Pieces side by side, blank between them."""
         segments, at = list[Segment](), 0
-        for left, piece in sorted(pieces, key=lambda placed: placed[0]):
+        for left, piece in sorted(pieces, key=itemgetter(0)):
             if left > at:
                 segments.append(Segment(" " * (left - at), self._page))
             segments += piece
-            at = max(left, at) + sum(segment.cell_length for segment in piece)
+            at = max(left, at) + Segment.get_line_length(piece)
         return Strip(segments).adjust_cell_length(self.size.width, self._page)
 
     # The ladder
