@@ -121,7 +121,11 @@ def scene(
     stop, step, words = position.stop, None, None
     shown = shown_at(session, view, size)
     if stop in WORDS:
-        words = _words(reading, session, stop, keys, view.temperature)
+        spelled, temperature = WORDS[stop], view.temperature
+        cost = partial(spelled.cost, session)
+        words = reading.get(
+            session, stop, ("words", temperature), cost, lambda report: spelled.made(session, report, keys, temperature)
+        )
     elif stop != VOCABULARY:
         step = step_scene(reading, session, position, view, shown)
     lost = step is None and words is None and stop != VOCABULARY and not reading.missing
@@ -130,7 +134,7 @@ def scene(
         position = replace(position, place=replace(step.place, head=head))
     arrangement = arrange(size, session, position, view, told, step)
     if session.overlay.kind == "trace" and session.comparison is None:
-        reading.get(session, "", "comparison", lambda: AT_ONCE + 1, partial(_compare, session))
+        reading.get(session, "", "comparison", lambda: AT_ONCE + 1, session.compare)
     whole = whole_scene(reading, session, position, arrangement.whole, shown) if arrangement.whole else None
     heads = kind = drawn = None
     if step is not None and step.view.heads > 1 and arrangement.draws("heads"):
@@ -157,17 +161,6 @@ def scene(
         tuple(reading.failed),
         lost,
     )
-
-
-def _compare(session: Session, report: Report) -> bool:
-    session.compare(report)
-    return True
-
-
-def _words(reading: Reading, session: Session, stop: str, keys: Keys, temperature: float) -> Drawn | None:
-    words, what = WORDS[stop], ("words", temperature)
-    cost = partial(words.cost, session)
-    return reading.get(session, stop, what, cost, lambda report: words.made(session, report, keys, temperature))
 
 
 def _answer(reading: Reading, session: Session) -> str | None:

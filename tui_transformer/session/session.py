@@ -184,9 +184,9 @@ class Session(Sentences):
         kept: Comparison | None = self.cache.compared.find("comparison")
         return kept
 
-    def compare(self, report: Callable[[str], None]) -> None:
+    def compare(self, report: Callable[[str], None]) -> Comparison:
         """Compare every step of this trace and the other; `report` may raise to end it."""
-        self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
+        return self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
 
     def with_overlay(self, overlay: Overlay) -> Session:
         """The same with something else beside; no value is computed again.

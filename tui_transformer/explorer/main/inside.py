@@ -109,15 +109,11 @@ class InsideLines(LineList):
             rest = self.size.width - sum(part.cell_length for part in turned)
             return [*turned, Segment(" " * rest, self.ink())]
         ground = Style(bgcolor=style.bgcolor, bold=True)
-        return [_with(part, ground) if _is_bare(part) else part for part in segments]
+        return [part if part.style and part.style.bgcolor else _with(part, ground) for part in segments]
 
 
 def _with(segment: Segment, style: Style) -> Segment:
     return Segment(segment.text, (segment.style or Style()) + style)
-
-
-def _is_bare(segment: Segment) -> bool:
-    return segment.style is None or segment.style.bgcolor is None
 
 
 class InsideScreen(ExplorerScreen[Spot]):

@@ -199,11 +199,13 @@ class Drawing:
     def _lengths(self, rung: Rung) -> Lengths | None:
         row = self._row_here(self.program.axes(rung.stream))
         cost = partial(cost_of, self.session.trace, rung) if not self.of_gradient else self._gradient_cost
-        work = partial(self._work_lengths, rung, row)
-        return self.reading.get(self.session, rung.stream, ("rung", row, self.of_gradient), cost, work)
-
-    def _work_lengths(self, rung: Rung, row: int, report: Report) -> Lengths:
-        return lengths_of(self._source(report), rung, row)
+        return self.reading.get(
+            self.session,
+            rung.stream,
+            ("rung", row, self.of_gradient),
+            cost,
+            lambda report: lengths_of(self._source(report), rung, row),
+        )
 
     def _source(self, report: Report) -> Source:
         """Reads a view of a step: of its values, or of its gradients, which are computed if they are not there."""
