@@ -168,7 +168,7 @@ def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count() -> None:
     """All others are declared, so that they can be changed, and mean one thing."""
     assert files_with(r"event\.key\b|def _?key_[a-z]\w*\(self|\.bind\(") == {
         "main/counting.py",
-        "main/predict/screen.py",
+        "main/predict.py",
         "guard/event_queue.py",
         "shell/line_input.py",
         "shell/prompt.py",

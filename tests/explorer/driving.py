@@ -18,8 +18,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tui_transformer.explorer.app import ExplorerApp
-from tui_transformer.explorer.main.parts import Parts
-from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.main.screen import MainScreen, Parts
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model.options import ModelOptions

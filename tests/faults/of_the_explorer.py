@@ -42,7 +42,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "what a state nearby shares is let go with one far away",
-        "session/cache.py",
+        "session/sentences.py",
         "            if id(memo) not in kept:\n",
         "            if True:\n",
         "tests/session/test_history.py::test_what_is_shared_with_a_state_nearby_stays",

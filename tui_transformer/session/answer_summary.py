@@ -95,29 +95,26 @@ MASKS = ("[MASK]", "<mask>")
 """A token in whose place a word is predicted."""
 
 
-def told(session: Session, report: Report) -> str:
+def describe(session: Session, report: Report) -> str:
     """The most likely word, at a masked token where there is one; the label; or which vectors come out."""
     if answers(session):
         place = _masked(session)
         likely = str(answer(session, place, report))
         return likely if place is None else f"{MASKS[0]} → {likely}"
-    if not session.model.config.vocab_size and (weights := _weights(session)) is not None:
-        return _most_attended(session, weights)
-    last = _last(session)
+    steps = session.trace.program.steps
+    weights = [step for step in steps if step.square and step.name.endswith(".weights")]
+    if not session.model.config.vocab_size and weights:
+        return _most_attended(session, weights[-1])
+    last = steps[-1]
     session.trace.compute((last.name,), before=lambda step: report(step.name))
     if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():
         return _label(session, last)
     return f"gives {shape_text(last.shape)} numbers"
 
 
-def told_cost(session: Session) -> int:
+def describe_cost(session: Session) -> int:
     """About how many operations that takes."""
-    return answer_cost(session) if answers(session) else session.trace.pending((_last(session).name,))
-
-
-def _weights(session: Session) -> Step | None:
-    steps = (step for step in reversed(session.trace.program.steps) if step.square and step.name.endswith(".weights"))
-    return next(steps, None)
+    return answer_cost(session) if answers(session) else session.trace.pending((session.trace.program.steps[-1].name,))
 
 
 def _most_attended(session: Session, weights: Step) -> str:
@@ -126,10 +123,6 @@ def _most_attended(session: Session, weights: Step) -> str:
     row = session.trace[weights.name].reshape(-1, weights.shape[-1])[-1]
     key = int(np.nan_to_num(row).argmax())
     return f"query {weights.shape[-2] - 1} looks at key {key}: {percent(float(row[key]))}"
-
-
-def _last(session: Session) -> Step:
-    return session.trace.program.steps[-1]
 
 
 def _masked(session: Session) -> int | None:
@@ -174,15 +167,12 @@ def metric_of(session: Session) -> Metric | None:
 
 
 def metric_said(session: Session) -> str:
-    """The same in words; "" where nothing was chosen."""
+    """The same in words: `logit of had less that of by`; "" where nothing was chosen."""
     measure = measure_of(session)
     if measure is None:
         return ""
-    return "loss on the targets" if on_targets(measure) else said(session, measure)
-
-
-def said(session: Session, measure: Measure) -> str:
-    """A metric of tokens in words: `logit of had less that of by`."""
+    if on_targets(measure):
+        return "loss on the targets"
     return METRICS[measure.name].description.format(*map(session.model.target_label, measure.tokens))
 
 

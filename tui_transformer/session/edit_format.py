@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +28,15 @@ from tui_transformer.analysis.effects import means
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import OPEN, Add, Scale, Set
-from tui_transformer.engine.edits import KINDS, Ablate, Change
+from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
 from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded
 from tui_transformer.model import Model
 from tui_transformer.model.options import Listen, ignore, texts_of, traced
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 
 EDIT = re.compile(r"\s*(?P<name>[^\s\[\]=+*/-]+)\s*(?:\[(?P<place>[^\]]*)\])?\s*(?P<op>[-+*/]?=)\s*(?P<value>.+?)\s*")
@@ -212,25 +215,19 @@ def _terms(name: str, text: str, most: int) -> Iterator[Term]:
         match = TERM.match(text, at)
         if match is None or (at and not match["sign"]):
             raise UsageError(f"{visible(text[at : at + 40])!r} is no value: {EXAMPLES}")
-        sign, at = -1.0 if match["sign"] == "-" else 1.0, match.end()
-        yield _term(name, sign * _factor(match["factor"]), match, most)
-
-
-def _factor(text: str | None) -> float:
-    try:
-        return 1.0 if text is None else float(text)
-    except ValueError as error:
-        raise UsageError(f"{visible(text or '')!r} is no factor: {EXAMPLES}") from error
-
-
-def _term(name: str, factor: float, match: re.Match[str], most: int) -> Term:
-    if match["number"] is not None:
-        return Term(factor, name, np.asarray(float(match["number"])))
-    if match["file"] is not None:
-        return Term(factor, name, _array(match["file"], most))
-    if match["texts"] is not None:
-        return Term(factor, name, path=expanded(match["texts"].strip()))
-    return Term(factor, name, text=match["text"] if match["text"] is not None else match["other"])
+        try:
+            factor = float(match["factor"] or 1)
+        except ValueError as error:
+            raise UsageError(f"{visible(match['factor'])!r} is no factor: {EXAMPLES}") from error
+        factor, at = -factor if match["sign"] == "-" else factor, match.end()
+        if match["number"] is not None:
+            yield Term(factor, name, np.asarray(float(match["number"])))
+        elif match["file"] is not None:
+            yield Term(factor, name, _array(match["file"], most))
+        elif match["texts"] is not None:
+            yield Term(factor, name, path=expanded(match["texts"].strip()))
+        else:
+            yield Term(factor, name, text=match["text"] if match["text"] is not None else match["other"])
 
 
 def of_texts(model: Model, path: Path, names: Sequence[str], listen: Listen = ignore) -> dict[str, Host]:
@@ -256,3 +253,116 @@ def _array(text: str, most: int) -> Host:
         )
     tensors[name].check_size(most, Path(path))
     return np.asarray(tensors[name].values.array, np.float64)
+
+
+HEADS_OF = ".context"
+"""A head is taken out here; it is called after the attention alone."""
+
+
+def read_number(text: str, dtype: np.dtype[Any]) -> float:
+    """A number as a person writes it, finite in the model's precision."""
+    try:
+        value = float(text.strip().replace("−", "-").replace(",", "."))
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a number") from error
+    if not abs(value) <= float(np.finfo(dtype).max):
+        raise InputError(f"{text!r} does not fit into {dtype}: the cell has to stay finite")
+    return value
+
+
+# Edits in words, and as they are written, to be made again; breaks by their names
+
+HEADS_OF = ".context"
+"""A head is taken out here; it is called after the attention alone."""
+
+SIGNS: Mapping[type, tuple[str, str]] = {Set: ("→", "="), Add: ("+", "+="), Scale: ("×", "*=")}
+"""Signs of an edit with one value: in words, and as it is written."""
+
+
+@dataclass(frozen=True)
+class FromSentence(Patch):
+    """Values that a step has in another sentence.
+
+    Attributes:
+        sentence: The other sentence.
+    """
+
+    sentence: str = ""
+
+    @property
+    def how(self) -> str:
+        """From that sentence."""
+        return f"patched from “{self.sentence}”"
+
+
+def words(change: Change, program: Program) -> str:
+    """`encoder.0.self_attention head 3 → 0`."""
+    if isinstance(change, Edit):
+        return f"{change.name}[{', '.join(map(str, change.index))}] → {spoken(change.value, 6)}"
+    change = change.placed(program, {})  # its cells may be those of another sentence
+    shape = program.shape(change.name)
+    kinds = zip(KINDS[-len(shape) :], change.region, shape, strict=True)
+    part = " ".join(
+        f"{kind} {part.start}" if len(part) == 1 else f"{kind}s {part.start}–{part.stop - 1}"
+        for kind, part, size in kinds
+        if len(part) < size
+    )
+    if isinstance(change, Ablate):
+        value = "→ mean" if change.mean else "→ 0"
+    elif isinstance(change, Set | Add | Scale) and np.ndim(change.values) == 0:
+        value = f"{SIGNS[type(change)][0]} {minus(f'{change.values:g}')}"
+    else:
+        value = change.how.removeprefix("patched ") if isinstance(change, FromSentence) else change.how
+    name = change.name.removesuffix(HEADS_OF) if part.startswith(KINDS[0]) else change.name
+    return " ".join(filter(None, (name, part, value)))
+
+
+def active(edits: Sequence[Change], program: Program) -> str:
+    """All edits in a few words: the one, or how many and the last of them; "" for none."""
+    if not edits:
+        return ""
+    last = words(edits[-1], program)
+    return last if len(edits) == 1 else f"{len(edits)} edits, last {last}"
+
+
+def as_written(change: Change, program: Program) -> str | None:
+    """`encoder.0.self_attention.context[2] = 0`; None where it holds more than can be written in a line."""
+    if isinstance(change, Edit):
+        return f"{change.name}[{', '.join(map(str, change.index))}] = {change.value!r}"
+    cells = [
+        ":" if len(part) == size else str(part.start) if len(part) == 1 else f"{part.start}:{part.stop}"
+        for part, size in zip(change.region, program.shape(change.name), strict=True)
+    ]
+    place = change.name if set(cells) == {":"} else f"{change.name}[{', '.join(cells)}]"
+    if isinstance(change, Ablate):
+        return f"{place} = {'mean' if change.mean else 0}"
+    if isinstance(change, Set | Add | Scale) and np.ndim(change.values) == 0:
+        return f"{place} {SIGNS[type(change)][1]} {float(np.asarray(change.values))!r}"
+    return None
+
+
+def broken(session: Session) -> str:
+    """The breaks in a few words: the one, or how many; "" for none."""
+    titles = break_titles(session.breaks)
+    if not titles:
+        return ""
+    return f"broken: {titles[0]}" if len(titles) == 1 else f"{len(titles)} broken"
+
+
+def break_titles(names: Collection[str]) -> list[str]:
+    """Titles of the breaks of these names, in the order of the table."""
+    if not names:
+        return []
+    from tui_transformer.diagnosis.breaking import BREAKS
+
+    return [each.title for each in BREAKS if each.name in names]
+
+
+def unknown_break(names: Collection[str]) -> str:
+    """Remark on the first name that no break has, and on those there are; "" where every name is known."""
+    if not names:
+        return ""
+    from tui_transformer.diagnosis.breaking import BREAKS
+
+    known = [each.name for each in BREAKS]
+    return next((f"{name[:40]!r} is none of {', '.join(known)}" for name in names if name not in known), "")

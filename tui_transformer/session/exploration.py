@@ -7,9 +7,9 @@ from itertools import zip_longest
 from typing import Any, Generic, Literal, TypeVar
 
 from tui_transformer.engine.pool import trim
-from tui_transformer.session.cache import let_go
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import Scene
+from tui_transformer.session.sentences import let_go
 from tui_transformer.session.session import Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.store import Store
@@ -63,6 +63,24 @@ class Exploration:
     def change_view(self, **changes: Any) -> None:
         """Replace parts of the view state."""
         self.view = replace(self.view, **changes)
+
+    def go(self, position: Position) -> None:
+        """Be at another stop or cell; a stop begins with the first of its charts."""
+        if position.stop != self.position.stop:
+            self.change_view(chart=0)
+        self.position = position
+
+    def follow(self, position: Position) -> None:
+        """Be at another cell, and remember where one came from."""
+        self.trail.append(self.position)
+        self.go(position)
+
+    @property
+    def first_weight(self) -> str | None:
+        """The first weight that the step reads; None where there is none."""
+        program, stop = self.session.trace.program, self.position.stop
+        inputs = program.step(stop).inputs if stop in program.by_name else ()
+        return next((name for name in inputs if name in program.weights), None)
 
     def has(self, stop: str) -> bool:
         """Whether the session has a stop."""
@@ -129,20 +147,17 @@ class History(Generic[State]):
 
     def turn(self, way: Way) -> bool:
         """Go back or forward one state; whether there was one."""
-        return self.undo() if way == "undo" else self.redo()
+        source, target = (self.past, self.future) if way == "undo" else (self.future, self.past)
+        if not source:
+            return False
+        target.append(self.current)
+        self.current = source.pop()
+        return True
 
     def undo(self) -> bool:
         """Go back one state; whether there was one."""
-        if not self.past:
-            return False
-        self.future.append(self.current)
-        self.current = self.past.pop()
-        return True
+        return self.turn("undo")
 
     def redo(self) -> bool:
         """Go forward one state; whether there was one."""
-        if not self.future:
-            return False
-        self.past.append(self.current)
-        self.current = self.future.pop()
-        return True
+        return self.turn("redo")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tui_transformer.analysis.similar import TABLE, Term, similar, terms_of
@@ -69,12 +70,19 @@ def near(
         return ()
     model, token, written = session.model, token_at(trace, position), table.startswith("decoder.")
     word = model.target_label if written else model.word_label
-    own = written and model.target_vocabulary is not model.vocabulary
-    sums = [(word(token), (Term(token, 1),)), *([] if own else _asked(session, asked))]
+    sums: list[tuple[str, tuple[Term, ...]]] = [(word(token), (Term(token, 1),))]
+    if not written or model.target_vocabulary is model.vocabulary:
+        with suppress(InputError):  # a word of the sum that was asked for is none of this model's
+            terms = terms_of(model, asked)
+            sums.append((sum_of(session, terms), terms))
     rows = []
     for name, terms in sums:
         report(table)
-        rows.append(Near(name, _named(session, terms, table, word)))
+        try:
+            nearest = similar(trace, terms, COUNT, table, model.has_vector)
+        except InputError:  # the rows are all 0: they point nowhere
+            nearest = []
+        rows.append(Near(name, tuple((word(token), cosine) for token, cosine in nearest)))
     return tuple(rows)
 
 
@@ -87,27 +95,7 @@ def token_at(trace: Trace, position: Position) -> int:
     return int(trace.window(ids, (range(row, row + 1),)).reshape(()))
 
 
-def _asked(session: Session, text: str) -> list[tuple[str, tuple[Term, ...]]]:
-    """The sum, where every word of it is one of the model."""
-    try:
-        terms = terms_of(session.model, text)
-    except InputError:
-        return []
-    return [(sum_of(session, terms), terms)]
-
-
 def sum_of(session: Session, terms: tuple[Term, ...]) -> str:
     """A sum as it is written: `king − man + woman`."""
     said = " ".join(f"{'+' if term.sign > 0 else '−'} {session.model.word_label(term.token)}" for term in terms)
     return said.removeprefix("+ ")
-
-
-def _named(
-    session: Session, terms: tuple[Term, ...], table: str, word: Callable[[int], str]
-) -> tuple[tuple[str, float], ...]:
-    """None where the rows are all 0: they point nowhere."""
-    try:
-        nearest = similar(session.trace, terms, COUNT, table, session.model.has_vector)
-    except InputError:
-        return ()
-    return tuple((word(token), cosine) for token, cosine in nearest)

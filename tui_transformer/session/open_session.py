@@ -34,7 +34,12 @@ def session_of(model: Model, reading: Reading, options: ModelOptions) -> Session
     Raises:
         InputError: The model cannot read what is given.
     """
-    _check(model, reading)
+    if reading.decoder_text is not None or reading.decoder_ids is not None:
+        model.encode_target()
+    if reading.text is not None and reading.ids is not None:
+        raise InputError("give either a text or token IDs")
+    if not model.config.vocab_size and any(each is not None for each in (reading.text, reading.ids, reading.mask)):
+        raise InputError(f"{model.name} reads no tokens: its Q, K and V are given")
     reading = _with_example(model, reading)
     session = Session(
         model,
@@ -52,15 +57,6 @@ def session_of(model: Model, reading: Reading, options: ModelOptions) -> Session
     )
     _ = session.trace
     return session
-
-
-def _check(model: Model, reading: Reading) -> None:
-    if reading.decoder_text is not None or reading.decoder_ids is not None:
-        model.encode_target()
-    if reading.text is not None and reading.ids is not None:
-        raise InputError("give either a text or token IDs")
-    if not model.config.vocab_size and any(each is not None for each in (reading.text, reading.ids, reading.mask)):
-        raise InputError(f"{model.name} reads no tokens: its Q, K and V are given")
 
 
 def _with_example(model: Model, reading: Reading) -> Reading:

@@ -36,21 +36,10 @@ def next_stop(stops: Sequence[str], stop: str, program: Program, grain: Grain, d
     if grain == "operation":
         target = place + direction
         return stops[target] if 0 <= target < len(stops) else None
-    ends = [i for i, name in enumerate(stops) if _last_of_group(stops, i, program, grain)]
-    ahead = [i for i in ends if (i - place) * direction > 0]
-    if not ahead:
-        return None
-    return stops[min(ahead) if direction > 0 else max(ahead)]
-
-
-def _last_of_group(stops: Sequence[str], place: int, program: Program, grain: Grain) -> bool:
-    if place + 1 == len(stops):
-        return True
-    return _group(stops[place], program, grain) != _group(stops[place + 1], program, grain)
-
-
-def _group(stop: str, program: Program, grain: Grain) -> str:
-    return program.step(stop).group(grain) if stop in program.by_name else stop
+    groups = [program.step(each).group(grain) if each in program.by_name else each for each in stops]
+    ends = [i for i, group in enumerate(groups) if i + 1 == len(groups) or group != groups[i + 1]]
+    ahead = [stops[i] for i in ends if (i - place) * direction > 0]
+    return ahead[0 if direction > 0 else -1] if ahead else None
 
 
 HEAD = "head"

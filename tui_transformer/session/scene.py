@@ -12,8 +12,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import renormalized
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.backend import Host
-from tui_transformer.session.answer_summary import told as answer_of
-from tui_transformer.session.answer_summary import told_cost
+from tui_transformer.session import answer_summary
 from tui_transformer.session.overlay import other_view
 from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_at
 from tui_transformer.session.position import Position
@@ -122,7 +121,11 @@ def scene(
     stop, step, words = position.stop, None, None
     shown = shown_at(session, view, size)
     if stop in WORDS:
-        words = _words(reading, session, stop, keys, view.temperature)
+        spelled, temperature = WORDS[stop], view.temperature
+        cost = partial(spelled.cost, session)
+        words = reading.get(
+            session, stop, ("words", temperature), cost, lambda report: spelled.made(session, report, keys, temperature)
+        )
     elif stop != VOCABULARY:
         step = step_scene(reading, session, position, view, shown)
     lost = step is None and words is None and stop != VOCABULARY and not reading.missing
@@ -131,7 +134,7 @@ def scene(
         position = replace(position, place=replace(step.place, head=head))
     arrangement = arrange(size, session, position, view, told, step)
     if session.overlay.kind == "trace" and session.comparison is None:
-        reading.get(session, "", "comparison", lambda: AT_ONCE + 1, partial(_compare, session))
+        reading.get(session, "", "comparison", lambda: AT_ONCE + 1, session.compare)
     whole = whole_scene(reading, session, position, arrangement.whole, shown) if arrangement.whole else None
     heads = kind = drawn = None
     if step is not None and step.view.heads > 1 and arrangement.draws("heads"):
@@ -160,21 +163,11 @@ def scene(
     )
 
 
-def _compare(session: Session, report: Report) -> bool:
-    session.compare(report)
-    return True
-
-
-def _words(reading: Reading, session: Session, stop: str, keys: Keys, temperature: float) -> Drawn | None:
-    words, what = WORDS[stop], ("words", temperature)
-    cost = partial(words.cost, session)
-    return reading.get(session, stop, what, cost, lambda report: words.made(session, report, keys, temperature))
-
-
 def _answer(reading: Reading, session: Session) -> str | None:
-    if (cost := told_cost(session)) > MOST_FOR_ANSWER:
+    if (cost := answer_summary.describe_cost(session)) > MOST_FOR_ANSWER:
         return None
-    return reading.get(session, session.stops[-1], "answer", lambda: cost, partial(answer_of, session))
+    describe = partial(answer_summary.describe, session)
+    return reading.get(session, session.stops[-1], "answer", lambda: cost, describe)
 
 
 # The heads of a step

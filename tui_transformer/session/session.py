@@ -83,14 +83,19 @@ class Session(Sentences):
     @property
     def stops(self) -> tuple[str, ...]:
         """Where stepping goes: forwards, or from the loss back through every step that it depends on."""
-        if self.backward:
-            return self.cache.tokens.get("stops back", lambda: _stops_back(self))
-        return self.forward_stops
+        if not self.backward:
+            return self.forward_stops
+        steps, base = self.base.program.by_name, self.base
+        return self.cache.tokens.get(
+            "stops back", lambda: (LOSS, *(name for name in has_gradient(base) if name in steps))
+        )
 
     @property
     def forward_stops(self) -> tuple[str, ...]:
         """The vocabulary, every step, and the text at the end."""
-        return self.cache.tokens.get("stops", lambda: _stops_forward(self))
+        program, has_words = self.base.program, self.model.vocabulary is not None
+        first, last = (VOCABULARY,) * has_words, (TEXT,) * (has_words and bool(program.logits))
+        return self.cache.tokens.get("stops", lambda: (*first, *(step.name for step in program.steps), *last))
 
     # The overlay
 
@@ -102,7 +107,13 @@ class Session(Sentences):
     @property
     def loss_targets(self) -> Ids:
         """The targets that were set, or the default ones."""
-        return self.cache.backward.get("targets", lambda: _targets(self))
+        if self.targets is not None:
+            return self.targets
+        base = self.base
+        return self.cache.backward.get(
+            "targets",
+            lambda: own_answer(base) if self.answers_once else default_targets(base.program, self.predicted),
+        )
 
     @property
     def answers_once(self) -> bool:
@@ -123,6 +134,12 @@ class Session(Sentences):
     def go_back(self, report: Callable[[str], None]) -> Gradients:
         """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
         return self.cache.backward.get("gradients", lambda: self._differentiate(report))
+
+    @property
+    def gradient_cost(self) -> int:
+        """About how many operations it takes to have the gradients: forward, and back for twice as many."""
+        program = self.trace.program
+        return 0 if self.went_back else 3 * sum(map(program.flops, program.steps))
 
     def _differentiate(self, report: Callable[[str], None]) -> Gradients:
         trace = self.trace
@@ -167,9 +184,9 @@ class Session(Sentences):
         kept: Comparison | None = self.cache.compared.find("comparison")
         return kept
 
-    def compare(self, report: Callable[[str], None]) -> None:
+    def compare(self, report: Callable[[str], None]) -> Comparison:
         """Compare every step of this trace and the other; `report` may raise to end it."""
-        self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
+        return self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
 
     def with_overlay(self, overlay: Overlay) -> Session:
         """The same with something else beside; no value is computed again.
@@ -323,8 +340,9 @@ def _outlived(session: Session, before: Session) -> bool:
     overlay = session.overlay
     if session.backward:
         return not session.has_loss
+    ids, ids_before = ([each.ids for each in one.sequences.values()] for one in (session, before))
     before_edits = overlay.kind == "trace" and not overlay.edits and not session.edits
-    return before_edits or (bool(overlay.values) and _ids_of(session) != _ids_of(before))
+    return before_edits or (bool(overlay.values) and ids != ids_before)
 
 
 def _batch_with(session: Session, own: str | Ids) -> tuple[str | Ids, ...]:
@@ -340,37 +358,12 @@ def _extremes_of(name: str) -> str:
     return f"extremes of {name}"
 
 
-def _ids_of(session: Session) -> list[Ids]:
-    return [sequence.ids for sequence in session.sequences.values()]
-
-
 def _ids(text: str) -> tuple[int, ...]:
     """Token IDs, separated by spaces or commas."""
     try:
         return tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError as error:
         raise InputError("this model has no words: write token IDs, such as 4 5 6") from error
-
-
-# What follows from a session
-
-
-def _stops_back(session: Session) -> tuple[str, ...]:
-    return (LOSS, *(name for name in has_gradient(session.base) if name in session.base.program.by_name))
-
-
-def _stops_forward(session: Session) -> tuple[str, ...]:
-    steps = tuple(step.name for step in session.base.program.steps)
-    if session.model.vocabulary is None:
-        return steps
-    return (VOCABULARY, *steps, *((TEXT,) if session.base.program.logits else ()))
-
-
-def _targets(session: Session) -> Ids:
-    if session.targets is not None:
-        return session.targets
-    base = session.base
-    return own_answer(base) if session.answers_once else default_targets(base.program, session.predicted)
 
 
 def _other(session: Session) -> Session:

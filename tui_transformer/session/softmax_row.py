@@ -89,7 +89,7 @@ def lesson(computed: Softmaxes, raised: float) -> str:
     return f"Both are the same to {computed.apart:.1e}.{more}"
 
 
-def told(session: Session, position: Position, how: str) -> str:
+def describe(session: Session, position: Position, how: str) -> str:
     """Both softmaxes of the row as sentences; `how`: "break", or a number that is added to all scores first.
 
     Raises:

@@ -196,10 +196,7 @@ def around(view: View, place: Place) -> tuple[range, range]:
 
 
 def step_cost(session: Session, name: str, *, shared: bool) -> int:
-    """About how many operations it takes to draw a step: what is to be computed, and looking through it.
-
-    A backward pass is about two forward passes, after one.
-    """
+    """About how many operations it takes to draw a step: what is to be computed, and looking through it."""
     trace, kind = session.trace, session.overlay.kind
     names = _same_kind(trace, name) if shared else (name,)
     whole = [each for each in names if _is_whole(trace, each)]
@@ -207,8 +204,8 @@ def step_cost(session: Session, name: str, *, shared: bool) -> int:
     cost = trace.pending([each for each in whole if each in trace.program.by_name])
     cost += SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in unknown)
     cost += 0 if name in whole else _cost_of_part(trace, name)
-    if kind == "gradient" and not session.went_back:
-        cost += 3 * sum(map(trace.program.flops, trace.program.steps))
+    if kind == "gradient":
+        cost += session.gradient_cost
     if kind == "trace" and name in session.other.trace.program.by_name:
         other = session.other.trace
         cost += other.pending([name]) + SCAN_COST * math.prod(other.program.shape(name))

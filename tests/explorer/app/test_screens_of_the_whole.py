@@ -10,7 +10,7 @@ from textual.command import CommandPalette
 
 from tui_transformer.errors import UsageError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
-from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.main.tour import TourPanel
 from tui_transformer.explorer.run import check_theme
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences, read_preferences

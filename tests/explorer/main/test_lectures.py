@@ -8,7 +8,7 @@ from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import Ablate, Edit
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.export import kept, stop_at
-from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.main.tour import TourPanel
 from tui_transformer.explorer.run import open_session
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import matching

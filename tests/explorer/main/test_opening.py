@@ -9,7 +9,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.session.answer_summary import told, told_cost
+from tui_transformer.session.answer_summary import describe, describe_cost
 
 REFERENCES = Path(__file__).parents[2] / "references"
 
@@ -58,8 +58,8 @@ async def test_a_model_of_every_kind_says_something_first(model, says):
 
 def test_labels_and_masked_words_are_told():
     session = open_session(ModelOptions(model=str(REFERENCES / "bert")), "the old [MASK] sails", None)
-    assert told(session, lambda _: None).startswith("[MASK] → ")
-    assert told_cost(session) < 1e8
+    assert describe(session, lambda _: None).startswith("[MASK] → ")
+    assert describe_cost(session) < 1e8
 
 
 async def test_a_very_small_terminal_opens():

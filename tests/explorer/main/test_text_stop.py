@@ -7,7 +7,7 @@ import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.panes.words import TextPane
+from tui_transformer.explorer.main.panes.matrix import TextPane
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import TEXT

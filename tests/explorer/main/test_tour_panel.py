@@ -5,7 +5,7 @@ from driving import WIDE, exploring
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.panes.tour import TourPanel
+from tui_transformer.explorer.main.tour import TourPanel
 from tui_transformer.explorer.shell.themes import THEMES
 from tui_transformer.guide.texts import Stop, tour, tours
 from tui_transformer.session.pane_fit import LOW

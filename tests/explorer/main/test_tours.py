@@ -11,8 +11,8 @@ from reference import REFERENCES
 from textual.widgets import Static
 
 from tui_transformer.explorer.main.panes.matrix import ChartPane
-from tui_transformer.explorer.main.panes.tour import TourPanel
 from tui_transformer.explorer.main.panes.whole import WholePane
+from tui_transformer.explorer.main.tour import TourPanel
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.guide.lecture import lecture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
-from tui_transformer.explorer.main.panes.words import VocabularyPane
+from tui_transformer.explorer.main.panes.matrix import VocabularyPane
 from tui_transformer.text.vocabulary import Vocabulary
 
 WEIGHT = "embedding.tokens.weight"

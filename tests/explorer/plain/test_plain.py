@@ -14,8 +14,7 @@ import pytest
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.plain.help import WITHOUT_A_SCREEN, help_of
-from tui_transformer.explorer.plain.keys import COMMANDS, Typed, key_name, meanings, read
+from tui_transformer.explorer.plain.keys import COMMANDS, WITHOUT_A_SCREEN, Typed, help_of, key_name, meanings, read
 from tui_transformer.explorer.plain.reader import DOING, TELLING, Reader
 from tui_transformer.explorer.plain.run import run_plain
 from tui_transformer.explorer.run import run

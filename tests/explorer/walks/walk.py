@@ -26,7 +26,7 @@ from tui_transformer.explorer.shell.keys import UNBOUND
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.widgets.cursor import GridWidget
 from tui_transformer.session import step_scene
-from tui_transformer.session.cache import Cache
+from tui_transformer.session.sentences import Cache
 from tui_transformer.session.session import Session
 
 SIZES = ((40, 12), (80, 24), (100, 30), (120, 36), (160, 45), (200, 60))

@@ -8,14 +8,12 @@ counted; the key for back, escape, ends it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from textual import events
 from textual.app import App
 from textual.timer import Timer
 
 from tui_transformer.explorer.guard.timers import later
-from tui_transformer.explorer.main.layout import Panes
+from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import keys_of
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.view_state import ViewState
@@ -39,12 +37,9 @@ class Counting:
         moment: Seconds between a digit and what it belongs to.
     """
 
-    def __init__(
-        self, explored: Exploration, panes: Panes, focus: Callable[[str], None], tell: Callable[[str], None]
-    ) -> None:
-        """No digit was typed; `focus` gives a pane the keys, `tell` says which count would be taken, "" for none."""
+    def __init__(self, explored: Exploration, presenter: Presenter) -> None:
         self.moment = MOMENT
-        self._explored, self._panes, self._focus, self._tell = explored, panes, focus, tell
+        self._explored, self._presenter, self._screen = explored, presenter, presenter.panes.screen
         self._digits, self._since = "", 0.0
         self._view: ViewState | None = None
         self._timer: Timer | None = None
@@ -58,7 +53,7 @@ class Counting:
             return False
         digits = self._digits
         self.end()
-        app = self._panes.screen.app
+        app = self._screen.app
         if digits and event.key in keys_of(app, ENDING):
             return True
         if not digits or event.key in ARROWS or event.key not in keys_of(app, COUNTED):
@@ -74,16 +69,16 @@ class Counting:
             if digit == "0":
                 return
         self._digits, self._since = (self._digits + digit)[-3:], now
-        self._tell(self._digits)
+        self._presenter.lines.count(self._digits)
         if self._timer is not None:
             self._timer.stop()
-        self._timer = later(self._panes.screen, self.moment, self.end)
+        self._timer = later(self._screen, self.moment, self.end)
 
     def end(self) -> None:
         """Count no key that is typed next."""
         if self._digits:
             self._digits = ""
-            self._tell("")
+            self._presenter.lines.count("")
 
     def _go_back(self) -> None:
         """Give the keys to the pane that had them before the first digit."""
@@ -91,7 +86,7 @@ class Counting:
         if before is None or (before.active, before.whole, before.zoom) == (now.active, now.whole, now.zoom):
             return
         self._explored.change_view(whole=before.whole, zoom=before.zoom)
-        self._focus(before.active)
+        self._presenter.focus(before.active)
 
 
 def _type(app: App[object], key: str, character: str | None, times: int) -> None:

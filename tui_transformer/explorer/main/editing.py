@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from tui_transformer.engine.edits import Change, Edit
 from tui_transformer.engine.explanation import Index
@@ -17,7 +15,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.opening import TOOLS
-from tui_transformer.session.edit_format import written
+from tui_transformer.session.edit_format import read_number, written
 from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -51,26 +49,19 @@ class Editing:
 
     def ask(self, what: Literal["sentence", "target", "cell"]) -> None:
         """Ask for another sentence, another target of a decoder, or the value of the cell under the cursor."""
-        {"sentence": self._sentence, "target": self._target, "cell": self._number}[what]()
-
-    # The text
-
-    def _sentence(self) -> None:
-        session = self._explored.session
-        if not session.model.config.vocab_size:
+        session, has_words = self._explored.session, self._explored.session.model.vocabulary is not None
+        if what == "cell":
+            self._ask_number()
+        elif what == "sentence" and not session.model.config.vocab_size:
             self._port.say(self._port.hint("this model reads no sentence: edit Q, K and V with {cell.edit}"))
-            return
-        title = "Source sentence" if session.model.has_decoder else "Sentence"
-        self._ask_text(title, session.text or session.encoding.text, session.with_text)
-
-    def _target(self) -> None:
-        session = self._explored.session
-        if session.decoder_encoding is None:
+        elif what == "sentence":
+            title = "Source sentence" if session.model.has_decoder else "Sentence"
+            self._ask_text(title, session.text or session.encoding.text, session.with_text)
+        elif session.decoder_encoding is None:
             self._port.say("this model reads one sentence")
-        elif session.model.vocabulary is None:
-            self._ask_text("Target", session.decoder_encoding.text, session.with_decoder_text)
         else:
-            self._ask_text("Target, after the start token", session.decoder_text, session.with_decoder_text)
+            title, value = "Target, after the start token" if has_words else "Target", session.decoder_text
+            self._ask_text(title, value if has_words else session.decoder_encoding.text, session.with_decoder_text)
 
     def _ask_text(self, title: str, value: str, changed_by: Callable[[str], Session]) -> None:
         """Ask for a text, and let every pane follow while it is typed."""
@@ -103,7 +94,7 @@ class Editing:
 
     # A number
 
-    def _number(self) -> None:
+    def _ask_number(self) -> None:
         """Ask for the value of the cell under the cursor, or for an edit of any step or weight."""
         explored, step, trace = self._explored, self._explored.step, self._explored.session.trace
         here: tuple[str, Index] | None = None
@@ -161,14 +152,3 @@ class Editing:
                 make(given)
 
         return do
-
-
-def read_number(text: str, dtype: np.dtype[Any]) -> float:
-    """A number as a person writes it, finite in the model's precision."""
-    try:
-        value = float(text.strip().replace("−", "-").replace(",", "."))
-    except ValueError as error:
-        raise InputError(f"{text!r} is not a number") from error
-    if not abs(value) <= float(np.finfo(dtype).max):
-        raise InputError(f"{text!r} does not fit into {dtype}: the cell has to stay finite")
-    return value

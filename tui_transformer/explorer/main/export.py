@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from textual.screen import Screen
 
+from tui_transformer.explorer.main.lines import step_words, stop_title
 from tui_transformer.explorer.main.panes.cell_lines import number
-from tui_transformer.explorer.main.panes.texts import step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -17,7 +17,7 @@ from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import check_name as check_lecture_name
 from tui_transformer.guide.lecture import read_lecture, with_stop
 from tui_transformer.guide.texts import Stop
-from tui_transformer.session.edit_summary import as_written
+from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -125,8 +125,8 @@ class Export:
                 count = with_stop(path_of(name), stop_at(session, position, notes.strip()))
                 self._lecture = name
                 lost = kept(session).count(None)
-                left_out = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
-                self._port.written(name, f"stop {count} of {name}: {stop_title(session, position.stop)}{left_out}")
+                hidden = f"; {lost} edit{'s' * (lost > 1)} of arrays or sentences left out" if lost else ""
+                self._port.written(name, f"stop {count} of {name}: {stop_title(session, position.stop)}{hidden}")
 
         self._port.open(PromptScreen("Notes for who gives the lecture", hint="a line, or nothing"), write)
 

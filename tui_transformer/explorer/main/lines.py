@@ -1,32 +1,49 @@
-"""The one-line texts of the main screen, written again where they change; which keys are named in them."""
+"""The one-line texts of the main screen: title, crumbs, what a step is, summary of the cell, panes, keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from textual.content import Content
 
 from tui_transformer.analysis.attentions import attentions
-from tui_transformer.explorer.main.layout import Panes
-from tui_transformer.explorer.main.panes import texts
+from tui_transformer.engine.edits import how_set
+from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.ops import Parameter
+from tui_transformer.engine.program import Program, by_program
+from tui_transformer.explorer.main.panes.cell_lines import near_words, number
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of
+from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of, spread
 from tui_transformer.generation.cache import writes
-from tui_transformer.guide.texts import tour_question
+from tui_transformer.guide.texts import StepText, step_text, tour_question
+from tui_transformer.session.edit_format import active, broken
+from tui_transformer.session.open_session import model_name
 from tui_transformer.session.scene import Scene
-from tui_transformer.session.session import VOCABULARY, Session
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
-from tui_transformer.session.tour_stop import tour_of
+from tui_transformer.session.tour_stop import offer, tour_of
 from tui_transformer.session.words import WORDS
+from tui_transformer.text.display import visible
+from tui_transformer.views.inside.cell import short_name
 
 INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
 """Names of the panes that stops show in the place of the matrix."""
 
+CARD = "card"
+"""The name of the card of a tour."""
+
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
+
+NEAR, NEAR_WIDTH = 2, 32
+"""Nearest words of the one line, and the columns that they have."""
 
 RANDOM = (
     "random weights: nothing is learned, every number is computed",
@@ -36,28 +53,27 @@ RANDOM = (
 """The answer of a model that was not trained, in ever fewer words."""
 
 WRITE = "sentence.edit"
-CHOICES = "step.next", WRITE, "open"
-ORDER = "step.next", "tour", WRITE, "open"
-CHOICE_WORDS = (
-    ("step through", "step through", "step"),
-    ("your own sentence", "your own", "write"),
-    ("another model", "model", "open"),
-)
+CHOICES: Mapping[str, tuple[str, str, str]] = {
+    "step.next": ("step through", "step through", "step"),
+    "tour": ("guided tour", "the story", "story"),
+    WRITE: ("your own sentence", "your own", "write"),
+    "open": ("another model", "model", "open"),
+}
 TO_TRAINED = ("a trained model", "a trained model", "trained")
 """The choices, in ever fewer words; and the last of a model that was not trained."""
 
 
 class Lines:
-    """Title, crumbs, what a step is, summary of the cell, panes, keys.
+    """The lines of a screen, written again where they change.
 
     Attributes:
         opening: Whether the line of keys is the one that a person meets first; it ends with the first key.
     """
 
-    def __init__(self, panes: Panes, requests: Requests) -> None:
-        self._panes, self._requests = panes, requests
+    def __init__(self, screen: ExplorerScreen[None], requests: Requests) -> None:
+        self._screen, self._requests = screen, requests
         self.opening = True
-        self._written = Written(panes.screen)
+        self._written = Written(screen)
         self._scene: Scene | None = None
         self._count = ""
 
@@ -74,24 +90,19 @@ class Lines:
     def show(self, scene: Scene) -> None:
         """Write the lines that are not what they were."""
         self._scene = scene
-        for name, content in self._contents(scene).items():
-            self._written.write(name, content)
-
-    def _contents(self, scene: Scene) -> dict[str, Line]:
-        session, stop, step, screen = scene.session, scene.position.stop, scene.step, self._panes.screen
-        width, inks = screen.size.width, inks_of(screen)
-        tour = "" if scene.is_told else first_key(screen.app, "tour")
-        state = f"{self._requests.doing or texts.state(session, stop)}   "
-        seconds = 0.0 if step is None else step.seconds
-        time = f" · {seconds * 1000:.1f} ms" if seconds >= LEAST_SHOWN else ""
-        return {
-            "title": texts.title(session, state, time, width, inks),
-            "crumbs": texts.crumbs(session, stop, step, width, inks),
-            "about": texts.about(session, stop, tour),
-            "summary": texts.summary(session, stop, step, inks, tour),
-            "tabs": texts.tabs(scene.arrangement.digits, scene.arrangement.active, inks),
+        session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
+        inks, tour = inks_of(self._screen), "" if scene.is_told else first_key(self._screen.app, "tour")
+        spent = "" if step is None or step.seconds < LEAST_SHOWN else f" · {step.seconds * 1000:.1f} ms"
+        lines: dict[str, Line] = {
+            "title": _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
+            "crumbs": _crumbs(session, stop, step, width, inks),
+            "about": about(session, stop, tour),
+            "summary": _summary(session, stop, step, inks, tour),
+            "tabs": _tabs(scene.arrangement.digits, scene.arrangement.active, inks),
             "keys": self._keys(scene, width, inks),
         }
+        for name, line in lines.items():
+            self._written.write(name, line)
 
     def _keys(self, scene: Scene, width: int, inks: Inks) -> Line:
         """The choices of the opening; then the keys of the focused pane, and the most useful others.
@@ -99,7 +110,8 @@ class Lines:
         What would be refused is left out, and a key that the pane has is not named again.
         """
         session, stop, active = scene.session, scene.position.stop, scene.arrangement.active
-        app, card = self._panes.screen.app, self._panes.on_card
+        app, focused = self._screen.app, self._screen.focused
+        card = focused is not None and focused.name == CARD
         if self.opening and not card:
             shown = {action.id: action.shown for action in in_use(ACTIONS, app)}
             lines = _openings(session, scene.answer or "", shown, inks)
@@ -117,6 +129,148 @@ class Lines:
         return key_line([*first, *others, *always], app, width, len(always))
 
 
+# What a stop is
+
+
+def about(session: Session, stop: str, tour: str) -> str:
+    """The tour with its key, where it is offered; meaning of a step, its purpose and what to look at, line by line."""
+    words = step_words(session, stop)
+    parts = (offer(session, stop, tour), *_ways_back(session, stop), words.what, words.why, words.look)
+    return "\n".join(part for part in parts if part)
+
+
+def step_words(session: Session, stop: str) -> StepText:
+    """The texts of a stop; a matrix that is given, and a weight, have their own."""
+    program = session.trace.program
+    if stop in program.by_name and isinstance(program.step(stop).op, Parameter):
+        return step_text("given")
+    return step_text("weight") if stop in program.weights else step_text(stop)
+
+
+def stop_title(session: Session, stop: str) -> str:
+    """The title of a stop: a step by its text, a weight by its name."""
+    if stop in (VOCABULARY, TEXT, LOSS) or stop in session.trace.program.by_name:
+        return step_text(stop).label
+    return stop
+
+
+def group_title(group: str) -> str:
+    """A layer or sublayer by its text, a layer with its number."""
+    number_of = group.rpartition(".")[2]
+    return step_text(group).label + (f" {number_of}" if number_of.isdigit() else "")
+
+
+def _ways_back(session: Session, stop: str) -> Iterator[str]:
+    """In the backward pass, what the gradient is and how it comes back through every step that reads the value."""
+    program = session.trace.program
+    if not session.backward or stop == LOSS or not session.went_back:
+        return
+    yield step_text("gradient").what
+    gradients = session.gradients.values
+    for step in program.readers(program.aliases.get(stop, stop)):
+        if step.name in gradients and stop in gradients:
+            yield f"From {short_name(step.name)}: {step.op.gradient_formula(step.inputs.index(stop))}"
+
+
+# Line by line
+
+
+def _title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
+    """Program, model, how far one is, library, precision and time."""
+    backend = session.model.backend
+    left = Text(" tui-transformer", inks.accent).append(f"   {model_name(session)}", inks.quiet)
+    right = Text(state, inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
+    return spread(left, right, width)
+
+
+def _state(session: Session, stop: str) -> str:
+    """How far one is, and before it the edits, which way one goes, or what is compared."""
+    changes = (broken(session), active(session.edits, session.base.program))
+    edits = "".join(f"{visible(each)} · " for each in changes if each)
+    way = ""
+    if session.backward:
+        way = f"← backward · {_loss(session)}"
+    elif session.overlay.kind == "trace":
+        way = f"beside {visible(session.overlay.label)} · " if session.comparison is not None else "comparing · "
+    return f"{edits}{way}{_where(session, stop)}"
+
+
+def _where(session: Session, stop: str) -> str:
+    """How far one is: `step 11 of 25`, or that a weight is looked at."""
+    stops = session.stops
+    return f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
+
+
+def _loss(session: Session) -> str:
+    if not session.went_back:
+        return ""
+    start = session.gradients.start
+    return f"{'loss' if start is None else visible(start.description)} {spoken(session.gradients.loss, 4)} · "
+
+
+def _crumbs(session: Session, stop: str, scene: StepScene | None, width: int, inks: Inks) -> Text:
+    """Layer ▸ sublayer ▸ step, as far as there is room, its formula; at the right the head and how far one is."""
+    program, groups = session.trace.program, list[str]()
+    head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
+    way = f"← {_loss(session)}" if session.backward else ""
+    broke = f"{broken(session)}  " if session.breaks else ""
+    count = len(session.edits)
+    edits = f"{count} edit{'s' * (count > 1)}  " if count else ""
+    where = _where(session, stop).removeprefix("step ").replace(" of ", "/")
+    right = Text(f"{broke}{edits}{way}{head}{where} ", inks.plain)
+    name = f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} "
+    if stop in program.by_name:
+        step = program.step(stop)
+        groups = [f"{group_title(group)} ▸ " for group in dict.fromkeys((step.layer, step.sublayer)) if group != stop]
+    while groups and cell_len(f" {''.join(groups)}{name}") >= width - right.cell_len:
+        groups.pop(0)
+    line = Text(" ", inks.plain).append("".join(groups), inks.quiet).append(name, inks.marked)
+    if scene is not None:
+        of_gradient = scene.working is not None and scene.working.name.startswith(GRADIENT)
+        formula = scene.working.formula if of_gradient and scene.working is not None else scene.view.formula
+        line.append(f"  {formula}" if formula else "", inks.quiet)
+    return spread(line, right, width)
+
+
+def _summary(session: Session, stop: str, scene: StepScene | None, inks: Inks, tour: str) -> Text:
+    """The cell in one line, or the tour with its key; below what the step is, or how its gradient comes back."""
+    line = Text(offer(session, stop, tour), inks.accent) if scene is None else _cell_line(session, scene, inks)
+    meaning, *ways = tuple(_ways_back(session, stop)) or (step_words(session, stop).what,)
+    return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
+
+
+def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
+    """Row → column, value, formula, difference."""
+    view, place, working = scene.view, scene.place, scene.working
+    sides = ((view.rows, place.row), (view.columns, place.column))
+    names = " → ".join(filter(None, (axis.label(index) if axis.name else "" for axis, index in sides)))
+    line = Text("", inks.plain).append(names, inks.plain + Style(bold=True))
+    if working is not None:
+        of = "∂loss " if working.name.startswith(GRADIENT) else ""
+        line.append(f"  {of}{number(working.stored)}", inks.accent)
+        for value in scene.values:
+            line.append(f"  {value.symbol} {number(value.value)}", inks.plain)
+        if not scene.values:
+            line.append(f"  = {working.formula}", inks.quiet)
+            line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
+        if edited := how_set(session.trace.edits, working.name, working.index):
+            line.append(f"  {visible(edited)}", inks.accent)
+        for i, near in enumerate(scene.near or ()):
+            line.append(f"  {visible(near.of)} ≈ " if i else "  nearest ", inks.quiet)
+            line.append(near_words(near.words[:NEAR], NEAR_WIDTH), inks.plain)
+    return line
+
+
+def _tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
+    """The panes with their digits, the active one in brackets."""
+    line = Text(" ", inks.quiet)
+    for name, digit in panes.items():
+        label = f"{digit} {name}"
+        line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
+        line.append(" ", inks.quiet)
+    return line
+
+
 # Which keys are named
 
 
@@ -124,10 +278,9 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> frozenset[s
     """The actions, by name, that would only say why they cannot be done: not named in the line of keys."""
     program = session.trace.program
     step = program.by_name.get(stop)
-    layers = {each.layer for each in program.steps if each.layer.rpartition(".")[2].isdigit()}
     useless = {
         "head.next": scene is None or scene.view.heads < 2,
-        "layer.next": len(layers) < 2,
+        "layer.next": layer_count(program) < 2,
         "cell.edit": scene is None or scene.view.integer,
         "predict": scene is None,
         "export": scene is None and session.model.vocabulary is None,
@@ -136,7 +289,14 @@ def refused(session: Session, stop: str, scene: StepScene | None) -> frozenset[s
         "patch": scene is None or session.model.vocabulary is None,
         "overlay": session.overlay.kind == "nothing",
     }
-    return frozenset(name for name, holds in useless.items() if holds) | refused_anywhere(session)
+    anywhere = session.cache.compared.get("refused", lambda: refused_anywhere(session))
+    return frozenset(name for name, holds in useless.items() if holds) | anywhere
+
+
+@by_program
+def layer_count(program: Program) -> int:
+    """Layers of all stacks."""
+    return sum(layer.rpartition(".")[2].isdigit() for layer in {step.layer for step in program.steps})
 
 
 def refused_anywhere(session: Session) -> frozenset[str]:
@@ -169,26 +329,24 @@ def is_random(session: Session) -> bool:
 
 def _openings(session: Session, answer: str, keys: Mapping[str, str], inks: Inks) -> Iterator[Text]:
     """The answer, "" where it is not there, and each choice with its key, given by name; in ever fewer words."""
-    name, random = tour_of(session), is_random(session)
-    told = [tour_question(name) or "guided tour", "the story", "story"] if name else []
-    choices = (*CHOICE_WORDS[:-1], TO_TRAINED) if random else CHOICE_WORDS
-    there = [choice for choice in ORDER if choice in keys and (session.model.config.vocab_size or choice != WRITE)]
-    answers = RANDOM if random else (answer,) * len(RANDOM)
-    for said, *words_of in zip(answers, *choices, strict=True):
-        line = _begun(said, inks)
-        words = dict(zip(CHOICES, words_of, strict=True)) | ({"tour": told.pop(0)} if told else {})
-        for choice in there:
-            if choice in words:
-                line.append(keys[choice], inks.accent).append(f" {words[choice]}   ", inks.quiet)
+    tour, random = tour_of(session), is_random(session)
+    there = [name for name in CHOICES if name in keys and (session.model.config.vocab_size or name != WRITE)]
+    there = [name for name in there if tour or name != "tour"]
+
+    def begun(fewer: int) -> Text:
+        said, line = RANDOM[fewer] if random else answer, Text(" ", inks.plain, no_wrap=True)
+        return line.append(said, inks.accent).append("   ", inks.plain) if said else line
+
+    for fewer in range(len(RANDOM)):
+        line = begun(fewer)
+        for name in there:
+            words = TO_TRAINED[fewer] if random and name == "open" else CHOICES[name][fewer]
+            if name == "tour" and not fewer:
+                words = tour_question(tour or "") or words
+            line.append(keys[name], inks.accent).append(f" {words}   ", inks.quiet)
         for always in ("help", "quit"):
             line.append(keys[always], inks.accent).append(f" {always}  ", inks.quiet)
         line.rstrip()
         yield line
-    alone = " ".join(keys[choice] for choice in there if name or choice != "tour")
-    line = _begun(answers[-1], inks).append(alone, inks.accent)
+    line = begun(-1).append(" ".join(keys[name] for name in there), inks.accent)
     yield line.append(f"   {keys['help']}", inks.accent).append(" help", inks.quiet)
-
-
-def _begun(answer: str, inks: Inks) -> Text:
-    line = Text(" ", inks.plain, no_wrap=True)
-    return line.append(answer, inks.accent).append("   ", inks.plain) if answer else line

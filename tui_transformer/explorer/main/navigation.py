@@ -1,22 +1,28 @@
-"""Moving, and how one looks: from stop to stop, head to head and pane to pane, along terms and back."""
+"""Moving, and how one looks: from stop to stop, head to head and pane to pane, along terms and back; as a tool asks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+
+from textual.widget import Widget
 
 from tui_transformer.engine.explanation import Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
-from tui_transformer.explorer.main.port import MainPort
 from tui_transformer.explorer.main.presenter import Presenter
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.requests import Requests
+from tui_transformer.explorer.shell.user_files import hand_over
+from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.report.differences import TOLERANCE
-from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.pane_fit import room_for_whole
 from tui_transformer.session.position import Position, destination, head_at, names, next_stop, query_head
-from tui_transformer.session.session import VOCABULARY
+from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import Size, next_shown
 from tui_transformer.session.whole.scene import neighbour_box, reader, standing
 from tui_transformer.session.words import TEMPERATURES, WORDS
@@ -24,27 +30,108 @@ from tui_transformer.views.step_view import Place, place_of
 
 
 class Navigation:
-    """Where to go from where one is, and how to look at it."""
+    """Where to go from where one is, and how to look at it; the explorer as its tools see it, a `Port`.
 
-    def __init__(self, explored: Exploration, presenter: Presenter, port: MainPort) -> None:
-        self._explored, self._panes, self._presenter, self._port = explored, presenter.panes, presenter, port
+    Attributes:
+        worker: The thread of the engine.
+        background: Where work that goes on without its screen is kept.
+        ask: Does work now if it is small, else on the worker; then uses what it gave.
+        say: Shows a message that goes away by itself.
+        open: Puts a screen in front, and gives its result to a function.
+        begin_tour: Begins a tour of what is explored, by its name.
+        end_tour: Leaves the tour that goes on, if one does.
+    """
+
+    def __init__(
+        self, explored: Exploration, presenter: Presenter, requests: Requests, worker: Worker, background: Background
+    ) -> None:
+        self._explored, self._presenter, self._panes = explored, presenter, presenter.panes
+        self._screen = presenter.panes.screen
+        self.worker, self.background, self.ask = worker, background, requests.ask
+        self.say, self.open = self._screen.say, self._screen.open
+        self.begin_tour: Callable[[str], None] = lambda _: None
+        self.end_tour: Callable[[], None] = lambda: None
         self._query_head = 0
+
+    @property
+    def session(self) -> Session:
+        """The session that is explored."""
+        return self._explored.session
+
+    @property
+    def position(self) -> Position:
+        """The step and the cell that are shown."""
+        return self._explored.position
+
+    # What tools ask for
+
+    def change(self, session: Session, at: Position | None = None) -> None:
+        """Explore something else, at a position if one is given; undo takes it back. Another model ends a tour."""
+        if (session.model.name, session.model.folder) != (self.session.model.name, self.session.model.folder):
+            self.end_tour()
+        if at is not None:
+            self._explored.trail.append(self.position)
+            self._explored.position = at
+        self._explored.history.push(session)
+        self._presenter.show_session()
+
+    def turn_back(self, way: Way) -> bool:
+        """Take the last change back, or make it again; whether there was one."""
+        turned = self._explored.history.turn(way)
+        if turned:
+            self._presenter.show_session()
+        return turned
+
+    def go(self, position: Position) -> None:
+        """Show another stop or cell."""
+        self._explored.go(position)
+        self._presenter.show()
+
+    def follow(self, position: Position) -> None:
+        """Go to another cell, and remember where one came from."""
+        self._explored.follow(position)
+        self._presenter.show()
+
+    def visit(self, position: Position) -> None:
+        """Show a cell in the matrix, if what is explored now has its step."""
+        if not self._explored.has(position.stop):
+            self.say(f"{position.stop}: no step of what is explored now")
+            return
+        self._explored.trail.clear()
+        self.go(position)
+        self._presenter.focus("matrix")
+
+    def written(self, name: str, says: str = "") -> None:
+        """Hand a file that was written to a browser that has to keep it itself, and say so."""
+        became = hand_over(self._screen.app, name)
+        self.say(says or became)
+
+    def hint(self, text: str) -> str:
+        """A text that names keys by their meanings, `{undo} takes it back`, with the keys that are in use."""
+        return hint(self._screen.app, text)
+
+    def keep_words(self, text: str) -> None:
+        """Show the neighbours of a sum of words beside every embedding from now on."""
+        self.look(words=text)
+
+    def banner(self, line: Widget) -> None:
+        """Show a line above everything, unless one of its kind is there."""
+        if not self._screen.query(type(line)):
+            self._screen.mount(line)
 
     # To another step
 
     def go_to_stop(self, stop: str) -> None:
         """Go to a stop at the same cell; where one came from is of no use there."""
-        explored, program = self._explored, self._explored.session.trace.program
-        here, place = explored.position.stop, explored.position.place
+        program, here, place = self.session.trace.program, self.position.stop, self.position.place
         if head_at(program, self._query_head, "", here) != place.head:
             self._query_head = query_head(program, place.head, here)
-        head = head_at(program, self._query_head, "", stop)
-        explored.trail.clear()
-        self._port.go(Position(stop, replace(place, head=head)))
+        self._explored.trail.clear()
+        self.go(Position(stop, replace(place, head=head_at(program, self._query_head, "", stop))))
 
     def step(self, grain: Grain, direction: int) -> None:
         """Go to the next or previous operation, sublayer or layer."""
-        session, stop = self._explored.session, self._explored.position.stop
+        session, stop = self.session, self.position.stop
         if stop not in session.stops:
             stop = reader(session.trace.program, stop)
             stop = stop if stop in session.stops else session.stops[0]
@@ -54,7 +141,7 @@ class Navigation:
 
     def ask_where(self) -> None:
         """Ask for a step, a layer or a number, and go there."""
-        session, stop = self._explored.session, self._explored.position.stop
+        session, stop = self.session, self.position.stop
 
         def go(typed: str | None) -> None:
             if typed is not None:
@@ -66,96 +153,111 @@ class Navigation:
             check=lambda typed: destination(session, stop, typed),
             suggestions=names(session),
         )
-        self._port.open(prompt, go)
+        self.open(prompt, go)
 
     def go_to_box(self, across: int, down: int) -> None:
         """Go to the box beside the current one in the whole."""
-        scene, session = self._explored.scene, self._explored.session
+        scene = self._explored.scene
         bands = scene.whole.bands if scene is not None and scene.whole is not None else ()
-        here = standing(session, self._explored.position).stop
-        self.go_to_stop(neighbour_box(session.trace.program, [each for each, _ in bands], here, across, down))
+        here = standing(self.session, self.position).stop
+        self.go_to_stop(neighbour_box(self.session.trace.program, [each for each, _ in bands], here, across, down))
 
     def go_into(self, stop: str, head: int | None, row: int | None) -> None:
         """Go to a step, and to the head and row of it that are given."""
-        place = self._explored.position.place
+        place = self.position.place
         if head is None:
-            head = head_at(self._explored.session.trace.program, place.head, self._explored.position.stop, stop)
-        chosen = Place(head, place.row if row is None else row, place.column)
+            head = head_at(self.session.trace.program, place.head, self.position.stop, stop)
         self._explored.trail.clear()
-        self._port.go(Position(stop, chosen))
+        self.go(Position(stop, Place(head, place.row if row is None else row, place.column)))
 
     # To another cell of the step
 
     def go_to_cell(self, **place: int) -> None:
         """Go to the head, row or column that is given."""
-        position = self._explored.position
-        self._port.go(replace(position, place=replace(position.place, **place)))
+        self.go(replace(self.position, place=replace(self.position.place, **place)))
 
     def turn_head(self, direction: int) -> None:
         """Go to the next or previous head."""
         scene = self._explored.step
         if scene is not None and scene.view.heads:
-            self.go_to_cell(head=(self._explored.position.place.head + direction) % scene.view.heads)
+            self.go_to_cell(head=(self.position.place.head + direction) % scene.view.heads)
 
     def go_to_token(self, which: int, place: int) -> None:
         """Make a token of a sentence the current row, or the current column where the columns are its tokens."""
-        name, scene = list(self._explored.session.sequences)[which], self._explored.step
+        name, scene = list(self.session.sequences)[which], self._explored.step
         column = scene is not None and scene.view.rows.sequence != name and scene.view.columns.sequence == name
         self.go_to_cell(**{"column" if column else "row": place})
 
     def turn_token(self, by: int) -> None:
         """Go to another row, so many tokens on."""
-        self.go_to_cell(row=max(self._explored.position.place.row + by, 0))
+        self.go_to_cell(row=max(self.position.place.row + by, 0))
 
-    # Along a term, and back
+    # Along a term, inside, and back
 
     def follow_operand(self, operand: Operand) -> None:
         """Go to the cell that a term was read from: of the value, or of the gradient where that is the operand."""
-        explored, name = self._explored, operand.name.removeprefix(GRADIENT)
-        if explored.session.backward and self._panes.shown != "both":
-            explored.change_view(wanted="overlay" if name != operand.name else "value")
-        axes = explored.session.trace.program.axes(name)
-        self._port.follow(Position(name, place_of(axes, operand.index)))
+        name = operand.name.removeprefix(GRADIENT)
+        if self.session.backward and self._panes.shown != "both":
+            self._explored.change_view(wanted="overlay" if name != operand.name else "value")
+        self.follow(Position(name, place_of(self.session.trace.program.axes(name), operand.index)))
+
+    def look_inside(self) -> None:
+        """Open the inside of the cell under the cursor; words have none and are read where they stand."""
+        from tui_transformer.explorer.main.inside import InsideScreen, Spot
+
+        scene, session = self._explored.step, self.session
+        if scene is None:
+            self._presenter.focus("matrix")
+            return
+        gradient = scene.working is not None and scene.working.name.startswith(GRADIENT)
+        begun = Spot.at(session, scene.view.name, scene.place, gradient=gradient)
+
+        def leave(left: Spot | None) -> None:
+            """Show the cell that was left; where it is of another step, esc goes back to where one began."""
+            if left is not None and left != begun:
+                place = left.place(self.session)
+                if left.name == begun.name:
+                    self.go(replace(self.position, place=place))
+                else:
+                    self.follow(Position(left.name, place))
+
+        self.open(InsideScreen(self, begun), leave)
 
     def follow_weights(self) -> None:
         """Go to the first weight that the step reads, and back."""
-        program, stop, trail = self._explored.session.trace.program, self._explored.position.stop, self._explored.trail
+        program, stop, trail = self.session.trace.program, self.position.stop, self._explored.trail
         if stop in program.weights and trail:
-            self._port.go(trail.pop())
+            self.go(trail.pop())
+        elif (weight := self._explored.first_weight) is not None:
+            self.follow(Position(weight))
         elif stop in program.by_name:
-            weights = [name for name in program.step(stop).inputs if name in program.weights]
-            if weights:
-                self._port.follow(Position(weights[0]))
-            else:
-                self._port.say("this step has no weights")
+            self.say("this step has no weights")
 
     def follow_word(self, token_id: int) -> None:
         """Go to the row of a word in the embedding table."""
-        self._port.follow(Position("embedding.tokens.weight", Place(row=token_id)))
+        self.follow(Position("embedding.tokens.weight", Place(row=token_id)))
 
     def follow_first_difference(self) -> None:
         """Go to the first step that differs in what is compared, to the cell with the largest difference."""
-        session = self._explored.session
-        comparison = session.comparison
+        session, comparison = self.session, self.session.comparison
         if session.overlay.kind != "trace":
-            self._port.say(self._port.hint("nothing is compared: {compare} compares"))
+            self.say(self.hint("nothing is compared: {compare} compares"))
         elif comparison is None:
-            self._port.say("the steps are being compared")
+            self.say("the steps are being compared")
         elif comparison.first is None:
-            self._port.say(f"nothing differs: {len(comparison.differences)} steps agree within {TOLERANCE:g}")
+            self.say(f"nothing differs: {len(comparison.differences)} steps agree within {TOLERANCE:g}")
         else:
-            index = comparison.differences[comparison.first].index
-            axes = session.trace.program.axes(comparison.first)
-            self._port.follow(Position(comparison.first, place_of(axes, index) if index else Place()))
+            index, axes = comparison.differences[comparison.first].index, session.trace.program.axes(comparison.first)
+            self.follow(Position(comparison.first, place_of(axes, index) if index else Place()))
 
     def follow_vocabulary(self) -> None:
         """Go to the vocabulary, where the model has one; from there, open another one."""
-        if self._explored.position.stop == VOCABULARY:
-            TOOLS["vocabulary"](self._port)
-        elif self._explored.session.model.vocabulary is None:
-            self._port.say("this model has no vocabulary")
+        if self.position.stop == VOCABULARY:
+            TOOLS["vocabulary"](self)
+        elif self.session.model.vocabulary is None:
+            self.say("this model has no vocabulary")
         else:
-            self._port.follow(self._explored.position.at(VOCABULARY))
+            self.follow(self.position.at(VOCABULARY))
             self._presenter.focus("matrix")
 
     def back(self) -> None:
@@ -165,7 +267,7 @@ class Navigation:
         if self._explored.view.zoom is not None:
             self.zoom()
         elif self._explored.trail:
-            self._port.go(self._explored.trail.pop())
+            self.go(self._explored.trail.pop())
         else:
             self._presenter.focus("matrix")
 
@@ -188,8 +290,8 @@ class Navigation:
 
     def turn_whole(self) -> None:
         """Show the whole above the step, or the lists of steps and heads instead."""
-        if not room_for_whole(Size(*self._panes.screen.size), self._panes.told):
-            self._port.say("beside the card there is no room for the whole: leave the tour first")
+        if not room_for_whole(Size(*self._screen.size), self._panes.told):
+            self.say("beside the card there is no room for the whole: leave the tour first")
             return
         self._explored.change_view(whole=not self._panes.whole)
         self._presenter.focus("matrix" if self._panes.whole else "whole")
@@ -201,11 +303,15 @@ class Navigation:
         self._explored.change_view(**changes)
         self._presenter.show()
 
+    def turn_order(self) -> None:
+        """Terms of a cell in their order, or the largest first."""
+        self.look(by_size=not self._explored.view.by_size)
+
     def next_shown(self) -> None:
         """Draw the values and what is beside them; then one of them alone, or the difference."""
-        kind = self._explored.session.overlay.kind
+        kind = self.session.overlay.kind
         if kind == "nothing":
-            self._port.say(self._port.hint("there is nothing beside: {backward} shows gradients, {compare} compares"))
+            self.say(self.hint("there is nothing beside: {backward} shows gradients, {compare} compares"))
         else:
             self.look(wanted=next_shown(kind, self._panes.shown, wide=self._panes.arrangement.is_wide))
 
@@ -216,13 +322,13 @@ class Navigation:
     def share_scale(self) -> None:
         """Use one scale for all layers, or one a step."""
         shared = not self._explored.view.shared_scale
-        self._port.say("one scale for this step in all layers" if shared else "a scale for each step")
+        self.say("one scale for this step in all layers" if shared else "a scale for each step")
         self.look(shared_scale=shared)
 
     def hide(self, which: str) -> None:
         """Leave special tokens, or the first, out of attention weights; the rest of a row sums to 1 again."""
         hidden = self._explored.view.hidden.turned(which)
-        self._port.say(hidden.text or "no token is hidden")
+        self.say(hidden.text or "no token is hidden")
         self.look(hidden=hidden)
 
     def warm(self, steps: int) -> None:
@@ -230,5 +336,5 @@ class Navigation:
         place = TEMPERATURES.index(self._explored.view.temperature) + steps
         if 0 <= place < len(TEMPERATURES):
             self._explored.change_view(temperature=TEMPERATURES[place])
-            if self._explored.position.stop in WORDS:
+            if self.position.stop in WORDS:
                 self._presenter.show()

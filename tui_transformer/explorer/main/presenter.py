@@ -5,26 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from textual.css.scalar import Scalar
 from textual.timer import Timer
+from textual.widget import Widget
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.error_boundary import carefully
 from tui_transformer.explorer.guard.notifications import say
 from tui_transformer.explorer.guard.timers import later
-from tui_transformer.explorer.main.layout import Panes
 from tui_transformer.explorer.main.lines import Lines, is_random
+from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.session.exploration import Exploration
-from tui_transformer.session.pane_fit import OVERLAY
+from tui_transformer.session.pane_fit import (
+    ABOUT,
+    CLASSES,
+    INSIDE,
+    OVERLAY,
+    PANES,
+    UNNAMED,
+    Arrangement,
+    Told,
+    arrange,
+    shown_at,
+)
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import Scene, scene
+from tui_transformer.session.session import TEXT, VOCABULARY
 from tui_transformer.session.step_scene import tile_of
 from tui_transformer.session.store import AT_ONCE, Failed, Part, Reading, worked_out
-from tui_transformer.session.view_state import Size
+from tui_transformer.session.view_state import Shown, Size
+from tui_transformer.session.words import WORDS
 from tui_transformer.views.view import Tile
 
 PARTS = "parts"
@@ -47,7 +64,7 @@ class Presenter:
     def __init__(self, explored: Exploration, panes: Panes, requests: Requests) -> None:
         self._explored, self.panes, self._requests = explored, panes, requests
         self._screen = panes.screen
-        self.lines = Lines(panes, requests)
+        self.lines = Lines(panes.screen, requests)
         self._asked: frozenset[object] = frozenset()
         self._is_stopped = False
         self._late: Timer | None = None
@@ -114,14 +131,13 @@ class Presenter:
         self._ask(made)
 
     def _scene(self) -> Scene:
-        explored, size = self._explored, Size(*self._screen.app.size)
-        reading = Reading(explored.store, here=explored.session.model.backend.device == "cpu")
+        explored = self._explored
         made = scene(
-            reading,
+            Reading(explored.store, here=explored.session.model.backend.device == "cpu"),
             explored.session,
             explored.position,
             explored.view,
-            size,
+            Size(*self._screen.app.size),
             keys=partial(hint, self._screen.app),
             told=self.panes.told,
             asks_answer=self.lines.opening and not is_random(explored.session),
@@ -156,8 +172,7 @@ class Presenter:
 
     def _ask(self, made: Scene) -> None:
         """Ask for the parts that are wanted most, as many as cost little together; what is under way goes on."""
-        missing = {part.key for part, _ in made.missing}
-        if self._asked & missing:
+        if self._asked & {part.key for part, _ in made.missing}:
             return
         self._requests.cancel(PARTS)
         self._asked = frozenset()
@@ -169,7 +184,15 @@ class Presenter:
                 parts.append(part)
                 cost += more
         self._asked = frozenset(part.key for part in parts)
-        self._requests.ask(PARTS, AT_ONCE + 1, partial(_work_out, parts), self._answered)
+
+        def work(task: Task) -> Answers:
+            answers = []
+            for part in parts:
+                task.report(part.stop)
+                answers.append((part, worked_out(part, task.report)))
+            return answers
+
+        self._requests.ask(PARTS, AT_ONCE + 1, work, self._answered)
 
     def _answered(self, answers: Answers) -> None:
         """Keep what came, and make the next scene of it."""
@@ -192,21 +215,19 @@ class Presenter:
 
     def move_cell(self, row: int, column: int) -> None:
         """Go to another cell of the matrix that is shown."""
-        explored, step = self._explored, self._explored.step
-        if step is None:
-            return
-        place = replace(explored.position.place, row=row, column=column)
-        explored.position = replace(explored.position, place=place)
-        self.show()
+        explored = self._explored
+        if explored.step is not None:
+            place = replace(explored.position.place, row=row, column=column)
+            explored.position = replace(explored.position, place=place)
+            self.show()
 
     def supply_tile(self, rows: range, columns: range, heat_map: HeatMap) -> None:
         """Give a matrix the cells that it needs to be drawn."""
-        session, step = self._explored.session, self._explored.step
+        own, step = self._explored.session.trace, self._explored.step
         if step is None:
             return
         beside = heat_map is self.panes.heat_map(OVERLAY) or step.alone is not None
         view = step.overlay.view if beside and step.overlay is not None else step.view
-        own = session.trace
 
         def work(_: Task) -> Tile:
             return view.tile(rows, columns) if beside else tile_of(own, view, rows, columns)
@@ -216,10 +237,105 @@ class Presenter:
         self._requests.ask(kind, cost, work, lambda tile: heat_map.supply(tile, view))
 
 
-def _work_out(parts: list[Part[Any]], task: Task) -> Answers:
-    """Work parts out, on the worker's thread."""
-    answers = []
-    for part in parts:
-        task.report(part.stop)
-        answers.append((part, worked_out(part, task.report)))
-    return answers
+@runtime_checkable
+class ScenePane(Protocol):
+    """A widget that is found on the screen and handed every scene. What it wants of others it posts as messages."""
+
+    def show_scene(self, scene: Scene) -> None:
+        """Draw what a scene says of the pane; what is missing in it as missing, never as it was before."""
+
+
+class Panes:
+    """The panes on a screen. What is shown of them is in classes: every change of classes styles all of it again.
+
+    Attributes:
+        screen: The screen that they are on.
+        arrangement: How they are laid out.
+        told: Of every stop of the tour that goes on its paragraphs; none without a tour.
+    """
+
+    def __init__(self, screen: ExplorerScreen[None], explored: Exploration) -> None:
+        self.screen, self._explored = screen, explored
+        self.told: Told = ()
+        self.arrangement = arrange(Size(80, 24), explored.session, explored.position, explored.view, (), None)
+        self._laid_out: Arrangement | None = None
+        self._drawing: tuple[tuple[ScenePane, Widget], ...] = ()
+
+    def begin(self) -> None:
+        """Write the titles into the borders, when the panes are there."""
+        for name, title in (PANES | {"about": ABOUT}).items():
+            if name not in UNNAMED:
+                self.screen.query_one(f"#{name}", Widget).border_title = title
+        self._drawing = tuple((node, node) for node in self.screen.query(Widget) if isinstance(node, ScenePane))
+
+    def show(self, scene: Scene) -> None:
+        """Lay the panes out, and let each draw what a scene says of it."""
+        before = self.arrangement.active
+        self.lay_out(scene.arrangement)
+        self._keep_focus(scene.position.stop, turned=before != scene.arrangement.active)
+        for pane, widget in self._drawing:
+            carefully(widget, partial(pane.show_scene, scene))
+
+    def lay_out(self, arrangement: Arrangement) -> None:
+        """Give every pane its room."""
+        if arrangement == self._laid_out:
+            return
+        self.arrangement = arrangement
+        self._laid_out = arrangement if self.screen.is_mounted else None
+        self.screen.update_classes({name: name in arrangement for name in CLASSES})
+        for name in ("matrix", OVERLAY) if self.screen.is_mounted else ():
+            self.heat_map(name).always_numbers = bool(arrangement.whole)
+        for side in self.screen.query("#side"):
+            width = arrangement.side
+            if side.styles.inline.width != (None if width is None else Scalar.from_number(width)):
+                side.styles.width = width
+        for pane in self.screen.query("#whole") if arrangement.whole else ():
+            if pane.styles.height != Scalar.from_number(arrangement.whole.height):
+                pane.styles.height = arrangement.whole.height
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole is shown."""
+        return bool(self.arrangement.whole)
+
+    @property
+    def shown(self) -> Shown:
+        """Which matrices are drawn, as the room allows."""
+        return shown_at(self._explored.session, self._explored.view, Size(*self.screen.size))
+
+    def heat_map(self, pane: str) -> HeatMap:
+        """The cells of the matrix, or of the one beside it."""
+        return self.screen.query_one(f"#{pane}", MatrixPane).cells
+
+    # Which has the keys
+
+    def focus(self) -> None:
+        """Give the keys to the pane that is active, or to what stands in its place."""
+        name, stop = self.arrangement.active, self._explored.position.stop
+        selector = f"#{name}"
+        if name == "matrix":
+            selector = {VOCABULARY: "#entries", **dict.fromkeys(WORDS, "#text")}.get(stop, "#matrix HeatMap")
+        self.screen.set_focus(self.screen.query_one(selector, Widget))
+
+    def _keep_focus(self, stop: str, *, turned: bool) -> None:
+        """Give the keys to the active pane where another one had them, what had them is gone, or nothing had them."""
+        focused = self.screen.focused
+        pane = None if focused is None else pane_of(focused)
+        if focused is not None and pane is None:
+            return  # the card of a tour, or a box to type in
+        elsewhere = turned and pane != self.arrangement.active
+        if focused is None or elsewhere or pane not in self.arrangement.names or self._is_hidden(focused, stop):
+            self.focus()
+
+    def _is_hidden(self, widget: Widget, stop: str) -> bool:
+        """Whether something in the place of the matrix is not what a stop shows there."""
+        place = next((node.id for node in widget.ancestors_with_self if node.id in (VOCABULARY, TEXT, OVERLAY)), "")
+        if place == OVERLAY:
+            return "-both" not in self.arrangement
+        own = {VOCABULARY: VOCABULARY, **dict.fromkeys(WORDS, TEXT)}.get(stop, "")
+        return pane_of(widget) == "matrix" and place != own
+
+
+def pane_of(widget: Widget) -> str | None:
+    """The pane that a widget is in."""
+    return next((INSIDE[node.id] for node in widget.ancestors_with_self if node.id in INSIDE), None)

@@ -1,28 +1,86 @@
-"""The main screen: it composes the panes, and passes keys and messages on to the parts that it is made of."""
+"""The main screen: its panes, the parts that it is made of, and which of them a key or a message of a pane goes to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
+from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus, Key, Resize
 from textual.message import Message
+from textual.widgets import Static
 
-from tui_transformer.explorer.main.layout import compose_panes, pane_of
-from tui_transformer.explorer.main.panes import texts
-from tui_transformer.explorer.main.parts import REPLIES, Parts
+from tui_transformer.explorer.main.counting import Counting
+from tui_transformer.explorer.main.editing import Editing
+from tui_transformer.explorer.main.export import Export
+from tui_transformer.explorer.main.lines import about, stop_title
+from tui_transformer.explorer.main.navigation import Navigation
+from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair, TextPane, VocabularyPane
+from tui_transformer.explorer.main.panes.sentence import SentencePane
+from tui_transformer.explorer.main.panes.steps import StepsPane
+from tui_transformer.explorer.main.panes.whole import WholePane
+from tui_transformer.explorer.main.predict import Predicting
+from tui_transformer.explorer.main.presenter import Panes, Presenter, pane_of
+from tui_transformer.explorer.main.tour import Tour, TourPanel
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key
+from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import COMMANDS, TOOLS
+from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import help_text, step_text
+from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.pane_fit import arrange
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.view_state import Size, ViewState
+
+
+class Parts:
+    """What explores a session on a screen, each part made of those before."""
+
+    def __init__(
+        self, screen: ExplorerScreen[None], explored: Exploration, worker: Worker, background: Background
+    ) -> None:
+        self.explored = explored
+        self.requests = requests = Requests(
+            screen, worker, lambda: presenter.lines.show_again(), lambda: explored.session.model.backend.device == "cpu"
+        )
+        self.panes = panes = Panes(screen, explored)
+        self.presenter = presenter = Presenter(explored, panes, requests)
+        self.navigation = self.port = port = Navigation(explored, presenter, requests, worker, background)
+        self.editing = Editing(explored, presenter, port)
+        self.predicting = Predicting(explored, port)
+        self.tour = Tour(explored, presenter, port, self.predicting)
+        self.export = Export(explored, port, self.tour, screen)
+        self.counting = Counting(explored, presenter)
+
+
+REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
+    HeatMap.Moved: lambda parts, event: parts.presenter.move_cell(*event.control.at),  # it may show another step now
+    HeatMap.Chosen: lambda parts, _: parts.navigation.look_inside(),
+    HeatMap.Sized: lambda parts, event: parts.navigation.look(cell_width=event.width),
+    HeatMap.TileNeeded: lambda parts, event: parts.presenter.supply_tile(event.rows, event.columns, event.heat_map),
+    HeadsPane.Chosen: lambda parts, _: parts.navigation.look_inside(),
+    HeadsPane.Moved: lambda parts, event: parts.navigation.go_to_cell(head=event.index),
+    StepsPane.Entered: lambda parts, _: parts.presenter.focus("matrix"),
+    StepsPane.Visited: lambda parts, event: parts.navigation.go_to_stop(event.to),
+    WholePane.Visited: lambda parts, event: parts.navigation.go_into(event.step, event.head, event.row),
+    WholePane.Chosen: lambda parts, _: parts.navigation.look_inside(),
+    CellPane.Followed: lambda parts, event: parts.navigation.follow_operand(event.operand),
+    VocabularyPane.EntryChosen: lambda parts, event: parts.navigation.follow_word(event.token_id),
+    SentencePane.Chosen: lambda parts, event: parts.navigation.go_to_token(event.which, event.place),
+    SentencePane.Opened: lambda parts, event: parts.editing.ask("target" if event.which else "sentence"),
+    TourPanel.Next: lambda parts, _: parts.tour.go(1),
+    TourPanel.Back: lambda parts, _: parts.tour.go(-1),
+    TourPanel.Left: lambda parts, _: parts.tour.leave(),
+}
+"""Every message that the main screen hears."""
 
 
 class MainScreen(ExplorerScreen[None]):
@@ -40,7 +98,7 @@ class MainScreen(ExplorerScreen[None]):
         self, session: Session, worker: Worker, background: Background, view: ViewState, at: Position | None = None
     ) -> None:
         super().__init__()
-        self.parts = Parts(self, session, worker, background, view, at)
+        self.parts = Parts(self, Exploration.begun(session, at, view), worker, background)
 
     @property
     def settled(self) -> bool:
@@ -48,11 +106,26 @@ class MainScreen(ExplorerScreen[None]):
         return super().settled and self.parts.presenter.settled and self.parts.requests.settled
 
     def compose(self) -> ComposeResult:
-        """The panes that there is room for are shown from the start."""
-        explored = self.parts.explored
-        size = Size(*self.app.size)
+        """All panes, of which those that there is room for are shown from the start."""
+        explored, size = self.parts.explored, Size(*self.app.size)
         self.parts.panes.lay_out(arrange(size, explored.session, explored.position, explored.view, (), None))
-        yield from compose_panes()
+        yield Static(id="title", markup=False)
+        yield WholePane(id="whole")
+        yield SentencePane(id="sentence")
+        yield Static(id="crumbs", markup=False)
+        with Horizontal(id="body"):
+            yield StepsPane(id="steps")
+            with Vertical(id="middle"):
+                yield HeadsPane(id="heads")
+                yield MatrixPair(id="pair")
+                yield VocabularyPane(id="vocabulary")
+                yield TextPane(id="text")
+                yield ChartPane(id="chart")
+            with Vertical(id="side"):
+                yield CellPane(id="cell")
+                yield Static(id="about", markup=False)
+        for name in ("summary", "tabs", "keys"):
+            yield Static(id=name, markup=False)
 
     def on_mount(self) -> None:
         """Name the panes and show the first stop."""
@@ -95,6 +168,9 @@ class MainScreen(ExplorerScreen[None]):
 
     action_step = property(lambda self: self.parts.navigation.step)
     action_head = property(lambda self: self.parts.navigation.turn_head)
+    action_token = property(lambda self: self.parts.navigation.turn_token)
+    action_box = property(lambda self: self.parts.navigation.go_to_box)
+    action_inside = property(lambda self: self.parts.navigation.look_inside)
     action_pane = property(lambda self: self.parts.navigation.go_to_pane)
     action_next_pane = property(lambda self: self.parts.navigation.turn_pane)
     action_weights = property(lambda self: self.parts.navigation.follow_weights)
@@ -106,6 +182,8 @@ class MainScreen(ExplorerScreen[None]):
     action_shown = property(lambda self: self.parts.navigation.next_shown)
     action_next_chart = property(lambda self: self.parts.navigation.next_chart)
     action_scale = property(lambda self: self.parts.navigation.share_scale)
+    action_order = property(lambda self: self.parts.navigation.turn_order)
+    action_warmer = property(lambda self: self.parts.navigation.warm)
     action_hide = property(lambda self: self.parts.navigation.hide)
     action_zoom = property(lambda self: self.parts.navigation.zoom)
     action_whole = property(lambda self: self.parts.navigation.turn_whole)
@@ -137,8 +215,7 @@ class MainScreen(ExplorerScreen[None]):
     def help_page(self) -> str:
         """The step that is shown, the keys of the focused pane, and those of every pane, as Markdown."""
         session, stop = self.parts.explored.session, self.parts.explored.position.stop
-        about = texts.about(session, stop, first_key(self.app, "tour")).replace("\n", "\n\n")
+        meaning = about(session, stop, first_key(self.app, "tour")).replace("\n", "\n\n")
         active = self.parts.panes.arrangement.active
         topic = VOCABULARY if active == "matrix" and stop == VOCABULARY else active
-        title = texts.stop_title(session, stop)
-        return f"# {title}\n\n{about}\n\n{help_text(topic)}\n\n{help_text('general')}"
+        return f"# {stop_title(session, stop)}\n\n{meaning}\n\n{help_text(topic)}\n\n{help_text('general')}"

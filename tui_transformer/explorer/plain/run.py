@@ -46,20 +46,15 @@ def _answered(reader: Reader, asked: Iterable[Typed | InputError]) -> bool:
     failed = False
     for typed in asked:
         try:
-            _say(reader.answer(_meant(typed)))
+            if isinstance(typed, InputError):
+                raise typed
+            _say(reader.answer(typed))
         except (InputError, MemoryError) as error:
             _say(f"Not done: {visible(str(error) or 'not enough memory')}.")
             failed = True
         if reader.ended:
             break
     return failed
-
-
-def _meant(typed: Typed | InputError) -> Typed:
-    """The command that was typed; raises the mistake in it."""
-    if isinstance(typed, InputError):
-        raise typed
-    return typed
 
 
 def _say(*sentences: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.session.answer_summary import answer, answers, guesses
-from tui_transformer.session.edit_summary import active
+from tui_transformer.session.edit_format import active
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
@@ -24,7 +24,7 @@ LIKELY = 3
 
 
 @dataclass(frozen=True)
-class Said:
+class Description:
     """Description of a position, in parts: two of them differ where something has changed."""
 
     step: str
@@ -38,7 +38,7 @@ class Said:
         where = ", ".join(filter(None, (self.step, self.head, self.row, self.column)))
         return f"{where}: {self.value}" if self.value else where
 
-    def changes(self, before: Said) -> Iterator[str]:
+    def changes(self, before: Description) -> Iterator[str]:
         """The parts that were otherwise before."""
         if self.step != before.step:
             yield f"step from {before.step}"
@@ -50,32 +50,36 @@ class Said:
             yield f"value from {before.value}"
 
 
-def said(explored: Exploration) -> Said:
+def describe(explored: Exploration) -> Description:
     """The position, and what is there; the cell is moved inside the matrix."""
     session, stop = explored.session, explored.position.stop
     step = _step(session, stop)
-    if stop == VOCABULARY:
-        return _of_vocabulary(explored, step)
-    if stop == TEXT:
-        return _of_text(explored, step)
-    if stop == LOSS:
-        return _of_loss(explored, step)
-    view = view_at(explored)
+    view = matrix_of(explored)
+    if view is None:
+        return OF_WORDS[stop](explored, step)
     place = explored.position.place
     head = f"head {place.head} of {view.heads}" if view.heads > 1 else ""
     value = spoken(float(view.window(range(place.row, place.row + 1), range(place.column, place.column + 1))[0, 0]))
     if session.backward and stop in session.gradients.values:
         gradient = cell_of(session, stop, place, "overlay").working.stored
         value = f"{value}, gradient {spoken(gradient, DIGITS)}"
-    return Said(step, head, _named("row", view.rows, place.row), _named("column", view.columns, place.column), value)
+    row, column = _named("row", view.rows, place.row), _named("column", view.columns, place.column)
+    return Description(step, head, row, column, value)
 
 
-def view_at(explored: Exploration) -> View:
-    """The matrix of the position, whose cell is moved inside it."""
+def heads_at(explored: Exploration) -> int:
+    """Heads of the step."""
+    stop = explored.position.stop
+    axes = () if stop in OF_WORDS else explored.session.trace.program.axes(stop)
+    return axes[0].size if len(axes) == 3 else 1
+
+
+def matrix_of(explored: Exploration) -> View | None:
+    """The matrix of the position, whose cell is moved inside it; None for words."""
     session, position = explored.session, explored.position
-    axes = session.trace.program.axes(position.stop)
-    heads = axes[0].size if len(axes) == 3 else 1
-    place = Place(min(position.place.head, heads - 1), position.place.row, position.place.column)
+    if position.stop in OF_WORDS:
+        return None
+    place = replace(position.place, head=min(position.place.head, heads_at(explored) - 1))
     view = view_of(session.trace, position.stop, session.labels, head=place.head)
     explored.position = Position(position.stop, place.within(view))
     return without_hidden(session, view, explored.view.hidden)
@@ -86,7 +90,7 @@ def words_of(session: Session, stop: str) -> StepText:
     return step_text("weight") if stop in session.trace.program.weights else step_text(stop)
 
 
-def model_said(session: Session) -> str:
+def describe_model(session: Session) -> str:
     """The model, its sentence and its answer."""
     written = "; ".join(f"{name}: {visible(encoding.text)}" for name, encoding in session.sequences.items())
     told = f"; it answers {answer(session)}" if answers(session) else ""
@@ -116,30 +120,40 @@ def _row(explored: Exploration, size: int) -> int:
     return row
 
 
-def _of_vocabulary(explored: Exploration, step: str) -> Said:
+def _of_vocabulary(explored: Exploration, step: str) -> Description:
     words = explored.session.model.vocabulary
     if words is None or not words.size:
-        return Said(step, value="no words")
+        return Description(step, value="no words")
     row, first = _row(explored, words.size), tuple(dict.fromkeys(explored.session.encoding.ids))
     token, used = entry_of(first, row), ", in the sentence" * (row < len(first))
     told = f"word {words.label(words.word(token))}, ID {token}{used}"
-    return Said(step, row=f"row {row} of {words.size:,}", value=told)
+    return Description(step, row=f"row {row} of {words.size:,}", value=told)
 
 
-def _of_text(explored: Exploration, step: str) -> Said:
+def _of_text(explored: Exploration, step: str) -> Description:
     session = explored.session
     tokens = (session.decoder_encoding or session.encoding).tokens
     row = _row(explored, len(tokens))
     likely = ", ".join(map(str, guesses(session, row, LIKELY)))
-    return Said(step, row=f"row {session.model.label(tokens[row].text)} @{row}", value=f"most likely {likely}")
+    return Description(step, row=f"row {session.model.label(tokens[row].text)} @{row}", value=f"most likely {likely}")
 
 
-def _of_loss(explored: Exploration, step: str) -> Said:
+def _of_loss(explored: Exploration, step: str) -> Description:
     session = explored.session
     row = _row(explored, len(session.loss_targets))
     target = session.loss_targets[row]
     name = "none" if target < 0 else session.model.target_label(target)
-    return Said(step, row=f"row {row}", value=f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}")
+    return Description(
+        step, row=f"row {row}", value=f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}"
+    )
+
+
+OF_WORDS: Mapping[str, Callable[[Exploration, str], Description]] = {
+    VOCABULARY: _of_vocabulary,
+    TEXT: _of_text,
+    LOSS: _of_loss,
+}
+"""Stops that are words."""
 
 
 def answer_changed(before: Session, after: Session) -> str:

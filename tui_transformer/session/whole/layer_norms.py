@@ -72,6 +72,7 @@ class Lengths:
     added: tuple[float, ...] = ()
 
 
+@by_program
 def ladder_columns(program: Program, width: int) -> int:
     """Columns that the ladder takes of so many; none where there is one layer, or no room."""
     if len(layers_of(program)) < 2:
@@ -90,7 +91,9 @@ def rungs(program: Program) -> tuple[Rung, ...]:
         if not ladder or ladder[-1].stack != stack:
             ladder += [Rung(stack, entering)] if (entering := _entering(program, layer)) else []
         steps = [step.name for step in program.steps if step.layer == layer]
-        ladder.append(Rung(layer, steps[-1], _added(steps)))
+        # of each sublayer the last step but for the sum, and the norm of that
+        added = {".".join(name.split(".")[:3]): name for name in steps if name.split(".")[3] not in COPIES}
+        ladder.append(Rung(layer, steps[-1], tuple(added.values())))
     return tuple(ladder)
 
 
@@ -117,30 +120,20 @@ def _entering(program: Program, layer: str) -> str | None:
     return next((name for name in read if name.startswith(own) and name in program.by_name), None)
 
 
-def _added(steps: list[str]) -> tuple[str, ...]:
-    """Of each sublayer the last step but for the sum, and the norm of that."""
-    last: dict[str, str] = {}
-    for name in steps:
-        sublayer, part = ".".join(name.split(".")[:3]), name.split(".")[3]
-        if part not in COPIES:
-            last[sublayer] = name
-    return tuple(last.values())
-
-
 def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
     """The norms of a rung at a row, in float64; what is missing is computed."""
-    return Lengths(_length(source(rung.stream), row), tuple(_length(source(name), row) for name in rung.added))
+
+    def length(name: str) -> float:
+        view = source(name)
+        at = min(row, view.shape[0] - 1)
+        return float(np.linalg.norm(view.window(range(at, at + 1), range(view.shape[1])).astype(np.float64)))
+
+    return Lengths(length(rung.stream), tuple(map(length, rung.added)))
 
 
 def cost_of(trace: Trace, rung: Rung) -> int:
     """About how many operations it takes to have the norms of a rung."""
     return sum(trace.pending_part(name, 1 / trace.program.axes(name)[0].size) for name in (rung.stream, *rung.added))
-
-
-def _length(view: View, row: int) -> float:
-    rows, columns = view.shape
-    at = min(row, rows - 1)
-    return float(np.linalg.norm(view.window(range(at, at + 1), range(columns)).astype(np.float64)))
 
 
 @dataclass(frozen=True)

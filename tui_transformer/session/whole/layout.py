@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from itertools import accumulate
 
 from tui_transformer.engine.axis import Axes, Axis
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import Program, by_program
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.whole.layer_norms import ladder_columns
 from tui_transformer.session.whole.names import band_title, shape, symbol
 from tui_transformer.text.display import cells
 from tui_transformer.views.view import around
-from tui_transformer.views.whole import ANSWER, Band, Box, bands, heads_of
+from tui_transformer.views.whole import ANSWER, Band, bands, heads_of
 
 TOKENS_WIDTH, ANSWER_WIDTH, VOCABULARY_WIDTH = 15, 36, 19
 
@@ -68,11 +68,11 @@ class Placement:
 
 def place_bands(session: Session, position: Position, width: int, height: int) -> tuple[Placement, ...]:
     """The bands around a position in so many columns and lines, as many as there is room for beside the ladder."""
-
-    def place() -> tuple[Placement, ...]:
-        return _Placing(session, position, width - ladder_columns(session.trace.program, width), height).placed
-
-    return session.cache.edited.get(f"bands of {position.stop}, {width} × {height}", place)  # at every cell the same
+    stop, words = position.stop, session.model.vocabulary is not None
+    return session.cache.edited.get(  # at every cell the same
+        f"bands of {stop}, {width} × {height}",
+        lambda: _placed(session.trace.program, stop, width, height, words=words),
+    )
 
 
 def lines_wanted(session: Session, position: Position, width: int) -> int:
@@ -81,152 +81,149 @@ def lines_wanted(session: Session, position: Position, width: int) -> int:
     return max(placement.top + placement.lines for placement in placed)
 
 
+def _placed(program: Program, stop: str, width: int, height: int, *, words: bool) -> tuple[Placement, ...]:
+    """One column, or of two stacks one each; where there is no room for both the one that the stop is in."""
+    width -= ladder_columns(program, width)
+    among = [_measured(program, band) for band in bands(program, stop)]
+    both = {"encoder", "decoder"} <= {each.band.stack for each in among}
+    column = partial(_column, stop=stop, height=height, both=both, words=words)
+    if not both:
+        return column(among, 0, width)
+    source = [each for each in among if each.band.stack == "encoder" or each.band.name == "embedding"]
+    target = [each for each in among if each not in source]
+    here = source if any(stop in each.band.steps for each in source) else target
+    if width < TWO_STACKS:
+        return column(here, 0, width)
+    left = (width - 1) * (3 if here is source else 2) // 5
+    return (*column(source, 0, left), *column(target, left + 1, width - left - 1))
+
+
 @dataclass(frozen=True)
-class _Placing:
-    session: Session
-    position: Position
-    width: int
-    height: int
+class Measured:
+    """A band, and what its size depends on.
 
-    @cached_property
-    def bands(self) -> tuple[Band, ...]:
-        return bands(self.session.trace.program, self.position.stop)
+    Attributes:
+        band: The band.
+        wishes: How wide its boxes would like to be.
+        tokens: Rows of its pictures that stand for tokens; 1 where none do.
+        answers: Whether the most likely words are among its boxes, which have any number of lines.
+        numbered: Whether there are several heads beside each other, with their numbers below.
+    """
 
-    @cached_property
-    def both(self) -> bool:
-        """Whether there are two stacks."""
-        return {"encoder", "decoder"} <= {band.stack for band in self.bands}
+    band: Band
+    wishes: tuple[Wish, ...]
+    tokens: int
+    answers: bool
+    numbered: bool
 
     @property
-    def placed(self) -> tuple[Placement, ...]:
-        if not self.both:
-            return self._column(self.bands, 0, self.width)
-        source = [band for band in self.bands if band.stack == "encoder" or band.name == "embedding"]
-        target = [band for band in self.bands if band not in source]
-        here = source if any(self.position.stop in band.steps for band in source) else target
-        if self.width >= TWO_STACKS:
-            left = (self.width - 1) * (3 if here is source else 2) // 5
-            return (*self._column(source, 0, left), *self._column(target, left + 1, self.width - left - 1))
-        return self._column(here, 0, self.width)
+    def wish(self) -> Wish:
+        """How wide it would like to be, with its border and the signs between its boxes."""
+        between = GAP * (len(self.wishes) - 1) + 4
+        least = max(sum(box.least for box in self.wishes) + between, NARROW_BAND)
+        return Wish(least, max(sum(box.most for box in self.wishes) + between, least))
 
-    def _column(self, among: Sequence[Band], left: int, width: int) -> tuple[Placement, ...]:
-        """Bands below each other, the last ones side by side."""
-        rows, sizes = self._on_screen(self._rows(among, width))
-        placed, top = list[Placement](), 0
-        for row in rows:
-            tall, lines, count = _is_first(row), self._lines(row, sizes), self._count(row, sizes)
-            if top + lines > self.height and placed:
-                break
-            at = left
-            for band, columns in zip(row, self._shares(row, width), strict=True):
-                words = tall and self.session.model.vocabulary is not None and columns >= WITH_VOCABULARY
-                here = next((i for i, box in enumerate(band.boxes) if self.position.stop in box.steps), 0)
-                boxes = fit([self._wish(box) for box in band.boxes], columns - 4 - VOCABULARY_WIDTH * words, here)
-                title = band_title(band.name, both=self.both)
-                placed.append(Placement(band, title, top, at, columns, lines, boxes, count, tall))
-                at += columns + 1
-            top += lines
-        return tuple(placed)
 
-    def _rows(self, among: Sequence[Band], width: int) -> list[list[Band]]:
-        """Bands side by side: the feed-forward layer and those after it, where there is room."""
-        rows: list[list[Band]] = []
-        for band in among:
-            narrow = band.name in ("output", "encoder.norm") and width >= SIDE_BY_SIDE // (1 + self.both)
-            if narrow and rows and not rows[-1][0].name.endswith("embedding"):
-                rows[-1].append(band)
-            else:
-                rows.append([band])
-        return rows
+@by_program
+def _measured(program: Program, band: Band) -> Measured:
+    names = [box.steps[-1] for box in band.boxes]
+    pictures = {name: program.axes(name) for name in names if name not in ANSWER}
+    tokens = [rows_of(axes) for axes in pictures.values() if row_axis(axes).sequence]
+    return Measured(
+        band,
+        tuple(_wish(program, box.shown("")) for box in band.boxes),
+        tokens=max(tokens, default=1),
+        answers=len(pictures) < len(names),
+        numbered=any(heads_of(program.axes(name)) > 1 and all_heads(program, name) for name in names),
+    )
 
-    def _lines(self, row: Sequence[Band], sizes: Heights) -> int:
-        rows = self._count(row, sizes)
-        pictures = rows if _is_first(row) else (rows + 1) // 2
-        return pictures + 3 + any(map(self._numbered, row))
 
-    def _count(self, row: Sequence[Band], sizes: Heights) -> int:
-        """Rows of the pictures: no more than there are, as where the target is shorter than the source."""
-        most = sizes.tokens if _is_first(row) else sizes.rows
-        answers = any(box.steps[-1] in ANSWER for band in row for box in band.boxes)
-        return most if answers else min(most, max(map(self._tokens, row)))
+def _wish(program: Program, name: str) -> Wish:
+    """How wide the box of a step would like to be."""
+    axes = program.axes(name)
+    if len(axes) == 1 and axes[0].sequence:
+        return Wish(TOKENS_WIDTH - 4, TOKENS_WIDTH)
+    if name in ANSWER:
+        return Wish(24, ANSWER_WIDTH, 14)
+    title, columns = symbol(program, name), axes[-1].size
+    heads = heads_of(axes) if all_heads(program, name) else 1
+    named = min(cells(title), LONGEST_SCORES if program.step(name).square else cells(title))
+    least = max(NARROWEST, min(columns, 6), named) if heads == 1 else max(min(heads, 8) * 7, len(ALL_HEADS))
+    most = columns if heads == 1 else heads * (min(columns, MOST_HEAD) + 2)
+    bare, barest = (min(heads, each) * (NARROWEST + 1) - 1 for each in (8, 2))  # where it is as narrow as can be
+    return Wish(least, max(least, most, cells(f"{title} {shape(axes)}")), bare, barest)
 
-    def _numbered(self, band: Band) -> bool:
-        """Whether there are several heads beside each other."""
-        program = self.session.trace.program
-        return any(
-            heads_of(program.axes(box.steps[-1])) > 1 and all_heads(program, box.steps[-1]) for box in band.boxes
-        )
 
-    def _on_screen(self, rows: list[list[Band]]) -> tuple[list[list[Band]], Heights]:
-        """All rows of bands where every picture has room for some rows, else those around the current one."""
-        here = next((i for i, row in enumerate(rows) if any(self.position.stop in band.steps for band in row)), 0)
-        fewer = ((count, USUAL) for count in range(len(rows) - 1, 0, -1))
-        for count, least in ((len(rows), USUAL), (len(rows), SQUEEZED), *fewer):
-            place = around(here, len(rows), count)
-            shown = rows[place.start : place.stop]
-            sizes = self._heights(rows, shown, least)
-            if self._has_room(shown, sizes, least):
-                break
-        return shown, sizes
+class Row(tuple[Measured, ...]):
+    """Bands side by side."""
 
-    def _heights(self, rows: list[list[Band]], shown: list[list[Band]], least: Heights) -> Heights:
-        tokens = max(self._tokens(band) for row in rows for band in row)
-        first, numbers = any(map(_is_first, shown)), sum(any(map(self._numbered, row)) for row in shown)
-        sizes = heights(tokens, self.height, len(shown) - first, numbers, first=first, least=least)
-        while (
-            least is SQUEEZED
-            and sizes.rows < tokens
-            and self._fits(shown, higher := replace(sizes, rows=sizes.rows + 2))
-        ):
+    @property
+    def tall(self) -> bool:
+        """Whether its bands have a line a token: those of words and vectors."""
+        return self[0].band.name.endswith("embedding")
+
+    def count(self, sizes: Heights) -> int:
+        """Rows of its pictures: no more than there are, as where the target is shorter than the source."""
+        most = sizes.tokens if self.tall else sizes.rows
+        return most if any(each.answers for each in self) else min(most, max(each.tokens for each in self))
+
+    def lines(self, sizes: Heights) -> int:
+        """Lines that it takes, with its border, its titles, and the numbers of heads."""
+        rows = self.count(sizes)
+        return (rows if self.tall else (rows + 1) // 2) + 3 + any(each.numbered for each in self)
+
+
+def _column(
+    among: Sequence[Measured], left: int, width: int, *, stop: str, height: int, both: bool, words: bool
+) -> tuple[Placement, ...]:
+    """Bands below each other, the feed-forward layer and those after it side by side where there is room."""
+    rows: list[Row] = []
+    for each in among:
+        narrow = each.band.name in ("output", "encoder.norm") and width >= SIDE_BY_SIDE // (1 + both)
+        if narrow and rows and not rows[-1].tall:
+            rows[-1] = Row((*rows[-1], each))
+        else:
+            rows.append(Row((each,)))
+    shown, sizes = _on_screen(rows, stop, height)
+    placed, top = list[Placement](), 0
+    for row in shown:
+        lines, room = row.lines(sizes), width - (len(row) - 1)
+        if top + lines > height and placed:
+            break
+        widths = shared([each.wish for each in row], room)
+        widths[-1] = room - sum(widths[:-1])
+        at = left
+        for each, columns in zip(row, widths, strict=True):
+            beside = VOCABULARY_WIDTH * (row.tall and words and columns >= WITH_VOCABULARY)
+            here = next((i for i, box in enumerate(each.band.boxes) if stop in box.steps), 0)
+            boxes, title = fit(each.wishes, columns - 4 - beside, here), band_title(each.band.name, both=both)
+            placed.append(Placement(each.band, title, top, at, columns, lines, boxes, row.count(sizes), row.tall))
+            at += columns + 1
+        top += lines
+    return tuple(placed)
+
+
+def _on_screen(rows: list[Row], stop: str, height: int) -> tuple[list[Row], Heights]:
+    """All rows of bands where every picture has room for some rows, else those around the current one."""
+    here = next((i for i, row in enumerate(rows) if any(stop in each.band.steps for each in row)), 0)
+    tokens = max(each.tokens for row in rows for each in row)
+
+    def fits(shown: list[Row], sizes: Heights) -> bool:
+        return sum(row.lines(sizes) for row in shown) <= height
+
+    fewer = ((count, USUAL) for count in range(len(rows) - 1, 0, -1))
+    for count, least in ((len(rows), USUAL), (len(rows), SQUEEZED), *fewer):
+        place = around(here, len(rows), count)
+        shown = rows[place.start : place.stop]
+        first, numbers = any(row.tall for row in shown), sum(any(each.numbered for each in row) for row in shown)
+        sizes = heights(tokens, height, len(shown) - first, numbers, first=first, least=least)
+        while least is SQUEEZED and sizes.rows < tokens and fits(shown, higher := replace(sizes, rows=sizes.rows + 2)):
             sizes = higher  # bands of fewer tokens leave lines to others
-        return sizes
-
-    def _fits(self, shown: list[list[Band]], sizes: Heights) -> bool:
-        return sum(self._lines(row, sizes) for row in shown) <= self.height
-
-    def _has_room(self, shown: list[list[Band]], sizes: Heights, least: Heights) -> bool:
-        """Whether bands fit, and every picture has the rows that it is to have at least."""
         fewest = FEWEST_ROWS if least is USUAL else least.tokens
-        return self._fits(shown, sizes) and all(
-            self._count(row, sizes) >= min(*map(self._tokens, row), fewest) for row in shown
-        )
-
-    def _shares(self, row: Sequence[Band], width: int) -> list[int]:
-        """The widths of bands side by side: what they need, and the rest as evenly as they want it."""
-        wishes = []
-        for band in row:
-            boxes = [self._wish(box) for box in band.boxes]
-            around = GAP * (len(boxes) - 1) + 4
-            least = max(sum(box.least for box in boxes) + around, NARROW_BAND)
-            wishes.append(Wish(least, max(sum(box.most for box in boxes) + around, least)))
-        room = width - (len(row) - 1)
-        widths = shared(wishes, room)
-        return [*widths[:-1], room - sum(widths[:-1])]
-
-    def _tokens(self, band: Band) -> int:
-        program = self.session.trace.program
-        every = [program.axes(box.steps[-1]) for box in band.boxes if box.steps[-1] not in ANSWER]
-        return max((rows_of(axes) for axes in every if row_axis(axes).sequence), default=1)
-
-    def _wish(self, box: Box) -> Wish:
-        program, name = self.session.trace.program, box.shown("")
-        axes = program.axes(name)
-        if len(axes) == 1 and axes[0].sequence:
-            return Wish(TOKENS_WIDTH - 4, TOKENS_WIDTH)
-        if name in ANSWER:
-            return Wish(24, ANSWER_WIDTH, 14)
-        title = symbol(program, name)
-        columns, heads = axes[-1].size, heads_of(axes) if all_heads(program, name) else 1
-        named = min(cells(title), LONGEST_SCORES if program.step(name).square else cells(title))
-        least = max(NARROWEST, min(columns, 6), named) if heads == 1 else max(min(heads, 8) * 7, len(ALL_HEADS))
-        most = columns if heads == 1 else heads * (min(columns, MOST_HEAD) + 2)
-        bare, barest = (min(heads, each) * (NARROWEST + 1) - 1 for each in (8, 2))  # where it is as narrow as can be
-        return Wish(least, max(least, most, cells(f"{title} {shape(axes)}")), bare, barest)
-
-
-def _is_first(row: Sequence[Band]) -> bool:
-    """Whether bands have a line a token: those of words and vectors."""
-    return row[0].name.endswith("embedding")
+        enough = (row.count(sizes) >= min(fewest, *(each.tokens for each in row)) for row in shown)
+        if fits(shown, sizes) and all(enough):
+            break
+    return shown, sizes
 
 
 def all_heads(program: Program, name: str) -> bool:

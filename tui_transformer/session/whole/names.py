@@ -15,7 +15,7 @@ from tui_transformer.engine.ops import (
     SoftmaxWithSink,
     WeightedExperts,
 )
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.guide.texts import step_text
 
 SYMBOLS = {
@@ -78,6 +78,7 @@ BANDS = {
 }
 
 
+@by_program
 def symbol(program: Program, name: str) -> str:
     """The name of a step as a textbook writes it: `Q`, `Q Kᵀ ÷ √8`, `softmax`."""
     step = program.step(name)

@@ -1,31 +1,120 @@
-"""The whole around a position: where its bands lie, what each shows as far as that is there, and what is beside it."""
+"""The whole around a position: where its bands lie, small pictures, words or bars in their boxes, and what is beside.
+
+Values are read box by box, and kept; of what is not there yet there is the title alone.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.score import likely_at
+from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
-from tui_transformer.session.position import Position, query_head
-from tui_transformer.session.session import LOSS, TEXT, Session
-from tui_transformer.session.store import Reading
+from tui_transformer.session.position import Position, head_at, query_head
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.session.store import Reading, Report
 from tui_transformer.session.view_state import Shown, Size
 from tui_transformer.session.whole.layer_norms import (
     Ladder,
     Lengths,
     Rung,
+    Source,
     cost_of,
     ladder_columns,
     lengths_of,
     rung_of,
     rungs,
 )
-from tui_transformer.session.whole.layout import Placement, place_bands
-from tui_transformer.session.whole.pictures import Drawing, Picture
-from tui_transformer.views.step_view import Place
-from tui_transformer.views.whole import Band, Box, bands, box_of
+from tui_transformer.session.whole.layout import (
+    MOST_HEAD,
+    NARROWEST,
+    Placed,
+    Placement,
+    all_heads,
+    page,
+    place_bands,
+    row_axis,
+    rows_of,
+)
+from tui_transformer.session.whole.names import shape, symbol
+from tui_transformer.text.display import first_fitting
+from tui_transformer.views.step_view import Labels, Place, gradient_of, scale_for, tile_extremes, view_of
+from tui_transformer.views.view import Scale, Values, View, around
+from tui_transformer.views.whole import ANSWER, Band, Box, bands, box_of, sketch
+
+LEAST_WORDS = 16
+"""Columns that entries of the vocabulary need."""
+
+SCAN_COST = 4
+"""Operations that it takes to make a picture, per cell that it is made from."""
+
+
+NO_SCALE = Scale("diverging", -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text in a box: `marked` is the current one, `share` draws a bar, `first` puts the value first."""
+
+    text: str
+    value: str = ""
+    marked: bool = False
+    share: float | None = None
+    first: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """The picture of a step.
+
+    Attributes:
+        values: A picture for each head that is shown.
+        scale: What the colours stand for.
+        together: How many columns of the step at most stand in one of the picture.
+    """
+
+    values: tuple[Values, ...] = ()
+    scale: Scale = NO_SCALE
+    together: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """The contents of a box.
+
+    Attributes:
+        step: The step.
+        title: Its textbook name and shape, as far as there is room.
+        sign: What stands before the box.
+        tiles: The picture; of every head where all are shown.
+        heads: The heads that are shown, where there are several.
+        rows: The rows that are shown.
+        marked: The row of these that is the current token's.
+        lines: Words instead of a picture.
+        of: How many rows the step has.
+        missing: Whether what it shows is still to come.
+    """
+
+    step: str
+    title: str
+    sign: str = ""
+    tiles: Tiles = field(default_factory=Tiles)
+    heads: range = range(1)
+    rows: range = range(0)
+    marked: int | None = None
+    lines: tuple[Line, ...] = ()
+    of: int = 0
+    missing: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,36 +151,205 @@ def whole_scene(reading: Reading, session: Session, position: Position, size: Si
         tuple((each, pictures[place]) for place, each in enumerate(placed)),
         position.stop,
         query_head(session.trace.program, position.place.head, position.stop),
-        _ladder(drawing, size.width, marked),
+        drawing.ladder(size.width, marked),
         marked,
     )
 
 
-def _ladder(drawing: Drawing, width: int, marked: Mapping[str, str]) -> Ladder:
-    """The layers with the norms of the current token, the nearest to the current one asked for first."""
-    program = drawing.session.trace.program
-    if not (columns := ladder_columns(program, width)):
-        return Ladder()
-    here, every = rung_of(program, drawing.position.stop), rungs(program)
-    place = next((place for place, rung in enumerate(every) if rung.layer == here), len(every) - 1)
-    lengths = {rung.layer: _lengths(drawing, rung) for rung in sorted(every, key=lambda r: abs(every.index(r) - place))}
-    steps = {name: mark for name, mark in marked.items() if name in program.by_name}
-    layers = {rung_of(program, name): mark for name, mark in steps.items() if mark == FOLLOWS}
-    layers |= {rung_of(program, name): mark for name, mark in steps.items() if mark == WRONG}
-    known = {layer: each for layer, each in lengths.items() if each is not None}
-    return Ladder(every, known, here, columns, layers, of_gradient=drawing.of_gradient)
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """Draws the bands around a position.
+
+    Attributes:
+        session: What is explored.
+        position: The current step, head and row.
+        reading: Gives what is there.
+        of_gradient: Whether pictures are of the gradients, not of the values.
+    """
+
+    session: Session
+    position: Position
+    reading: Reading
+    of_gradient: bool = False
+
+    @property
+    def program(self) -> Program:
+        """The program of the session."""
+        return self.session.trace.program
+
+    def draw(self, placement: Placement) -> tuple[Picture, ...]:
+        """Pictures of the boxes of a band, as far as they are there: of the others the title alone."""
+        pictures = [self._draw(placement, placed) for placed in placement.boxes]
+        words = self._words_in_vocabulary(placement)
+        return (*pictures, *([words] if words is not None else []))
+
+    def ladder(self, width: int, marked: Mapping[str, str]) -> Ladder:
+        """The layers with the norms of the current token, the nearest to the current one asked for first."""
+        program = self.program
+        if not (columns := ladder_columns(program, width)):
+            return Ladder()
+        here, every = rung_of(program, self.position.stop), rungs(program)
+        place = next((place for place, rung in enumerate(every) if rung.layer == here), len(every) - 1)
+        nearest = sorted(every, key=lambda rung: abs(every.index(rung) - place))
+        lengths = {rung.layer: each for rung in nearest if (each := self._lengths(rung)) is not None}
+        steps = {name: mark for name, mark in marked.items() if name in program.by_name}
+        layers = {rung_of(program, name): sign for sign in (FOLLOWS, WRONG) for name in steps if steps[name] == sign}
+        return Ladder(every, lengths, here, columns, layers, of_gradient=self.of_gradient)
+
+    def _lengths(self, rung: Rung) -> Lengths | None:
+        row = self._row_here(self.program.axes(rung.stream))
+        cost = partial(cost_of, self.session.trace, rung) if not self.of_gradient else self._gradient_cost
+        return self.reading.get(
+            self.session,
+            rung.stream,
+            ("rung", row, self.of_gradient),
+            cost,
+            lambda report: lengths_of(self._source(report), rung, row),
+        )
+
+    def _source(self, report: Report) -> Source:
+        """Reads a view of a step: of its values, or of its gradients, which are computed if they are not there."""
+        trace = self.session.trace
+        if not self.of_gradient:
+            return partial(view_of, trace, labels=Labels())
+        gradients = self.session.go_back(report).values
+
+        def gradient(name: str, *, head: int = 0) -> View:
+            if name not in gradients:
+                raise InputError(f"{name} has no gradient")
+            return gradient_of(view_of(trace, name, Labels(), head=head), trace.program.axes(name), gradients[name])
+
+        return gradient
+
+    def _gradient_cost(self) -> int:
+        return self.session.gradient_cost
+
+    # Boxes
+
+    def _draw(self, placement: Placement, placed: Placed) -> Picture:
+        box, program = placement.band.boxes[placed.box], self.program
+        name = box.shown(self.position.stop)
+        has_gradient = not self.of_gradient or name in self.session.stops
+        if not has_gradient:  # going back, a step of the box that has one, if any has
+            name = next((each for each in reversed(box.steps) if each in self.session.stops), name)
+            has_gradient = name in self.session.stops
+        axes = program.axes(name)
+        here = self._row_here(axes)
+        rows = page(rows_of(axes), here, placement.rows)
+        if len(axes) == 1 and program.step(name).op.integer and axes[0].sequence in self.session.sequences:
+            tokens, label = self.session.sequences[axes[0].sequence].tokens, self.session.model.label
+            ids = (Line(label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
+            return Picture(name, "token     ID", rows=rows, lines=tuple(ids))
+        if not has_gradient:
+            return Picture(name, symbol(program, name), box.sign, lines=(Line("no gradient"),))
+        if name in ANSWER and not self.of_gradient:
+            lines = self._answer(name, max(placement.lines - 3, 1))
+            return Picture(name, "most likely", box.sign, lines=lines or (), missing=lines is None)
+        heads, columns = self._heads(axes, name, placed.width)
+        tiles = self._tiles(name, rows, heads, columns)
+        counts_tokens = row_axis(axes).sequence or name == self.position.stop
+        return Picture(
+            name,
+            self._title(name, axes, heads, placed.width),
+            box.sign,
+            tiles or Tiles(),
+            heads,
+            rows,
+            marked=here - rows.start if here in rows and counts_tokens else None,
+            of=rows_of(axes),
+            missing=tiles is None,
+        )
+
+    def _title(self, name: str, axes: Axes, heads: range, width: int) -> str:
+        """The name of a step with its shape, or with the heads that are shown."""
+        title = "∂ " * self.of_gradient + symbol(self.program, name)
+        if not all_heads(self.program, name):
+            return first_fitting((f"{title} {shape(axes)}", title), width)
+        if len(heads) < axes[0].size:
+            part = f"{heads.start}–{heads.stop - 1} of {axes[0].size}"
+            return first_fitting((f"{title}, heads {part}", f"heads {part}", part), width)
+        return first_fitting((f"{title}, all heads" if axes[0].size > 1 else title, title), width)
+
+    def _tiles(self, name: str, rows: range, heads: range, columns: int) -> Tiles | None:
+        """The pictures of some heads of a step; None where they are missing."""
+
+        def make(report: Report) -> Tiles:
+            report(name)
+            if not self.of_gradient:
+                self.session.trace.prepare(name, before=lambda step: report(step.name))
+            source = self._source(report)
+            sketches = [sketch(source(name, head=head), rows, columns) for head in heads]
+            values = tuple(each.values for each in sketches)
+            shares = all_heads(self.program, name) and not self.of_gradient
+            low, high = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
+            scale = Scale("sequential", 0.0, 1.0) if shares else scale_for(sketches[0].kind, low, high)
+            return Tiles(values, scale, sketches[0].together)
+
+        cost = self._gradient_cost if self.of_gradient else partial(self._cost, name, len(rows))
+        return self.reading.get(self.session, name, ("picture", rows, heads, columns, self.of_gradient), cost, make)
+
+    def _cost(self, name: str, rows: int) -> int:
+        """About how many operations it takes to have the rows of a step that are drawn, and to look through them."""
+        axes = self.program.axes(name)
+        cells = math.prod((axes[0].size if len(axes) == 3 else 1, rows, axes[-1].size))
+        return self.session.trace.pending_part(name, min(rows / rows_of(axes), 1.0)) + SCAN_COST * cells
+
+    def _heads(self, axes: Axes, name: str, width: int) -> tuple[range, int]:
+        """The heads that have room, the current one among them, and the columns of each."""
+        own = head_at(self.program, self.position.place.head, self.position.stop, name)
+        head = min(own, axes[0].size - 1) if len(axes) == 3 else 0
+        if not all_heads(self.program, name):
+            return range(head, head + 1), width
+        heads, keys = axes[0].size, axes[-1].size
+        columns = min(keys, MOST_HEAD, max((width + 1) // heads - 1, NARROWEST))
+        return around(head, heads, max((width + 1) // (columns + 1), 1)), columns
+
+    def _row_here(self, axes: Axes) -> int:
+        """The row of the current token: the row or the column of the current step that stands for the same sequence.
+
+        The vocabulary has more rows than the sentence: there it is the last at most.
+        """
+        program, stop, place = self.program, self.position.stop, self.position.place
+        own = program.axes(stop)[-2:] if stop in program.by_name or stop in program.aliases else ()
+        sequence = row_axis(axes).sequence
+        if not own or own[0].sequence == sequence:
+            return min(place.row, rows_of(axes) - 1)
+        return min(place.column, rows_of(axes) - 1) if own[-1].sequence == sequence else 0
+
+    # Words
+
+    def _words_in_vocabulary(self, placement: Placement) -> Picture | None:
+        """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""
+        axes = self.program.axes(placement.band.boxes[0].steps[0])
+        words, room = self.session.words_of(axes[0].sequence), placement.width - 4 - placement.rest
+        if words is None or not placement.tall or room < LEAST_WORDS:
+            return None
+        tokens = self.session.sequences[axes[0].sequence].tokens
+        entries, current = sorted({token.id for token in tokens}), tokens[self._row_here(axes)].id
+        shown = around(entries.index(current), len(entries), placement.rows)
+        lines = []
+        for token in entries[shown.start : shown.stop]:
+            name = words.label(words.word(token)) if token < words.size else str(token)
+            lines.append(Line(name, str(token), marked=token == current, first=True))
+        return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=tuple(lines))
+
+    def _answer(self, name: str, count: int) -> tuple[Line, ...] | None:
+        """The most likely words where the model answers."""
+        trace, model, logits = self.session.trace, self.session.model, name == "output.logits"
+
+        def make(report: Report) -> tuple[Line, ...]:
+            trace.prepare(name, before=lambda step: report(step.name))
+            likely = likely_at(trace, answer_positions(trace, folder=model.folder).start, count)
+            lines = []
+            for place, each in enumerate(likely):
+                value = minus(f"{each.logit:.2f}") if logits else percent(each.probability)
+                lines.append(Line(model.target_label(each.token), value, marked=place == 0, share=each.probability))
+            return tuple(lines)
+
+        return self.reading.get(self.session, name, ("answer", count), partial(self._cost, name, 1), make)
 
 
-def _lengths(drawing: Drawing, rung: Rung) -> Lengths | None:
-    session = drawing.session
-    row = drawing.row_here(session.trace.program.axes(rung.stream))
-    return drawing.reading.get(
-        session,
-        rung.stream,
-        ("rung", row, drawing.of_gradient),
-        partial(cost_of, session.trace, rung) if not drawing.of_gradient else drawing.gradient_cost,
-        lambda report: lengths_of(drawing.source(report), rung, row),
-    )
+# From box to box
 
 
 def standing(session: Session, position: Position) -> Position:
@@ -113,33 +371,30 @@ def neighbour_box(program: Program, placed: Sequence[Placement], stop: str, acro
     here = box_of(among, program.aliases.get(stop, stop))
     if here is None:
         return among[0].boxes[0].shown("")
-    near = (_after(among, here, across) if across else None) or (_below(among, placed, here, down) if down else None)
-    return stop if near is None else near.shown("")
-
-
-def _after(among: Sequence[Band], here: tuple[int, int], across: int) -> Box | None:
     boxes = [(place, number) for place, band in enumerate(among) for number in range(len(band.boxes))]
     at = boxes.index(here) + across
-    return among[boxes[at][0]].boxes[boxes[at][1]] if 0 <= at < len(boxes) else None
+    if across and 0 <= at < len(boxes):
+        return among[boxes[at][0]].boxes[boxes[at][1]].shown("")
+    below = _below(among, placed, here, down) if down else None
+    return stop if below is None else below.shown("")
 
 
 def _below(among: Sequence[Band], placed: Sequence[Placement], here: tuple[int, int], down: int) -> Box | None:
     """The nearest box of the next bands down; where they are not on the screen, the first of the next band."""
+
+    def middle(placement: Placement, box: int) -> int:
+        inside = next((each for each in placement.boxes if each.box == box), placement.boxes[0])
+        return 2 * (placement.left + inside.left) + inside.width
+
     own = next((each for each in placed if each.band is among[here[0]]), None)
     beyond = [each for each in placed if own is not None and (each.top - own.top) * down > 0]
     if own is None or not beyond:
         place = here[0] + down
         return among[place].boxes[0] if 0 <= place < len(among) else None
-    x = _middle(own, here[1])
     options = [
-        (abs(each.top - own.top), abs(_middle(each, box.box) - x), each.band.boxes[box.box])
+        (abs(each.top - own.top), abs(middle(each, box.box) - middle(own, here[1])), each.band.boxes[box.box])
         for each in beyond
         for box in each.boxes
         if own.left <= each.left + each.width and each.left <= own.left + own.width
     ]
     return min(options, key=lambda option: option[:2])[2] if options else None
-
-
-def _middle(placement: Placement, box: int) -> int:
-    placed = next((each for each in placement.boxes if each.box == box), placement.boxes[0])
-    return 2 * (placement.left + placed.left) + placed.width

@@ -11,8 +11,8 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from rich.style import Style
 
-from tui_transformer.explorer.main.inside.drawing import Paint, lines_of
-from tui_transformer.explorer.main.inside.screen import InsideLines, InsideScreen
+from tui_transformer.explorer.main.inside import InsideLines, InsideScreen
+from tui_transformer.explorer.main.inside_drawing import Paint, lines_of
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Surface

@@ -8,7 +8,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import Edit
-from tui_transformer.explorer.main.predict.question import QUESTIONS, Question, chosen, question, question_of
+from tui_transformer.explorer.main.question import QUESTIONS, Question, chosen, question
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.user_files import Score, keep_score, read_score, score_path
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -57,8 +57,8 @@ def test_shape_sum_and_sign_are_right():
 def test_a_row_that_was_set_by_hand_is_not_said_to_sum_to_1():
     session = SESSION.with_edits(Edit(WEIGHTS, (0, 0, 1), 5.0))
     view = view_of(session.trace, WEIGHTS, session.labels, head=0)
-    assert question_of("sum", view, Place(0, 0, 1), (4, 9, 9)) is None
-    assert question_of("sum", view, Place(0, 1, 1), (4, 9, 9)) is not None
+    assert QUESTIONS["sum"](view, Place(0, 0, 1), (4, 9, 9)) is None
+    assert QUESTIONS["sum"](view, Place(0, 1, 1), (4, 9, 9)) is not None
 
 
 def test_equal_values_are_not_asked_for_the_largest():
@@ -83,7 +83,7 @@ async def test_values_are_hidden_until_the_question_is_answered_and_the_score_is
         await explorer.press("p", "1", "enter", "escape")
         assert "of 2 predicted" in explorer.messages[-1]
         await explorer.press("p", "escape")
-        assert explorer.parts.predicting.score.asked == 2
+        assert read_score().asked == 2
 
 
 async def test_what_is_revealed_shows_its_numbers_beside_or_above_the_question():
@@ -124,7 +124,7 @@ async def test_nothing_is_chosen_at_first_and_enter_without_a_choice_says_so(siz
         assert "nothing is chosen" not in explorer.text
         assert "@" in explorer.text
         await explorer.press("escape")
-        assert explorer.parts.predicting.score.asked == 1
+        assert read_score().asked == 1
 
 
 async def test_the_score_lasts_after_the_program_ends():
@@ -132,7 +132,7 @@ async def test_the_score_lasts_after_the_program_ends():
         await explorer.go(WEIGHTS)
         await explorer.press("p", "down", "enter", "enter")
     async with exploring(NARROW, model="question") as explorer:
-        assert explorer.parts.predicting.score.asked == 1
+        assert read_score().asked == 1
         await explorer.go(WEIGHTS)
         await explorer.press("p", "up", "enter", "enter")
         assert "of 2 predicted" in explorer.messages[-1]
@@ -186,7 +186,7 @@ async def test_the_tour_asks_before_it_shows():
         assert "Which shape" not in explorer.text
         assert "Multiplied column by column" in explorer.text
         await explorer.press("escape")
-        assert explorer.parts.predicting.score.asked == 0
+        assert read_score().asked == 0
 
 
 async def test_the_cell_that_is_asked_for_is_marked_once_it_is_revealed():
@@ -207,7 +207,7 @@ def test_every_question_of_a_tour_can_be_asked():
         session = open_session(ModelOptions(model=name), stop.sentence, None)
         view = view_of(session.trace, stop.step, session.labels, head=stop.head or 0)
         place = Place(stop.head or 0, stop.row or 0, stop.column or 0)
-        assert question_of(stop.predict, view, place, session.trace.program.shape(stop.step)) is not None
+        assert QUESTIONS[stop.predict](view, place, session.trace.program.shape(stop.step)) is not None
 
 
 async def test_a_space_skips_the_question_of_a_tour_and_is_typed_within_an_answer():

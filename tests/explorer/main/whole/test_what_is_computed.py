@@ -16,7 +16,7 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.store import AT_ONCE, ENDLESS, Reading, Store
 from tui_transformer.session.whole.layout import place_bands
-from tui_transformer.session.whole.pictures import Drawing
+from tui_transformer.session.whole.scene import Drawing
 
 DEEP = {"d_model": 32, "heads": 4, "layers": 30, "d_ff": 64}
 LONG = tuple(1 + i % 7 for i in range(500))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import ClassVar
 
@@ -15,8 +15,8 @@ from textual.strip import Strip
 
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Operand
+from tui_transformer.explorer.main.lines import about
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
-from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.shell.actions.main import CELL
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
@@ -46,12 +46,11 @@ class CellPane(LineList):
     }
     """
 
+    @dataclass
     class Followed(Message):
         """The user follows a term to the cell that it was read from."""
 
-        def __init__(self, operand: Operand) -> None:
-            super().__init__()
-            self.operand = operand
+        operand: Operand
 
     _working: CellLines | None = None
     _equation = range(0)
@@ -100,19 +99,12 @@ class CellPane(LineList):
         foot, above = self._foot, self.viewport.height
         if not above <= y < above + len(foot):  # before a new size is laid out, lines below the pane are asked for
             return super().render_line(y)
-        left_out = foot.start - above - self.scroll_offset.y
+        hidden = foot.start - above - self.scroll_offset.y
         line = foot[y - above]
         if line == foot.start:
-            more = f"… {left_out} more line{'s' * (left_out > 1)}"
+            more = f"… {hidden} more line{'s' * (hidden > 1)}"
             return self.strip_of(Text(more, self.get_component_rich_style("cell--quiet")))
         return self.strip_of(self.line_at(line))
-
-    class Ordered(Message):
-        """The user wants the terms in the other order."""
-
-    def action_order(self) -> None:
-        """Terms in their order, or the largest first."""
-        self.post_message(self.Ordered())
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw lines in the styles of now: the theme may have changed since there was something else to show."""

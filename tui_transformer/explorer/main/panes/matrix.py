@@ -1,27 +1,52 @@
-"""The numbers of a step: its matrix with the one beside it, its heads, its chart; and what every pane is."""
+"""What the middle shows: the numbers of a step, its heads, its chart; or words: the vocabulary, the text, the loss."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
+from rich.style import Style
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container
+from textual.binding import BindingType
+from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.geometry import Offset
+from textual.message import Message
+from textual.widgets import Input, Static
 
-from tui_transformer.explorer.main.panes.texts import matrix_titles, scale_note
+from tui_transformer.engine.axis import shape_text
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.explorer.main.lines import stop_title
+from tui_transformer.explorer.shell.actions.main import TEMPERATURE
+from tui_transformer.explorer.shell.actions.main import VOCABULARY as FIND
+from tui_transformer.explorer.shell.keymap import first_key
+from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
 from tui_transformer.session.overlay import apart
 from tui_transformer.session.pane_fit import PANES, number_width
 from tui_transformer.session.scene import Heads, Scene
-from tui_transformer.session.session import VOCABULARY
+from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
-from tui_transformer.session.words import WORDS
-from tui_transformer.text.display import visible
+from tui_transformer.session.view_state import entry_of
+from tui_transformer.session.words import WORDS, Drawn, empty
+from tui_transformer.text.display import cells, fit_label, visible
+from tui_transformer.text.vocabulary import Vocabulary
+
+SOFTMAX = Softmax().formula
+
+ROUNDING = 1e-3
+"""How far from 1 a row of rounded shares may sum to."""
 
 NO_CHART = "Token IDs have no chart: they are names of words, and no sizes."
 
@@ -113,14 +138,6 @@ class MatrixPair(Container):
                 other.cells.scroll_to(place.x, place.y, animate=False, force=True)
 
 
-@runtime_checkable
-class ScenePane(Protocol):
-    """A widget that the presenter finds on the screen. What it wants of others it posts as messages."""
-
-    def show_scene(self, scene: Scene) -> None:
-        """Draw what a scene says of the pane; what is missing in it as missing, never as it was before."""
-
-
 class HeadsPane(HeadThumbnails, can_focus=True):
     """The heads of the step, or nothing until they are there."""
 
@@ -157,3 +174,197 @@ class ChartPane(Chart, can_focus=True):
             why = "computing" if scene.waits or scene.kind is not None else NO_CHART * (scene.step is not None)
         if (scene.chart, why) != (self.chart, self.why):
             self.show(scene.chart, why)
+
+
+def matrix_titles(session: Session, scene: StepScene, *, wide: bool, both: bool) -> tuple[str, ...]:
+    """Name and shape of what the matrix pane shows; with label and head, where no other line says them.
+
+    The longest comes first; the others are for panes that have no room for it.
+    """
+    view, shape = scene.view, shape_text(session.trace.program.shape(scene.view.name))
+    label = stop_title(session, view.name)
+    if not wide:
+        return f"{view.name} · {shape}", view.name
+    head = [f"head {scene.place.head} of {view.heads}"] if view.heads > 1 else []
+    alone = () if both else ([label, view.name, *head, shape],)
+    parts = (*alone, [view.name, *head, shape], [label, *head, shape], [label, *(head if both else [shape])])
+    return tuple(dict.fromkeys(" · ".join(dict.fromkeys(part)) for part in parts))
+
+
+def scale_note(scene: StepScene) -> str:
+    """Remarks on the colours."""
+    if scene.hidden or scene.view.formula != SOFTMAX:
+        return scene.hidden
+    values = scene.tile.values
+    whole, without_keys = values.shape[1] == scene.view.columns.size, np.isnan(values).all(axis=1)
+    sums = np.nansum(values[~without_keys], axis=1) if whole else np.empty(0)
+    if (abs(sums - 1) > ROUNDING).any():
+        return f"rows sum to {spoken(sums.min(), 4)} to {spoken(sums.max(), 4)}"
+    if scene.view.edited and not len(sums):
+        return ""  # of rows that are not drawn whole nothing is known
+    return "a row without a visible key sums to 0" if whole and without_keys.any() else "every row sums to 1"
+
+
+WORD, PIECE, READING = 24, 16, 28
+"""Cells of a word alone, and of a piece and what it stands for, where all of a line fits."""
+
+SHORT_READING, IN_SENTENCE = 20, 22
+"""Cells of what a piece stands for at least, and of what is said behind the words of the sentence."""
+
+
+SCROLL_BAR = 1
+"""Columns that are left to it whether it is there or not."""
+
+
+class VocabularyPane(Vertical):
+    """A search line and the words; those of the sentence are highlighted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FIND)
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"vocabulary--plain", "vocabulary--quiet", "vocabulary--used"}
+    DEFAULT_CSS = """
+    VocabularyPane {
+        & > .vocabulary--plain { color: $foreground; }
+        & > .vocabulary--quiet { color: $foreground 55%; }
+        & > .vocabulary--used { color: $accent; text-style: bold; }
+        & Input { height: 1; border: none; padding: 0 1; background: $surface; }
+    }
+    """
+
+    @dataclass
+    class EntryChosen(Message):
+        """The user wants to see the embedding row of a word."""
+
+        token_id: int
+
+    _vocabulary: Vocabulary | None = None
+    _called = ""
+    _hits: Sequence[int] | None = None
+    _uses: Mapping[int, int] = Counter()
+    _first: tuple[int, ...] = ()
+    _used: Sequence[int] = ()
+
+    def compose(self) -> ComposeResult:
+        """Search line above, words below."""
+        yield LineInput(placeholder=f"{first_key(self.app, 'find')} finds a word", id="search")
+        yield LineList(id="entries")
+
+    @property
+    def entries(self) -> LineList:
+        """The list of words."""
+        return self.query_one("#entries", LineList)
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show the vocabulary of the model that is explored, where the stop is it."""
+        model, used = scene.session.model, scene.session.encoding.ids
+        words = model.vocabulary
+        if words is None or scene.position.stop != VOCABULARY or (words is self._vocabulary and used == self._used):
+            return
+        own = model.folder is not None and words.path is not None and words.path.parent == model.folder
+        self._called = model.name if own else words.name  # one that lies in its folder is the model's
+        if words is not self._vocabulary:
+            self._vocabulary, self._hits = words, None
+            self.query_one(Input).value = ""
+        self._used, self._uses, self._first = used, Counter(used), tuple(dict.fromkeys(used))
+        self._fill()
+
+    def action_search(self) -> None:
+        """Go to the search line."""
+        self.query_one(Input).focus()
+
+    def _fill(self) -> None:
+        words = self._vocabulary
+        if words is None:
+            return
+        count = words.size if self._hits is None else len(self._hits)
+        self.entries.show(count, self._line)
+        repeated = f" · {words.repeated} repeated" if words.repeated else ""
+        hits = "" if self._hits is None else f" · {count:,} found"
+        self.border_title = f"Vocabulary · {visible(self._called)} · {words.size:,} words{repeated}{hits}"
+
+    def _entry(self, index: int) -> int:
+        """The ID of a line: the words of the sentence first, then the others in order."""
+        return entry_of(self._first, index) if self._hits is None else self._hits[index]
+
+    def _line(self, index: int) -> Text:
+        token_id = self._entry(index)
+        uses = self._uses[token_id]
+        style = self.get_component_rich_style("vocabulary--used" if uses else "vocabulary--plain", partial=True)
+        text = Text(f"{token_id:>8}  ", self.get_component_rich_style("vocabulary--quiet", partial=True))
+        said = f"  in the sentence{f' × {uses}' if uses > 1 else ''}" if uses else ""
+        room = self.entries.viewport.width - len(text.plain) - (IN_SENTENCE if uses else 0)
+        text.append_text(self._written(token_id, style, room))
+        text.append(said, style)
+        return text
+
+    def _written(self, token_id: int, style: Style, room: int) -> Text:
+        """A word, or a piece and what it stands for where that is something else, in as many columns as there are."""
+        words = self._vocabulary
+        word = "" if words is None else words.word(token_id)
+        if words is None or words.kind == "words":
+            return Text(fit_label(word, max(WORD, min(cells(word), room))), style)
+        reading, label = words.reading(token_id), words.label(word)
+        quiet = self.get_component_rich_style("vocabulary--quiet", partial=True)
+        explained = "" if reading in (word, label) else visible(reading)
+        piece = max(PIECE, min(cells(label), room - SHORT_READING))
+        reads = min(max(room - piece, min(cells(explained) + 2, SHORT_READING)), READING)
+        return Text(fit_label(label, piece), style).append(fit_label(f"  {explained}", reads), quiet)
+
+    @on(Input.Changed)
+    def _search(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._vocabulary is not None:
+            self._hits = self._vocabulary.search(event.value) if event.value else None
+            self._fill()
+
+    @on(Input.Submitted)
+    def _searched(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.entries.focus()
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        event.stop()
+        self.post_message(self.EntryChosen(self._entry(event.index)))
+
+
+INKS = {"plain": Style(), "quiet": Style(dim=True), "strong": Style(bold=True)}
+
+
+class TextPane(VerticalScroll, can_focus=True):
+    """A stop that is words; those that there is no room for are scrolled to."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TEMPERATURE)
+    DEFAULT_CSS = """
+    TextPane {
+        padding: 0 1;
+        scrollbar-size-vertical: 1;
+        Static { height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._drawn: Drawn = empty
+
+    def compose(self) -> ComposeResult:
+        """The words."""
+        yield Static(id="words", markup=False)
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show the words of a stop in the width that there is; none until they are there."""
+        if (words := WORDS.get(scene.position.stop)) is None:
+            return
+        if self.border_title != words.title:
+            self.border_title = words.title
+        if self._drawn is not (drawn := scene.words or empty):
+            self._drawn = drawn
+            self._draw()
+
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self._draw()
+
+    def _draw(self) -> None:
+        width = self.content_size.width - SCROLL_BAR
+        for words in self.query_children("#words").results(Static):
+            words.update(Text.assemble(*((text, INKS[ink]) for text, ink in self._drawn(width).pieces)))

@@ -142,26 +142,18 @@ class SentencePane(CarefulWidget, can_focus=True):
     }
     """
 
+    @dataclass
     class Opened(Message):
         """The user wants to write another sentence: the first (0) or the second."""
 
-        def __init__(self, which: int) -> None:
-            super().__init__()
-            self.which = which
+        which: int
 
+    @dataclass
     class Chosen(Message):
         """The user chose a token of the first sentence (0) or the second."""
 
-        def __init__(self, which: int, place: int) -> None:
-            super().__init__()
-            self.which, self.place = which, place
-
-    class Turned(Message):
-        """The user goes so many tokens on."""
-
-        def __init__(self, by: int) -> None:
-            super().__init__()
-            self.by = by
+        which: int
+        place: int
 
     _sentences: tuple[Sentence, ...] = ()
     _pressed = 0
@@ -232,10 +224,6 @@ class SentencePane(CarefulWidget, can_focus=True):
         """Open the sentence for editing: the second where the rows are those of the second."""
         rows = [place for place, sentence in enumerate(self._sentences) if sentence.row is not None]
         self.post_message(self.Opened(rows[0] if rows else 0))
-
-    def action_token(self, by: int) -> None:
-        """Go to another token."""
-        self.post_message(self.Turned(by))
 
     def _token_at(self, x: int, y: int) -> int | None:
         """The token that is drawn at a place."""

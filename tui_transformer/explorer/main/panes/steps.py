@@ -15,7 +15,7 @@ from textual.message import Message
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Program, by_program
-from tui_transformer.explorer.main.panes.texts import group_title
+from tui_transformer.explorer.main.lines import group_title
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import step_text
 from tui_transformer.session.overlay import details
@@ -63,12 +63,11 @@ class StepsPane(LineList):
     }
     """
 
+    @dataclass
     class Visited(Message):
         """The user went to a stop in the list."""
 
-        def __init__(self, stop: str) -> None:
-            super().__init__()
-            self.chosen = stop
+        to: str
 
     class Entered(Message):
         """The user goes to the numbers of the step."""

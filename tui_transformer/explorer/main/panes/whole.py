@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -23,8 +25,7 @@ from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.session.overlay import FOLLOWS, WRONG
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.whole.layout import Placed, Placement
-from tui_transformer.session.whole.pictures import Line, Picture
-from tui_transformer.session.whole.scene import WholeScene
+from tui_transformer.session.whole.scene import Line, Picture, WholeScene
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.view import Scale, Values
@@ -67,19 +68,13 @@ class WholePane(CarefulWidget, can_focus=True):
     }
     """
 
-    class Moved(Message):
-        """The user goes to the box beside the current one, so many boxes to the right and bands down."""
-
-        def __init__(self, across: int, down: int) -> None:
-            super().__init__()
-            self.across, self.down = across, down
-
+    @dataclass
     class Visited(Message):
         """The user clicked on a box: its step, and the head and row of it where a picture was hit."""
 
-        def __init__(self, step: str, head: int | None = None, row: int | None = None) -> None:
-            super().__init__()
-            self.step, self.head, self.row = step, head, row
+        step: str
+        head: int | None = None
+        row: int | None = None
 
     class Chosen(Message):
         """The user looks inside the current box."""
@@ -109,14 +104,6 @@ class WholePane(CarefulWidget, can_focus=True):
                     return Region(across, placement.top + 1 + row, 1, 1)
         return None
 
-    def action_box(self, across: int, down: int) -> None:
-        """Go from box to box."""
-        self.post_message(self.Moved(across, down))
-
-    def action_choose(self) -> None:
-        """Look inside the current box."""
-        self.post_message(self.Chosen())
-
     def on_click(self, event: events.Click) -> None:
         """Go to the box that is clicked; a double click looks inside."""
         place = event.get_content_offset(self)
@@ -124,7 +111,7 @@ class WholePane(CarefulWidget, can_focus=True):
         if visited is not None:
             self.post_message(visited)
             if event.chain == 2:
-                self.action_choose()
+                self.post_message(self.Chosen())
 
     def _visited(self, at: Offset) -> Visited | None:
         for placement, pictures in self._scene.bands:
@@ -174,11 +161,11 @@ class WholePane(CarefulWidget, can_focus=True):
     def _strip(self, pieces: list[Piece]) -> Strip:
         """Pieces side by side, blank between them."""
         segments, at = list[Segment](), 0
-        for left, piece in sorted(pieces, key=lambda placed: placed[0]):
+        for left, piece in sorted(pieces, key=itemgetter(0)):
             if left > at:
                 segments.append(Segment(" " * (left - at), self._page))
             segments += piece
-            at = max(left, at) + sum(segment.cell_length for segment in piece)
+            at = max(left, at) + Segment.get_line_length(piece)
         return Strip(segments).adjust_cell_length(self.size.width, self._page)
 
     # The ladder

@@ -206,22 +206,22 @@ INSIDE = (
 )
 SENTENCE = (
     Action("cursor.choose", "edit", "Edit the sentence"),
-    Action("cursor.left", "token(-1)", "The word before"),
-    Action("cursor.right", "token(1)", "The next word"),
+    Action("cursor.left", "screen.token(-1)", "The word before"),
+    Action("cursor.right", "screen.token(1)", "The next word"),
 )
 WHOLE = (
-    Action("cursor.left", "box(-1, 0)", "The box before"),
-    Action("cursor.right", "box(1, 0)", "The next box"),
-    Action("cursor.up", "box(0, -1)", "The box above"),
-    Action("cursor.down", "box(0, 1)", "The box below"),
-    Action("cursor.choose", "choose", "Look inside: the step in full"),
+    Action("cursor.left", "screen.box(-1, 0)", "The box before"),
+    Action("cursor.right", "screen.box(1, 0)", "The next box"),
+    Action("cursor.up", "screen.box(0, -1)", "The box above"),
+    Action("cursor.down", "screen.box(0, 1)", "The box below"),
+    Action("cursor.choose", "screen.inside", "Look inside: the step in full"),
 )
 CELL = (
-    Action("order", "order", "Terms in order, or the largest first"),
+    Action("order", "screen.order", "Terms in order, or the largest first"),
     Action("second", "follow_second", "Follow the second factor of a product"),
 )
 TEMPERATURE = (
-    Action("cursor.wider", "warmer(1)", "Higher temperature"),
-    Action("cursor.narrower", "warmer(-1)", "Lower temperature"),
+    Action("cursor.wider", "screen.warmer(1)", "Higher temperature"),
+    Action("cursor.narrower", "screen.warmer(-1)", "Lower temperature"),
 )
 VOCABULARY = (Action("find", "search", "Find a word in the vocabulary"),)

@@ -23,7 +23,7 @@ from tui_transformer.explorer.tools.ablation.table import Writer, places, scopes
 from tui_transformer.explorer.tools.measure.screen import choose
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.answer_summary import on_targets
-from tui_transformer.session.edit_summary import active
+from tui_transformer.session.edit_format import active
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 

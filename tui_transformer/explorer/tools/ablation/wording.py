@@ -8,7 +8,7 @@ from tui_transformer.explorer.tools.ablation.answer import position_text, signed
 from tui_transformer.explorer.tools.ablation.search import Search
 from tui_transformer.explorer.tools.ablation.table import number, share
 from tui_transformer.session.answer_summary import metric_said, on_targets, percent
-from tui_transformer.session.edit_summary import words
+from tui_transformer.session.edit_format import words
 
 
 def title(search: Search, *, reverse: bool) -> str:

@@ -21,7 +21,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model import Model
-from tui_transformer.session.edit_summary import active
+from tui_transformer.session.edit_format import active
 from tui_transformer.session.overlay import Dumped, of_dump
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE

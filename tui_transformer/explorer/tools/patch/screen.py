@@ -19,7 +19,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation.perform import perform
 from tui_transformer.explorer.tools.measure.fields import FIELDS, TOKENS, read, takes_words, values_of
-from tui_transformer.session.edit_summary import FromSentence
+from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE

@@ -24,7 +24,7 @@ from tui_transformer.explorer.tools.patch.screen import Draft
 from tui_transformer.explorer.tools.patching.table import PatchTable
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend
-from tui_transformer.session.edit_summary import FromSentence
+from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import NOTHING

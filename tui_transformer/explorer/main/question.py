@@ -62,11 +62,6 @@ def question(view: View, place: Place, shape: tuple[int, ...], number: int) -> Q
     return fitting[number % len(fitting)]
 
 
-def question_of(kind: str, view: View, place: Place, shape: tuple[int, ...]) -> Question | None:
-    """The question of a kind, a key of `QUESTIONS`; None where the step has nothing of the kind to ask."""
-    return QUESTIONS[kind](view, place, shape)
-
-
 def _word(view: View, place: Place, _: tuple[int, ...]) -> Question | None:
     """Which word a row of attention looks at, and which word is most likely."""
     if view.columns.name == "vocabulary" and not view.integer:

@@ -17,9 +17,9 @@ from textual.widgets import Static
 
 from tui_transformer.engine.explanation import Index, Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient
-from tui_transformer.explorer.main.inside.drawing import Paint, lines_of
+from tui_transformer.explorer.main.inside_drawing import Paint, lines_of
+from tui_transformer.explorer.main.lines import about
 from tui_transformer.explorer.main.panes.cell_lines import Line
-from tui_transformer.explorer.main.panes.texts import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, key_line
@@ -108,15 +108,11 @@ class InsideLines(LineList):
             rest = self.size.width - sum(part.cell_length for part in turned)
             return [*turned, Segment(" " * rest, self.ink())]
         ground = Style(bgcolor=style.bgcolor, bold=True)
-        return [_with(part, ground) if _is_bare(part) else part for part in segments]
+        return [part if part.style and part.style.bgcolor else _with(part, ground) for part in segments]
 
 
 def _with(segment: Segment, style: Style) -> Segment:
     return Segment(segment.text, (segment.style or Style()) + style)
-
-
-def _is_bare(segment: Segment) -> bool:
-    return segment.style is None or segment.style.bgcolor is None
 
 
 class InsideScreen(ExplorerScreen[Spot]):

@@ -1,9 +1,10 @@
-"""The question beside the step, whose cells are empty until it is answered."""
+"""Predict, then reveal: the question beside the step, whose cells are empty until it is answered; the score."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
@@ -14,20 +15,25 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from tui_transformer.engine.axis import shape_text
-from tui_transformer.explorer.main.panes.texts import step_words, stop_title
-from tui_transformer.explorer.main.predict.question import Question, chosen
+from tui_transformer.explorer.main.lines import step_words, stop_title
+from tui_transformer.explorer.main.question import QUESTIONS, Question, chosen, question
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
 from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.user_files import keep_score, read_score
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
+from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.overlay import OverlayMatrix
 from tui_transformer.session.pane_fit import columns_needed
+from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.step_scene import StepScene, first_tile
+from tui_transformer.session.step_scene import StepScene, first_tile, gather
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import Scale, Tile, View
+from tui_transformer.views.view import Tile
 
 TALLEST, AROUND, LEAST = 3, 4, 24
 """Lines of a row of a small matrix, of what is around its rows, and of the question at least."""
@@ -35,17 +41,7 @@ TALLEST, AROUND, LEAST = 3, 4, 24
 MOST_OPERANDS = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Operand:
-    """A matrix that the step is made from, with its values, and a title that says its shape."""
-
-    title: str
-    view: View
-    scale: Scale
-    tile: Tile
-
-
-def operands(session: Session, scene: StepScene) -> tuple[Operand, ...]:
+def operands(session: Session, scene: StepScene) -> tuple[OverlayMatrix, ...]:
     """The first of the matrices that a step is made from: nothing in them gives the answer away."""
     trace, name = session.trace, scene.view.name
     program, made = trace.program, []
@@ -57,7 +53,7 @@ def operands(session: Session, scene: StepScene) -> tuple[Operand, ...]:
         tile = first_tile(trace, view, Place())
         own = f" · head {view.head}" if heads > 1 else ""
         title = f"made from {stop_title(session, each)}{own} · {shape_text(program.shape(each))}"
-        made.append(Operand(title, view, scale_for(view.kind, *tile_extremes(tile.values)), tile))
+        made.append(OverlayMatrix(view, scale_for(view.kind, *tile_extremes(tile.values)), tile, title))
     return tuple(made)
 
 
@@ -218,3 +214,43 @@ class PredictScreen(Dialog[bool]):
         marks = {self._answer: "✗", self._question.right: "✓"} if self._revealed else {}
         lines.show(len(choices), lambda index: Text(f" {marks.get(index, ' ')} {index + 1}  {choices[index]}"))
         lines.cursor = cursor
+
+
+class Predicting:
+    """Asks one question after the other, another one on a step that was asked about, and keeps the score."""
+
+    def __init__(self, explored: Exploration, port: Port) -> None:
+        self._explored, self._port = explored, port
+        self._numbers: Counter[str] = Counter()
+
+    def ask(self) -> None:
+        """Ask about the step that is shown."""
+        scene, session, stop = self._explored.step, self._explored.session, self._explored.position.stop
+        if scene is None:
+            self._port.say(self._port.hint("there is nothing to predict here: go to a step with {step.next}"))
+            return
+        shape = session.trace.program.shape(scene.view.name)
+        asked = question(scene.view, scene.place, shape, self._numbers[stop])
+        self._numbers[stop] += 1
+        self._open(asked, session, scene)
+
+    def ask_at(self, session: Session, position: Position, kind: str, then: Callable[[], None]) -> None:
+        """Ask a question of a kind about a cell, before it is shown; then go on, whatever was answered."""
+        scene = gather(session, position, self._explored.view, "value")
+        asked = QUESTIONS[kind](scene.view, scene.place, session.trace.program.shape(position.stop))
+        if asked is None:
+            then()
+        else:
+            self._open(asked, session, scene, then)
+
+    def _open(
+        self, asked: Question, session: Session, scene: StepScene, then: Callable[[], None] = lambda: None
+    ) -> None:
+        def answered(right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
+            if right is not None:
+                score = read_score().and_then(right=right)
+                keep_score(score)
+                self._port.say(f"{score} · {self._port.hint('{predict} asks again')}")
+            then()
+
+        self._port.open(PredictScreen(asked, session, scene), answered)

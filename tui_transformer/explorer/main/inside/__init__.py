@@ -1,1 +1,0 @@
-"""Looking inside a cell: its operation drawn large, with its operands, which can be followed."""

@@ -1,1 +1,0 @@
-"""Predict, then reveal: one question on a step, the right answer to which is worked out from its values."""
