@@ -18,7 +18,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.message import MessageScreen
 from tui_transformer.explorer.shell.pick import PickScreen
 from tui_transformer.explorer.shell.requests import draw_together
-from tui_transformer.explorer.tools.lens.screen import LensScreen
+from tui_transformer.explorer.tools.lens import LensScreen
 from tui_transformer.session.store import AT_ONCE
 
 

@@ -21,8 +21,7 @@ from training_runs import at_rest, screen_of, settings, steps, trained, training
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.train import screen as train
-from tui_transformer.explorer.tools.train.line import TrainingLine
-from tui_transformer.explorer.tools.train.screen import TrainScreen
+from tui_transformer.explorer.tools.train.screen import TrainingLine, TrainScreen
 from tui_transformer.learning import checkpoint
 from tui_transformer.learning.checkpoint import checkpoints
 from tui_transformer.learning.run import Run
