@@ -172,7 +172,7 @@ def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count() -> None:
         "guard/event_queue.py",
         "shell/line_input.py",
         "shell/prompt.py",
-        "tools/open/screen.py",
+        "tools/open.py",
     }
 
 
@@ -288,7 +288,7 @@ def test_json_and_toml_files_have_one_reader() -> None:
     assert read - {"files.py"} == {
         "analysis/survey/sums.py",
         "course/child.py",
-        "explorer/tools/runs/log.py",
+        "explorer/tools/runs.py",
         "learning/log.py",
         "model/weights_file.py",
         "survey/work.py",

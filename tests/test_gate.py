@@ -16,10 +16,10 @@ from tui_transformer import gate
 from tui_transformer.course.running import Limits, run_command, run_python
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell import user_files as outlet
-from tui_transformer.explorer.tools.checkpoints.computed import Checkpoints
-from tui_transformer.explorer.tools.compare.screen import _of_checkpoint
-from tui_transformer.explorer.tools.runs.paths import path_of, runs_here
-from tui_transformer.explorer.tools.settings.fields import build, values_of
+from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints
+from tui_transformer.explorer.tools.compare import _of_checkpoint
+from tui_transformer.explorer.tools.runs import path_of, runs_here
+from tui_transformer.explorer.tools.settings import build, values_of
 from tui_transformer.explorer.tools.train.plan import FILE, TEXTS, plan
 from tui_transformer.files import expanded, is_file, own_folders, write_whole
 from tui_transformer.guide.lecture import check_name, lecture, read_lecture

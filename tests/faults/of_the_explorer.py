@@ -105,7 +105,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "a log is read to lines without a step",
-        "explorer/tools/runs/log.py",
+        "explorer/tools/runs.py",
         "if 0 <= step < LAST and step.is_integer():",
         "if 0 <= step < LAST or not step.is_integer():",
         "tests/explorer/tools/train/test_hostile_logs.py::test_a_line_without_a_step_is_left_out",

@@ -50,7 +50,7 @@ OF_THE_STRUCTURE = (
     file(
         "a tool is imported by a name in a string",
         "explorer/tools/by_name.py",
-        "import importlib\n\nTOOL = importlib.import_module('tui_transformer.explorer.tools.links.screen')\n",
+        "import importlib\n\nTOOL = importlib.import_module('tui_transformer.explorer.tools.links')\n",
         "test_nothing_in_the_explorer_is_imported_by_a_name_in_a_string",
     ),
     file(
@@ -63,7 +63,7 @@ OF_THE_STRUCTURE = (
     file(
         "a screen stands on another screen",
         "explorer/tools/deep.py",
-        "from tui_transformer.explorer.tools.links.screen import LinksScreen\n\n\nclass Deep(LinksScreen): ...\n",
+        "from tui_transformer.explorer.tools.links import LinksScreen\n\n\nclass Deep(LinksScreen): ...\n",
         "test_screens_stand_on_one_shallow_base",
     ),
     file(

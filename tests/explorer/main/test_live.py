@@ -8,7 +8,7 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.shell.choice import Choice
-from tui_transformer.explorer.tools.settings.screen import SettingsScreen
+from tui_transformer.explorer.tools.settings import SettingsScreen
 
 OUTPUT = "encoder.0.output"
 

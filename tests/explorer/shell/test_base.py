@@ -18,7 +18,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.pages import MessageScreen
 from tui_transformer.explorer.shell.prompt import PickScreen
 from tui_transformer.explorer.shell.requests import draw_together
-from tui_transformer.explorer.tools.lens.screen import LensScreen
+from tui_transformer.explorer.tools.lens import LensScreen
 from tui_transformer.session.store import AT_ONCE
 
 

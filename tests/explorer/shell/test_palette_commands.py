@@ -7,7 +7,7 @@ from driving import NARROW, WIDE, exploring
 
 from tui_transformer.explorer.main.lines import refused_anywhere
 from tui_transformer.explorer.shell.actions.main import ACTIONS
-from tui_transformer.explorer.shell.actions.tools import GENERATE
+from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.keymap import without
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import TEXT
@@ -87,7 +87,7 @@ async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one
 async def test_the_screen_that_writes_has_its_actions():
     async with exploring(NARROW, model="decoder") as explorer:
         await explorer.press("W")
-        titles = list(dict.fromkeys(action.title for action in GENERATE if action.id))
+        titles = list(dict.fromkeys(action.title for action in TOOLS["generate"] if action.id))
         assert list(commands(explorer))[: len(titles)] == titles
         explorer.app.call_later(commands(explorer)["Write the next token, or go on to it"].callback)
         await explorer.shown("1 written")

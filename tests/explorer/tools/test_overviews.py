@@ -11,10 +11,10 @@ from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pages import HelpScreen
-from tui_transformer.explorer.tools.heads.screen import HeadsScreen
-from tui_transformer.explorer.tools.lens.screen import LensScreen
-from tui_transformer.explorer.tools.links.screen import LinksScreen
-from tui_transformer.explorer.tools.rollout.screen import RolloutScreen
+from tui_transformer.explorer.tools.heads import HeadsScreen
+from tui_transformer.explorer.tools.lens import LensScreen
+from tui_transformer.explorer.tools.links import LinksScreen
+from tui_transformer.explorer.tools.rollout import RolloutScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
 from tui_transformer.session.answer_summary import percent

@@ -30,8 +30,8 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.choice import Choice
 from tui_transformer.explorer.shell.form import Form
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.tools.compare.screen import offers
-from tui_transformer.explorer.tools.open.screen import OpenScreen
+from tui_transformer.explorer.tools.compare import offers
+from tui_transformer.explorer.tools.open import OpenScreen
 from tui_transformer.explorer.tools.opening import TOOLS
 
 Ask = Callable[[Explorer], Awaitable[Screen[Any]]]

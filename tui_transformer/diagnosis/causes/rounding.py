@@ -117,7 +117,8 @@ def _roundings(segment: Segment, few: Few) -> Iterator[Change]:
     """The weights alone, the result alone, every step, both; of products, their operands."""
 
     def operands(step: Step, x: Host, y: Host, *bias: Host) -> Host:
-        return result_of(step, few.rounded(x), few.rounded(y), *bias)
+        product: Host = result_of(step, few.rounded(x), few.rounded(y), *bias)
+        return product
 
     def result(step: Step, *inputs: Host) -> Host:
         return few.rounded(result_of(step, *inputs))

@@ -31,7 +31,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
-from tui_transformer.explorer.tools.opening import COMMANDS, TOOLS
+from tui_transformer.explorer.tools.opening import TOOLS, palette_commands
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import help_text, step_text
 from tui_transformer.session.exploration import Exploration
@@ -209,7 +209,7 @@ class MainScreen(ExplorerScreen[None]):
             name = "" if stop in (VOCABULARY, TEXT, LOSS) else f" · {stop}"
             go = partial(self.parts.navigation.go_to_stop, stop)
             yield SystemCommand(f"Step {number}: {words.label}{name}", words.what or "go to the step", go)
-        yield from (SystemCommand(*command) for command in COMMANDS(self.parts.port))
+        yield from (SystemCommand(*command) for command in palette_commands(self.parts.port))
 
     @property
     def help_page(self) -> str:

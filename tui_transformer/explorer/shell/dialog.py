@@ -9,11 +9,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widgets import Static
 
 from tui_transformer.explorer.shell.actions.dialogs import DIALOG
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.keys import Action
+from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
@@ -75,8 +77,17 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
             yield from self.body()
 
     def body(self) -> ComposeResult:
-        """The widgets in the box."""
-        yield from ()
+        """The widgets in the box; where a dialog names none, its text, which scrolls."""
+        with Page():
+            yield Static(self.text(), id="text", markup=False)
+
+    def text(self) -> Content:
+        """The text of a dialog that is read."""
+        return Content()
+
+    def show_text(self) -> None:
+        """Show the text as it is now."""
+        self.query_one("#text", Static).update(self.text())
 
     def action_leave(self) -> None:
         """Close without a result."""

@@ -121,7 +121,7 @@ class Action:
         action: What the screen runs.
         title: What it does, for the palette and the help.
         short: A word for the line of keys; "" for none.
-        shown: How the keys are written in that line.
+        shown: How the keys are written in that line; by default the first key of each meaning.
         of: The meanings whose keys these are, with spaces between, where they are not those of `id` alone. A name
             that is no meaning stands for the key of this name, which nobody can change.
     """
@@ -132,6 +132,12 @@ class Action:
     short: str = ""
     shown: str = ""
     of: str = ""
+
+    def __post_init__(self) -> None:
+        if self.short and not self.shown:
+            meanings = self.of.split() or [self.id]
+            keys = (spelled(KEYS.get(meaning, meaning).split(",")[0]) for meaning in meanings)
+            object.__setattr__(self, "shown", " ".join(keys).replace("ctrl+", "^"))
 
     @property
     def keys(self) -> str:

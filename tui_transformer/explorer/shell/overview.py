@@ -1,33 +1,70 @@
-"""The base of the screens about a whole model: title, content, two lines on what is selected, keys."""
+"""The screen that shows a tool about a whole model: title, content, two lines on what is selected, keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 from rich.text import Text
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.actions.tools import OVERVIEW
+from tui_transformer.explorer.shell.actions.tools import OVERVIEW, TOOLS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.cursor import CursorMessage, CursorWidget
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, visible
 from tui_transformer.text.known_words import unknown_named
 from tui_transformer.views.step_view import Place
+from tui_transformer.views.view import Scale, View
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What a tool says of itself as it is now.
+
+    Attributes:
+        heading: Text of the border.
+        note: Remark on all that is shown; in the lower border.
+        detail: Two lines on what is selected; more of them where a screen has room.
+        progress: How much is there already; at the right of the title.
+        columns: Titles of columns, above the content.
+        hidden: The actions that are of no use now, and not in the line of keys.
+        about: Subject of the screen, where that is not what is explored; in the title.
+    """
+
+    heading: str = ""
+    note: str = ""
+    detail: tuple[str, str] | Content = ("", "")
+    progress: str = ""
+    columns: str = ""
+    hidden: Collection[str] = ()
+    about: str = ""
 
 
 class Overview(ExplorerScreen[None]):
-    """A screen beside the main one, about every layer of what is explored there.
+    """A tool beside the main screen, about every layer of what is explored there.
+
+    A tool names its row in the table of keys, `class LensScreen(Overview, tool="lens")`, and its `WIDGETS`; `begin`
+    says what it computes, `texts` what there is to read, `chosen` where it leads, and an `action_…` what a key does.
 
     Attributes:
         session: What was explored when this was opened: a change that was under way then comes later.
@@ -42,7 +79,9 @@ class Overview(ExplorerScreen[None]):
         #overview-title, #overview-keys { height: 1; width: 1fr; background: $surface; }
         #overview-content { height: 1fr; width: 1fr; border: round $accent; border-title-color: $accent; }
         #overview-content { border-title-style: bold; border-subtitle-color: $foreground 70%; }
+        #overview-columns { height: 1; width: 1fr; color: $foreground 65%; }
         #overview-detail { height: 2; width: 1fr; padding: 0 1; }
+        LineList { height: 1fr; }
         &.-narrow #overview-detail { height: 4; }
         &.-short #overview-detail { height: 1; }
     }
@@ -50,18 +89,87 @@ class Overview(ExplorerScreen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - the base class has them so
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall")]  # noqa: RUF012 - the base class has them so
     KIND = ""
+    """As what its work is asked for."""
+
+    WIDGETS: ClassVar[tuple[type[Widget], ...]] = (LineList,)
+    """What is shown, from top to bottom; the first has the keys."""
+
+    HAS_COLUMNS = False
+    """Whether there are titles of columns above it."""
+
     pieces: Pieces[Any, Any] | None = None
     """The work that is done bit by bit."""
+
+    def __init_subclass__(cls, tool: str = "", topic: str = "", **options: Any) -> None:
+        """A tool: its row in the table of keys, and its page of help, where that has another name."""
+        if tool:
+            cls.ACTIONS, cls.KIND, cls.HELP_TOPIC = TOOLS[tool], tool, topic or tool
+        super().__init_subclass__(**options)
 
     def __init__(self, port: Port) -> None:
         super().__init__()
         self.port, self.worker, self.session = port, port.worker, port.session
         self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")
 
+    def compose(self) -> ComposeResult:
+        """Title, content, detail, keys."""
+        yield Static(id="overview-title", markup=False)
+        with Vertical(id="overview-content"):
+            if self.HAS_COLUMNS:
+                yield Static(id="overview-columns", markup=False)
+            yield from self.content()
+        yield Static(id="overview-detail", markup=False)
+        yield Static(id="overview-keys", markup=False)
+
+    def content(self) -> ComposeResult:
+        """The widgets that are shown."""
+        yield from (widget() for widget in self.WIDGETS)
+
+    def on_mount(self) -> None:
+        """Let the first widget have the keys, and begin."""
+        if self.WIDGETS:
+            self.query_one(self.WIDGETS[0]).focus()
+        self.begin()
+
+    # What a tool says and does
+
+    def begin(self) -> None:
+        """Show what is known, and ask for the rest."""
+
+    def texts(self) -> Texts:
+        """What is said of what is shown, and of what is selected."""
+        return Texts()
+
+    def moved(self) -> None:
+        """The cursor was moved by hand."""
+        self.show_lines()
+
+    def chosen(self) -> None:
+        """What is under the cursor was chosen."""
+
+    @on(CursorMessage)
+    def _cursor(self, event: CursorMessage) -> None:
+        if isinstance(event, CursorWidget.Moved):
+            self.moved()
+        else:
+            self.chosen()
+
+    # Work
+
     @property
     def settled(self) -> bool:
         """Whether no piece of work is about to be done, and the screen says so."""
         return self.requests.settled and (self.pieces is None or self.pieces.idle)
+
+    def compute(self, cost: int, work: Callable[[Task], Result], take: Callable[[Result], None]) -> None:
+        """Work something out, on the worker where it costs much, and take it unless something else is asked for."""
+
+        def done(result: Result) -> None:
+            take(result)
+            self.show_lines()
+
+        self.requests.ask(self.KIND, cost, work, done)
+        self.show_lines()
 
     def change(self, changed: Callable[[Session], Session]) -> None:
         """Change what is explored, here and on the main screen, where it may be another sentence by now."""
@@ -69,78 +177,52 @@ class Overview(ExplorerScreen[None]):
         self.session = changed(self.session)
         self.port.change(self.session if same else changed(self.port.session))
 
-    def left_out(self) -> Collection[str]:
-        """The actions that are of no use now, and not in the line of keys."""
-        return ()
+    # What is shown
 
-    def compose(self) -> ComposeResult:
-        """Title, content, detail, keys."""
-        yield Static(id="overview-title", markup=False)
-        with Vertical(id="overview-content"):
-            yield from self.content()
-        yield Static(id="overview-detail", markup=False)
-        yield Static(id="overview-keys", markup=False)
-
-    def content(self) -> ComposeResult:
-        """The widgets that are shown."""
-        yield from ()
-
-    def about(self) -> str:
-        """Subject of the screen; in the title."""
-        unknown = ", ".join(filter(None, map(unknown_named, self.session.sequences.values())))
-        told = f" · not in the vocabulary: {unknown}" if unknown else ""
-        return f"tui-transformer   {self.session.model.name} · {self.session.model.config.summary}{told}"
-
-    def heading(self) -> str:
-        """Text of the border."""
-        return ""
-
-    def note(self) -> str:
-        """Remark on all that is shown; in the lower border."""
-        return ""
-
-    def detail(self) -> tuple[str, str]:
-        """Two lines on what is selected."""
-        return "", ""
-
-    def told(self) -> Content:
-        """The two lines as they are drawn; more of them where a screen has room."""
-        first, second = self.detail()
-        return Content.assemble((visible(first), "bold"), "\n", (visible(second), "$foreground 75%"))
-
-    def progress(self) -> str:
-        """How much is there already."""
-        return ""
+    @property
+    def lines(self) -> LineList:
+        """The list of a tool that has one."""
+        return self.query_one(LineList)
 
     def show_lines(self) -> None:
-        """Title, borders, detail and keys."""
+        """Title, borders, titles of columns, detail and keys."""
         if not self.is_mounted:
             return
-        content = self.query_one("#overview-content")
-        content.border_title = Content(visible(self.heading()))
-        content.border_subtitle = Content(visible(self.note()))
-        self.query_one("#overview-title", Static).update(self._title_line(), layout=False)
-        self.query_one("#overview-detail", Static).update(self.told(), layout=False)
-        left_out = self.left_out()
-        named = [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in left_out]
-        self.query_one("#overview-keys", Static).update(key_line(named, self.app, self.size.width), layout=False)
-
-    def _title_line(self) -> Content:
-        left = f" {visible(self.about())}"
-        right = f"{self.requests.doing or self.progress()} "
-        room = max(self.size.width - cells(right) - 1, 0)
-        line = Text(left)
-        line.truncate(room, overflow="ellipsis", pad=True)
-        return Content.assemble((line.plain, "$foreground 70%"), " ", (visible(right), "bold"))
+        texts, content = self.texts(), self.query_one("#overview-content")
+        content.border_title = Content(visible(texts.heading))
+        content.border_subtitle = Content(visible(texts.note))
+        right, detail = f"{self.requests.doing or texts.progress} ", texts.detail
+        left = Text(f" {visible(texts.about or _explored(self.session))}")
+        left.truncate(max(self.size.width - cells(right) - 1, 0), overflow="ellipsis", pad=True)
+        if not isinstance(detail, Content):
+            first, second = map(visible, detail)
+            detail = Content.assemble((first, "bold"), "\n", (second, "$foreground 75%"))
+        actions = [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in texts.hidden]
+        lines: dict[str, str | Content] = {
+            "title": Content.assemble((left.plain, "$foreground 70%"), " ", (visible(right), "bold")),
+            **({"columns": texts.columns} if self.HAS_COLUMNS else {}),
+            "detail": detail,
+            "keys": key_line(actions, self.app, self.size.width),
+        }
+        for name, line in lines.items():
+            self.query_one(f"#overview-{name}", Static).update(line, layout=False)
 
     def on_resize(self) -> None:
         """Say as much as there is room for."""
         self.show_lines()
 
+    # Ways out
+
     def action_leave(self) -> None:
         """Back to the main screen."""
         self.worker.cancel(self.KIND)
         self.dismiss(None)
+
+
+def _explored(session: Session) -> str:
+    unknown = ", ".join(filter(None, map(unknown_named, session.sequences.values())))
+    also = f" · not in the vocabulary: {unknown}" if unknown else ""
+    return f"tui-transformer   {session.model.name} · {session.model.config.summary}{also}"
 
 
 def leave_to(screen: Overview, stop: str, head: int = 0, row: int | None = None, column: int | None = None) -> None:
@@ -149,6 +231,22 @@ def leave_to(screen: Overview, stop: str, head: int = 0, row: int | None = None,
     cell = Place(head, place.row if row is None else row, place.column if column is None else column)
     screen.action_leave()
     screen.port.visit(Position(stop, cell))
+
+
+def show_map(screen: Overview, view: View, scale: Scale, note: str) -> None:
+    """Show a whole matrix, and what its colours mean; the cursor stays where it is."""
+    screen.query_one(HeatMap).show(view, scale, view.tile(range(view.rows.size), range(view.columns.size)))
+    screen.query_one(Legend).show(scale, note=note)
+
+
+def value_at(view: View, row: int, column: int) -> float:
+    """The number of a cell."""
+    return float(view.window(range(row, row + 1), range(column, column + 1))[0, 0])
+
+
+def following(choices: Sequence[Result], current: Result, by: int = 1) -> Result:
+    """The next of some choices, round and round."""
+    return choices[(choices.index(current) + by) % len(choices)]
 
 
 def joined(values: Mapping[str, str]) -> str:

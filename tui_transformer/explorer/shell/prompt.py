@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rich.text import Text
 from textual import on
@@ -20,6 +21,7 @@ from tui_transformer.explorer.shell.line_input import LineInput, completes
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.text.display import visible
 
+Result = TypeVar("Result")
 Check = Callable[[str], object]
 MOST_SHOWN = 200
 """Suggestions that are listed; the completion knows them all."""
@@ -38,6 +40,22 @@ class Advice:
     said: Content
     completions: Sequence[str]
     problem: str = ""
+
+
+def reading(
+    read: Callable[[str], Result], done: Callable[[Result], object]
+) -> tuple[Check, Callable[[str | None], None]]:
+    """The check of a prompt that keeps what was read of its text, and what is done with that once it is given."""
+    made = list[Result]()
+
+    def check(text: str) -> None:
+        made[:] = [read(text)]
+
+    def answered(text: str | None) -> None:
+        if text is not None:
+            done(made[0])
+
+    return check, answered
 
 
 class PromptScreen(Dialog[str]):

@@ -1,11 +1,18 @@
-"""Every tool by its name, and how it is opened; a tool is imported when it is used."""
+"""Every tool by its name: what it needs of what is explored, and where it is; a tool is imported when it is used."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_transformer.analysis.attentions import SELF, groups
+from tui_transformer.analysis.similar import POOLED
+from tui_transformer.engine.gradient import LOGITS
+from tui_transformer.engine.program import LABEL
+from tui_transformer.engine.targets import KINDS
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -14,91 +21,171 @@ if TYPE_CHECKING:
     from tui_transformer.survey.results import Results
 
 
-def _ablate_here(kind: str, *, mean: bool) -> Callable[[Port], None]:
-    def ablate(port: Port) -> None:
-        from tui_transformer.explorer.tools.ablation import perform
+@dataclass(frozen=True)
+class Need:
+    """Something that a tool needs, and what is said where that is missing; `{undo}` in it is a key."""
 
-        perform.ablate(port, kind, mean=mean)
-
-    return ablate
-
-
-def _ablation(port: Port) -> None:
-    from tui_transformer.explorer.tools.ablation import screen
-
-    screen.open_from(port)
+    is_there: Callable[[Session], object]
+    reason: str
 
 
-def _arcs(port: Port) -> None:
-    from tui_transformer.explorer.tools.arcs import screen
-
-    screen.open_from(port)
-
-
-def _breaks(port: Port) -> None:
-    from tui_transformer.explorer.tools.breaks import screen
-
-    screen.open_from(port)
+def _last_axis(session: Session) -> str:
+    """What the columns of the logits are; "" where there are none."""
+    program = session.trace.program
+    return program.axes(LOGITS)[-1].name if LOGITS in program.by_name else ""
 
 
-def _checkpoints(port: Port) -> None:
-    from tui_transformer.explorer.tools.checkpoints import screen
+ATTENTION = Need(lambda session: groups(session.trace.program), "this model has no attention")
 
-    screen.open_from(port)
+NEEDS: Mapping[str, tuple[Need, ...]] = {
+    "ablation": (
+        Need(
+            lambda session: any(kind.places(session.trace.program) for kind in KINDS.values()),
+            "this model has nothing that can be ablated",
+        ),
+    ),
+    "arcs": (ATTENTION,),
+    "cuts": (Need(lambda session: session.encoding.text.strip(), "there is no sentence to cut: write one"),),
+    "heads": (ATTENTION,),
+    "inputs": (
+        Need(
+            lambda session: session.has_loss,
+            "this model has no logits of words, or something is broken: there is nothing to differentiate",
+        ),
+    ),
+    "links": (ATTENTION,),
+    "patching": (
+        Need(
+            lambda session: session.trace.program.logits and session.model.config.vocab_size,
+            "this model has no logits of words: tables of patches are measured by these",
+        ),
+    ),
+    "rollout": (
+        Need(
+            lambda session: any(group.endswith(SELF.replace("_", "-")) for group in groups(session.trace.program)),
+            "this model has no self-attention",
+        ),
+    ),
+    "score": (
+        Need(
+            lambda session: _last_axis(session) not in ("", LABEL),
+            "this model gives words no probability: there is nothing to score",
+        ),
+    ),
+    "similar": (
+        Need(
+            lambda session: POOLED in session.trace.program.by_name,
+            "this model makes no vector of a sentence: open a folder of sentence-transformers",
+        ),
+    ),
+    "targets": (
+        Need(
+            lambda session: not session.breaks,
+            "something is broken on purpose: {breaks} mends it, then there are gradients",
+        ),
+        Need(lambda session: session.has_loss, "this model has no output.logits: there is no loss, and no gradients"),
+    ),
+    "terms": (
+        Need(
+            lambda session: _last_axis(session) == "vocabulary",
+            "the model has no logits of words: attribution reads these",
+        ),
+    ),
+    "vocabulary": (
+        Need(
+            lambda session: session.model.vocabulary is not None or session.model.config.vocab_size,
+            "this model reads no words",
+        ),
+    ),
+}
+"""What a tool needs, by its name; what it cannot do besides, it says when it is opened."""
 
 
-def _circuits(port: Port) -> None:
-    from tui_transformer.explorer.tools.circuits import screen
-
-    screen.open_from(port)
-
-
-def _compare(port: Port) -> None:
-    from tui_transformer.explorer.tools.compare import screen
-
-    screen.open_from(port)
-
-
-def _cuts(port: Port) -> None:
-    from tui_transformer.explorer.tools.cuts import screen
-
-    screen.open_from(port)
+def open_tool(name: str, port: Port) -> None:
+    """Open a tool, or say what it needs."""
+    missing = next((need.reason for need in NEEDS.get(name, ()) if not need.is_there(port.session)), None)
+    if missing is not None:
+        port.say(port.hint(missing))
+        return
+    try:
+        _open(name, port)
+    except InputError as error:
+        port.say(str(error))
 
 
-def _exercises(port: Port) -> None:
-    from tui_transformer.explorer.tools.exercises import screen
+def _open(name: str, port: Port) -> None:
+    match name:
+        case "ablation":
+            from tui_transformer.explorer.tools.ablation.screen import open_from
+        case "arcs":
+            from tui_transformer.explorer.tools.arcs import open_from
+        case "breaks":
+            from tui_transformer.explorer.tools.breaks import open_from
+        case "checkpoints":
+            from tui_transformer.explorer.tools.checkpoints.screen import open_from
+        case "circuits":
+            from tui_transformer.explorer.tools.circuits import open_from
+        case "compare":
+            from tui_transformer.explorer.tools.compare import open_from
+        case "cuts":
+            from tui_transformer.explorer.tools.cuts import open_from
+        case "exercises":
+            from tui_transformer.explorer.tools.exercises import open_from
+        case "generate":
+            from tui_transformer.explorer.tools.generate.screen import open_from
+        case "heads":
+            from tui_transformer.explorer.tools.heads import open_from
+        case "inputs":
+            from tui_transformer.explorer.tools.inputs import open_from
+        case "lens":
+            from tui_transformer.explorer.tools.lens import open_from
+        case "links":
+            from tui_transformer.explorer.tools.links import open_from
+        case "measure":
+            from tui_transformer.explorer.tools.measure import open_from
+        case "nearest":
+            from tui_transformer.explorer.tools.nearest import open_from
+        case "open":
+            from tui_transformer.explorer.tools.open import open_from
+        case "patch":
+            from tui_transformer.explorer.tools.patch import open_from
+        case "patching":
+            from tui_transformer.explorer.tools.patching import open_from
+        case "rollout":
+            from tui_transformer.explorer.tools.rollout import open_from
+        case "score":
+            from tui_transformer.explorer.tools.score import open_from
+        case "settings":
+            from tui_transformer.explorer.tools.settings import open_from
+        case "similar":
+            from tui_transformer.explorer.tools.similar import open_from
+        case "softmax":
+            from tui_transformer.explorer.tools.softmax import open_from
+        case "survey":
+            from tui_transformer.explorer.tools.survey.screen import open_from
+        case "targets":
+            from tui_transformer.explorer.tools.targets import open_from
+        case "terms":
+            from tui_transformer.explorer.tools.terms import open_from
+        case "train":
+            from tui_transformer.explorer.tools.train.screen import open_from
+        case "vocabulary":
+            from tui_transformer.explorer.tools.open import open_vocabulary as open_from
+        case _:
+            raise KeyError(name)
+    open_from(port)
 
-    screen.open_from(port)
+
+# Tools without a screen
 
 
-def _generate(port: Port) -> None:
-    from tui_transformer.explorer.tools.generate import screen
+def _ablate(kind: str, set_to: str, port: Port) -> None:
+    from tui_transformer.explorer.tools.ablation.perform import ablate
 
-    screen.open_from(port)
-
-
-def _heads(port: Port) -> None:
-    from tui_transformer.explorer.tools.heads import screen
-
-    screen.open_from(port)
-
-
-def _inputs(port: Port) -> None:
-    from tui_transformer.explorer.tools.inputs import screen
-
-    screen.open_from(port)
-
-
-def _lens(port: Port) -> None:
-    from tui_transformer.explorer.tools.lens import screen
-
-    screen.open_from(port)
-
-
-def _links(port: Port) -> None:
-    from tui_transformer.explorer.tools.links import screen
-
-    screen.open_from(port)
+    try:
+        ablate(port, kind, mean=set_to == "mean")
+    except InputError as error:
+        port.say(str(error))
 
 
 def _draw_again(port: Port) -> None:
@@ -116,167 +203,45 @@ def _draw_again(port: Port) -> None:
     port.ask("draw", AT_ONCE + 1, lambda _: session.with_model(model.changed(seed=seed)), done)
 
 
-def _item(by: int) -> Callable[[Port], None]:
+def _turn_item(by: int, port: Port) -> None:
     """Another sentence of the batch, going round."""
-
-    def other(port: Port) -> None:
-        session = port.session
-        if not session.batch:
-            port.say("one sentence is open: begin with several, as --text A --text B")
-            return
-        port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
-
-    return other
+    session = port.session
+    if not session.batch:
+        port.say("one sentence is open: begin with several, as --text A --text B")
+        return
+    port.change(session.with_batch(session.batch, (session.item + by) % len(session.batch)))
 
 
-def _measure(port: Port) -> None:
-    from tui_transformer.explorer.tools.measure import screen
-
-    screen.open_from(port)
-
-
-def _nearest(port: Port) -> None:
-    from tui_transformer.explorer.tools.nearest import screen
-
-    screen.open_from(port)
-
-
-def _open(port: Port) -> None:
-    from tui_transformer.explorer.tools.open import screen
-
-    screen.open_from(port)
-
-
-def _patch(port: Port) -> None:
-    from tui_transformer.explorer.tools.patch import screen
-
-    screen.open_from(port)
-
-
-def _patching(port: Port) -> None:
-    from tui_transformer.explorer.tools.patching import screen
-
-    screen.open_from(port)
-
-
-def _rollout(port: Port) -> None:
-    from tui_transformer.explorer.tools.rollout import screen
-
-    screen.open_from(port)
-
-
-def _score(port: Port) -> None:
-    from tui_transformer.explorer.tools.score import screen
-
-    screen.open_from(port)
-
-
-def _softmax(port: Port) -> None:
-    from tui_transformer.explorer.tools.softmax import screen
-
-    screen.open_from(port)
-
-
-def _settings(port: Port) -> None:
-    from tui_transformer.explorer.tools.settings import screen
-
-    screen.open_from(port)
-
-
-def _similar(port: Port) -> None:
-    from tui_transformer.explorer.tools.similar import screen
-
-    screen.open_from(port)
-
-
-def _survey(port: Port) -> None:
-    from tui_transformer.explorer.tools.survey import screen
-
-    screen.open_from(port)
+SCREENS = (
+    *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "generate", "heads"),
+    *("inputs", "lens", "links", "measure", "nearest", "open", "patch", "patching", "rollout", "score", "settings"),
+    *("similar", "softmax", "survey", "targets", "terms", "train", "vocabulary"),
+)
+TOOLS: Mapping[str, Callable[[Port], None]] = {
+    **{name: partial(open_tool, name) for name in SCREENS},
+    **{f"ablate-{kind}": partial(_ablate, kind, "zero") for kind in ("head", "position")},
+    **{f"ablate-{kind}-mean": partial(_ablate, kind, "mean") for kind in ("head", "position")},
+    "draw-again": _draw_again,
+    "item-back": partial(_turn_item, -1),
+    "item-next": partial(_turn_item, 1),
+}
+"""How each tool is opened from what it is given."""
 
 
 def open_survey(results: Results, port: Port) -> None:
     """Show the results of a survey."""
-    from tui_transformer.explorer.tools.survey import screen
+    from tui_transformer.explorer.tools.survey.screen import open_results
 
-    screen.open_results(port, results)
-
-
-def _targets(port: Port) -> None:
-    from tui_transformer.explorer.tools.targets import screen
-
-    screen.open_from(port)
+    open_results(port, results)
 
 
-def _terms(port: Port) -> None:
-    from tui_transformer.explorer.tools.terms import screen
-
-    screen.open_from(port)
-
-
-def _train(port: Port) -> None:
-    from tui_transformer.explorer.tools.train import screen
-
-    screen.open_from(port)
-
-
-def _vocabulary(port: Port) -> None:
-    from tui_transformer.explorer.tools.open import vocabulary
-
-    vocabulary.open_from(port)
-
-
-def _commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
-    """Models, tours and settings, each with what is known of it and how it is opened."""
-    from tui_transformer.explorer.tools.open.choices import SIZES, at_once
-    from tui_transformer.explorer.tools.open.screen import choose
-    from tui_transformer.explorer.tools.settings.fields import COLUMNS
+def palette_commands(port: Port) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    """Models, tours and settings for the palette, each with what is known of it and how it is opened."""
+    from tui_transformer.explorer.tools.open import SIZES, at_once, choose
+    from tui_transformer.explorer.tools.settings import COLUMNS
 
     for choice in at_once((), sizes=port.hint(SIZES)):
         title = f"Tour: {choice.says}" if choice.kind == "tour" else f"Open {choice.name} ({choice.source})"
         yield title, choice.name if choice.kind == "tour" else choice.says, partial(choose, port, choice)
     for field in (field for column in COLUMNS for field in column):
-        yield f"Setting: {field.label.strip()}", field.help, partial(_settings, port)
-
-
-COMMANDS: Callable[[Port], Iterator[tuple[str, str, Callable[[], None]]]] = _commands
-"""Commands of the palette that are no actions."""
-
-TOOLS: Mapping[str, Callable[[Port], None]] = {
-    "ablate-head": _ablate_here("head", mean=False),
-    "ablate-head-mean": _ablate_here("head", mean=True),
-    "ablate-position": _ablate_here("position", mean=False),
-    "ablate-position-mean": _ablate_here("position", mean=True),
-    "ablation": _ablation,
-    "arcs": _arcs,
-    "breaks": _breaks,
-    "checkpoints": _checkpoints,
-    "circuits": _circuits,
-    "compare": _compare,
-    "cuts": _cuts,
-    "draw-again": _draw_again,
-    "exercises": _exercises,
-    "generate": _generate,
-    "heads": _heads,
-    "inputs": _inputs,
-    "item-back": _item(-1),
-    "item-next": _item(1),
-    "lens": _lens,
-    "links": _links,
-    "measure": _measure,
-    "nearest": _nearest,
-    "open": _open,
-    "patch": _patch,
-    "patching": _patching,
-    "rollout": _rollout,
-    "score": _score,
-    "settings": _settings,
-    "similar": _similar,
-    "softmax": _softmax,
-    "survey": _survey,
-    "targets": _targets,
-    "terms": _terms,
-    "train": _train,
-    "vocabulary": _vocabulary,
-}
-"""How each tool is opened from what it is given."""
+        yield f"Setting: {field.label.strip()}", field.help, partial(TOOLS["settings"], port)

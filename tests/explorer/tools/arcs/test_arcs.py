@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
+from tui_transformer.explorer.widgets.arcs import Arcs
+
 WEIGHTS = "encoder.0.self_attention.weights"
 DOTS = range(0x2801, 0x2900)
 
@@ -31,7 +33,7 @@ async def test_thicker_lines_are_larger_weights():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.go(WEIGHTS)
         await explorer.press("]", "]", "Q")
-        arcs = explorer.app.screen.query_one("#arcs")
+        arcs = explorer.app.screen.query_one(Arcs)
         few, many = np.eye(9) * 0.15, np.eye(9) * 0.95
         counts = []
         for weights in (np.zeros((9, 9)), few, many):
@@ -47,7 +49,7 @@ async def test_another_query_head_and_source():
         await explorer.go(WEIGHTS)
         await explorer.press("Q", "down", "]")
         screen = explorer.app.screen
-        assert (screen.wanted.head, screen._arcs.at[0]) == (1, 1)
+        assert (screen.wanted.head, screen.arcs.at[0]) == (1, 1)
         head = screen.weights
         await explorer.press("f")
         assert "strongest link of all heads" in explorer.text
@@ -90,7 +92,7 @@ async def test_long_sentences_scroll_and_tiny_terminals_open():
     async with exploring(SMALL, model="question", text="the old sailor hid the map ? " * 12) as explorer:
         await explorer.go(WEIGHTS)
         await explorer.press("Q", "G")
-        assert explorer.app.screen._arcs.at[0] == 83
+        assert explorer.app.screen.arcs.at[0] == 83
         assert "83" in explorer.text
         await explorer.resize(12, 5)
         await explorer.press("k")

@@ -13,8 +13,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from training_runs import trained, training
 
-from tui_transformer.explorer.tools.checkpoints.computed import Computed
-from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints
+from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints, Computed
 from tui_transformer.explorer.tools.checkpoints.screen import CheckpointsScreen, open_from, open_run
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
@@ -51,7 +50,7 @@ def screen_of(explorer: Explorer) -> CheckpointsScreen:
 
 
 def computed(explorer: Explorer) -> Computed:
-    return screen_of(explorer).view.computed
+    return screen_of(explorer).computed
 
 
 async def test_every_checkpoint_shows_its_own_head_and_loss(run):

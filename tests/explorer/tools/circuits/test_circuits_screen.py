@@ -6,7 +6,7 @@ import numpy as np
 from driving import NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.circuits import circuits, compositions, words_of
-from tui_transformer.explorer.tools.circuits.screen import CircuitsScreen
+from tui_transformer.explorer.tools.circuits import CircuitsScreen
 from tui_transformer.session.position import Position
 from tui_transformer.views.step_view import Place
 

@@ -6,7 +6,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 
-from tui_transformer.explorer.tools.cuts.screen import CutsScreen
+from tui_transformer.explorer.tools.cuts import CutsScreen
 
 BERT = str(REFERENCES / "bert/tokenizer.json")
 

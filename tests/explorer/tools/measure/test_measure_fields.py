@@ -6,7 +6,7 @@ import pytest
 from reference import REFERENCES
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.tools.measure.fields import METRIC, TOKENS, read
+from tui_transformer.explorer.tools.measure import METRIC, TOKENS, read
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions, Reading
 from tui_transformer.session.open_session import session_of

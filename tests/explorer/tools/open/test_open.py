@@ -9,7 +9,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.shell.user_files import MOST, recent, recent_path, remember
-from tui_transformer.explorer.tools.open.choices import at_once, matching, with_models
+from tui_transformer.explorer.tools.open import at_once, matching, with_models
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import TRAINED, LocalModel, trained_models
 

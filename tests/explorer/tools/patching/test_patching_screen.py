@@ -8,7 +8,7 @@ from driving import NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
-from tui_transformer.explorer.tools.patching.screen import PatchingScreen
+from tui_transformer.explorer.tools.patching import PatchingScreen
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.session.view_state import Measure
 

@@ -6,7 +6,7 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.parts import keep_plan, readable
-from tui_transformer.explorer.tools.settings.screen import SettingsScreen
+from tui_transformer.explorer.tools.settings import SettingsScreen
 from tui_transformer.sizes import parse_size
 
 LONG = {"text": "the waves " * 40, "sizes": {"heads": 8}}

@@ -8,8 +8,7 @@ from textual.widgets import Input
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.choice import Choice
 from tui_transformer.explorer.shell.worker import Worker
-from tui_transformer.explorer.tools.settings.fields import build, values_of
-from tui_transformer.explorer.tools.settings.screen import SettingsScreen
+from tui_transformer.explorer.tools.settings import SettingsScreen, build, values_of
 from tui_transformer.model.model import Model
 
 WIDE = (160, 45)

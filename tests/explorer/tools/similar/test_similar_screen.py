@@ -9,7 +9,7 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.tools.similar.screen import SimilarScreen
+from tui_transformer.explorer.tools.similar import SimilarScreen
 
 FOLDER = str(Path(__file__).parents[3] / "sentences" / "bert")
 IDS = (2, 17, 40, 8, 9)

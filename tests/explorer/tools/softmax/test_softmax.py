@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from driving import NARROW, WIDE, exploring
 
-from tui_transformer.explorer.tools.softmax.screen import SoftmaxScreen
+from tui_transformer.explorer.tools.softmax import SoftmaxScreen
 
 
 async def opened(explorer) -> None:

@@ -6,7 +6,7 @@ import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.analysis.attribution import attribute
-from tui_transformer.explorer.tools.terms.screen import TermsScreen
+from tui_transformer.explorer.tools.terms import TermsScreen
 from tui_transformer.session.view_state import Measure
 
 
@@ -42,7 +42,7 @@ async def test_neurons_the_order_of_the_data_and_other_words() -> None:
         screen = explorer.app.screen
         few = len(screen.attribution.terms)
         await explorer.press("r")
-        assert "embedding" in screen.detail()[0]
+        assert "embedding" in screen.texts().detail[0]
         await explorer.press("f")
         await explorer.until(lambda: len(screen.attribution.terms) > few)
         await explorer.resize(*SMALL)

@@ -8,8 +8,8 @@ import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
-from tui_transformer.explorer.tools.runs.log import LONGEST, logged
-from tui_transformer.explorer.tools.train.curve import CHARTS, COLUMNS, Curves
+from tui_transformer.explorer.tools.runs import LONGEST_LINE, logged
+from tui_transformer.explorer.tools.train.driver import CHARTS, COLUMNS, Curves
 from tui_transformer.explorer.widgets.chart_drawing import chart_text
 
 LINE = {"step": 3, "epoch": 0.5, **dict.fromkeys(COLUMNS, 1.5), "norms": {"a": 1.0}}
@@ -63,4 +63,4 @@ def test_of_a_line_without_end_only_a_part_is_in_memory(tmp_path, name):
         file.truncate(3 << 30)
     rows = read_or_refused(lambda: [row["step"] for _, row in zip(range(5), logged(tmp_path), strict=False)])
     assert rows == [1, 2, 3, 4, 5]
-    assert LONGEST < 1 << 20
+    assert LONGEST_LINE < 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_transformer.explorer.tools.train.throttle import LEAST, MOST, SHARE, Throttle
+from tui_transformer.explorer.tools.train.panel import LEAST, MOST, SHARE, Throttle
 
 
 @pytest.mark.parametrize(("cost", "wait"), [(0.0, LEAST), (0.02, 0.02 / SHARE), (10.0, MOST)])

@@ -1,4 +1,4 @@
-"""Actions of every screen, a table a screen: keys, lines of keys, palette and the checks of help are made from it."""
+"""Actions of every screen: keys, lines of keys, palette and the checks of help are made from them."""
 
 from __future__ import annotations
 
@@ -30,48 +30,12 @@ from tui_transformer.explorer.shell.actions.main import (
     VOCABULARY,
     WHOLE,
 )
-from tui_transformer.explorer.shell.actions.tools import (
-    ABLATION,
-    ARCS,
-    BREAKING,
-    CHECKPOINTS,
-    CIRCUITS,
-    EXAMPLES,
-    EXERCISES,
-    GENERATE,
-    HEADS,
-    LENS,
-    LINKS,
-    OVERVIEW,
-    PATCHING,
-    ROLLOUT,
-    SIMILAR,
-    SURVEY,
-    TERMS,
-    TRAIN,
-)
+from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.keys import Action
 
 SCREENS: Mapping[str, tuple[Action, ...]] = {
     "main": ACTIONS,
-    "overview": OVERVIEW,
-    "all heads": HEADS,
-    "links": LINKS,
-    "rollout": ROLLOUT,
-    "lens": LENS,
-    "similar": SIMILAR,
-    "ablation": ABLATION,
-    "patching": PATCHING,
-    "circuits": CIRCUITS,
-    "terms": TERMS,
-    "survey": SURVEY,
-    "examples": EXAMPLES,
-    "checkpoints": CHECKPOINTS,
-    "train": TRAIN,
-    "generate": GENERATE,
-    "exercises": EXERCISES,
-    "arcs": ARCS,
-    "breaks": BREAKING,
+    **TOOLS,
     "cuts": CUTS,
     "softmax": SOFTMAX,
     "patch": PATCH,

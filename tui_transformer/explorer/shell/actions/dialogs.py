@@ -15,10 +15,10 @@ PROMPT = (
 )
 PICK = (
     Action("", "", "Move", "move", "↑↓", UP_DOWN),
-    Action("", "", "Pick what is under the cursor", "pick", "enter", CHOOSE),
+    Action("", "", "Pick what is under the cursor", "pick", of=CHOOSE),
     Action("back", "leave", "Leave without a change", "stay", "esc"),
 )
-COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", "enter", CHOOSE), LEAVE)
+COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", of=CHOOSE), LEAVE)
 OPEN = (
     Action("", "", "Choose in the list", "choose", "↑↓"),
     Action("", "", "Open what is chosen, or the path that is typed", "open", "enter"),
@@ -35,7 +35,7 @@ FORM = (
 PATCH = (
     Action("", "", "Choose the part", "part", "tab ←→", "tab cursor.left cursor.right"),
     Action("help", "app.help", "What is shown here", "help", "F1"),
-    Action("cursor.choose", "submit", "Patch", "patch", "enter"),
+    Action("cursor.choose", "submit", "Patch", "patch"),
     Action("cursor.up", "app.focus_previous", "The field before"),
     Action("cursor.down", "app.focus_next", "The next field"),
     Action("save", "submit", "Patch"),
@@ -47,23 +47,16 @@ CLOSING = (
     Action("back", "leave", "Close the text", "close", "esc"),
 )
 READER = (SCROLL_SHOWN, *CLOSING)
-CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary", "v"), *CLOSING)
+CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary"), *CLOSING)
 HELP_PAGE = (Action("help", "leave", "Close the help"), SCROLL_SHOWN, *CLOSING)
 SOFTMAX = (
-    Action(
-        "cursor.wider",
-        "raise(1)",
-        "Raise all scores by 10",
-        "raise, lower the scores",
-        "+ -",
-        ZOOM,
-    ),
+    Action("cursor.wider", "raise(1)", "Raise all scores by 10", "raise, lower the scores", of=ZOOM),
     Action("cursor.narrower", "raise(-1)", "Lower all scores by 10"),
-    Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it, mend it", "!"),
+    Action("breaks", "break", "Raise the scores until the naive softmax breaks, and back", "break it, mend it"),
     *CLOSING,
 )
 SCORE = (
-    Action("cursor.wider", "warmer(1)", "Higher temperature", "temperature", "+ -", ZOOM),
+    Action("cursor.wider", "warmer(1)", "Higher temperature", "temperature", of=ZOOM),
     Action("cursor.narrower", "warmer(-1)", "Lower temperature"),
     *READER,
 )

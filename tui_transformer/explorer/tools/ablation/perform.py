@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
+from tui_transformer.analysis.effects import answer_positions, answer_step, effect
 from tui_transformer.engine.edits import Change
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.tools.ablation.answer import answers
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.session.answer_summary import guesses, metric_of, metric_said
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import BEFORE
 from tui_transformer.views.step_view import Place
+
+MOST_LIKELY = 3
 
 
 def perform(port: Port, edits: Sequence[Change], explored: Session | None = None) -> None:
@@ -40,16 +46,7 @@ def perform(port: Port, edits: Sequence[Change], explored: Session | None = None
         if port.session.edits == after.edits:
             port.say(line)
 
-    port.ask("answer", AT_ONCE + 1, lambda task: answers(before, after, task.report).line, say)
-
-
-def ablate(port: Port, kind: str, *, mean: bool) -> None:
-    """Ablate the head or position of the cell under the cursor; says so where it has none."""
-    try:
-        target = _HERE[kind](port.session.trace.program, port.position)
-        perform(port, target.edits(port.session.trace.program, mean=mean))
-    except InputError as error:
-        port.say(str(error))
+    port.ask("answer", AT_ONCE + 1, lambda task: answers(before, after, task), say)
 
 
 def _at(edit: Change, program: Program, place: Place) -> Position:
@@ -59,6 +56,52 @@ def _at(edit: Change, program: Program, place: Place) -> Position:
     parts = zip(edit.region, shape, cell, strict=True)
     index = [part.start if len(part) < size else min(at, size - 1) for part, size, at in parts]
     return Position(edit.name, Place(*([0] * (3 - len(index)) + index)))
+
+
+# What the answer becomes
+
+
+def answers(before: Session, after: Session, task: Task) -> str:
+    """`answer at position 7, !: the 12.3 % … → a 9.0 % …, change of ln p(the) −0.31, divergence 0.05`."""
+    for session in (before, after):
+        session.trace.compute((answer_step(session.trace),), before=lambda step: task.report(step.name))
+    position = answer_positions(before.trace, folder=before.model.folder)
+    result = effect(before.trace, after.trace, position, metric=metric_of(before))
+    if result.change is None or (result.value is None and result.divergence is None):
+        return f"relative change of {answer_step(before.trace)} {signed(result.size)[1:]}"
+    was, becomes = (guesses(session, position.start, MOST_LIKELY) for session in (before, after))
+    where = f"answer at {position_text(before, position.start)}"
+    said = f"{where}: {', '.join(map(str, was))} → {', '.join(map(str, becomes))}"
+    if result.value is not None:
+        own = spoken(result.value - result.change, 4)
+        return f"{said} · {metric_said(before)} {own} → {spoken(result.value, 4)} ({signed(result.change)})"
+    change = f"change of ln p({was[0].name}) {signed(result.change)}"
+    return f"{said} · {change}, divergence {result.divergence:.3g} nats"
+
+
+def position_text(session: Session, position: int) -> str:
+    """`position 7, !`."""
+    axis = session.trace.program.axes(answer_step(session.trace))[-2]
+    label = session.labels.of(axis)(position)
+    return f"position {position}" + (f", {label}" if label != str(position) else "")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, which is one character wide."""
+    return "+?" if math.isnan(value) else f"{'+' * (value >= 0)}{spoken(value, digits)}"
+
+
+# What is under the cursor
+
+
+def ablate(port: Port, kind: str, *, mean: bool) -> None:
+    """Ablate the head or position of the cell under the cursor.
+
+    Raises:
+        InputError: There is none.
+    """
+    program = port.session.trace.program
+    perform(port, _HERE[kind](program, port.position).edits(program, mean=mean))
 
 
 def head_here(program: Program, position: Position) -> Target:

@@ -1,4 +1,4 @@
-"""A search for effects: what is known of a table of targets, and finding the rest on the worker."""
+"""A search for effects: what is ablated, each alone, what is known of it, finding the rest, and how it is written."""
 
 from __future__ import annotations
 
@@ -9,17 +9,80 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
+from rich.text import Text
+
 from tui_transformer.analysis.effects import Effect, answer_step, effects
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.engine.targets import Target
+from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.ablation.table import Scope
-from tui_transformer.session.answer_summary import Guess, guesses, measure_of, metric_of
+from tui_transformer.explorer.tools.ablation.perform import position_text, signed
+from tui_transformer.session.answer_summary import (
+    Guess,
+    guesses,
+    measure_of,
+    metric_of,
+    metric_said,
+    on_targets,
+    percent,
+    signed_percent,
+)
+from tui_transformer.session.edit_format import words
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
+from tui_transformer.text.display import cells, fit
+
+PLACED = ("position", "neuron")
+"""Kinds of which only those of one place are listed."""
+
+NUMBER, NAME, LEAST_BAR = 11, 34, 4
+"""Columns of a number, of a name at most, and of a bar at least."""
+
+LARGEST_EXPONENT = 700.0
+
+LEAST_DECIMAL = 0.0001
+"""Smaller numbers are written with a power of ten."""
 
 Effects = Sequence[tuple[Target, Effect]]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which targets a table lists: all of a kind, or those of one place."""
+
+    kind: str
+    place: str | None = None
+
+    def targets(self, program: Program) -> tuple[Target, ...]:
+        return every(program, f"{self.kind}:{self.place}" if self.place else self.kind)
+
+    @property
+    def title(self) -> str:
+        """`heads`, `positions entering encoder.1`."""
+        word = "entering" if self.kind == "position" else "of"
+        return f"{self.kind}s {word} {self.place}" if self.place else f"{self.kind}s"
+
+
+def places(program: Program, kind: str) -> Sequence[str | None]:
+    """The places among which one is chosen; one None where all are listed together, nothing where there are none."""
+    steps_of = KINDS[kind].places(program)
+    if kind not in PLACED:
+        return (None,) if steps_of else ()
+    backwards = reversed(list(steps_of.items()))
+    first = {tuple(program.step(name).name for name in steps): place for place, steps in backwards}
+    return tuple(place for place in steps_of if place in first.values())
+
+
+def scopes(program: Program, stop: str = "") -> list[Scope]:
+    """One place of every kind that the model has: the first; of neurons those of the layer of a stop."""
+    layer = program.by_name[stop].layer if stop in program.by_name else None
+    found = []
+    for kind in KINDS:
+        if among := places(program, kind):
+            here = (place for place in among if place and layer is not None and place.startswith(f"{layer}."))
+            found.append(Scope(kind, next(here, among[0]) if kind == "neuron" else among[0]))
+    return found
 
 
 @dataclass(eq=False)
@@ -49,7 +112,7 @@ class Search:
     scope: Scope
     mean: bool
     positions: range
-    pause: float = 0.05
+    pause: float
 
     @property
     def measure(self) -> Measure | None:
@@ -58,38 +121,30 @@ class Search:
 
     @cached_property
     def targets(self) -> tuple[Target, ...]:
-        """The targets, in the order of the model."""
         return self.scope.targets(self.program)
 
     @property
     def program(self) -> Program:
-        """The steps of what is ablated."""
-        return self.trace.program
-
-    @property
-    def trace(self) -> Trace:
-        """The trace that is ablated, with the edits that there are."""
-        return self.session.trace
+        """The steps of what is ablated, with the edits that there are."""
+        return self.session.trace.program
 
     @property
     def known(self) -> Known:
         """Known effects of these targets, and of others that were set to the same and measured by the same."""
         way = self.mean, self.positions, self.measure, self.session.targets
-        return _KNOWN.setdefault(self.trace, {}).setdefault(way, Known())
+        return _KNOWN.setdefault(self.session.trace, {}).setdefault(way, Known())
 
     @property
     def missing(self) -> list[Target]:
-        """The targets whose effect is not known."""
         return [target for target in self.targets if target not in self.known.effects]
 
     @property
     def in_words(self) -> bool:
         """Whether the answer is a word."""
-        return answer_step(self.trace) == self.trace.program.logits
+        return answer_step(self.session.trace) == self.program.logits
 
     @property
     def largest(self) -> float:
-        """The largest effect that is known."""
         sizes = (self.known.effects[target].size for target in self.targets if target in self.known.effects)
         return max(filter(math.isfinite, sizes), default=0.0)
 
@@ -100,31 +155,19 @@ class Search:
         known.sort(key=lambda index: -effects[self.targets[index]].size)
         return known[::-1] if reverse else known
 
-    def take(self, effects: Effects) -> None:
-        """Remember what was found."""
-        self.known.effects.update(effects)
-
-    def find(self, hand_over: Callable[[Effects], object], said: Callable[[int], str], task: Task) -> Effects:
-        """On the worker: find what is missing.
-
-        Args:
-            hand_over: Takes what was found since the last time, every now and then.
-            said: How many are still missing, in words.
-            task: Told of every step; may end the work.
-
-        Returns:
-            What was not handed over.
-        """
+    def find(self, hand_over: Callable[[Effects], object], task: Task) -> Effects:
+        """On the worker: find what is missing, hand it over every now and then, and give the rest."""
         missing, new, shown = self.missing, list[tuple[Target, Effect]](), time.monotonic()
-        left = len(missing)
+        left, trace = len(missing), self.session.trace
 
         def report(_: object) -> None:
-            task.report(said(left))
+            task.report(self.progress(left))
 
-        self._find_before(report)
+        if self.in_words and len(self.positions) == 1 and not self.known.before:
+            trace.compute((self.program.logits,), before=report)
+            self.known.before = guesses(self.session, self.positions.start, 1)
         metric = metric_of(self.session)
-        measured = effects(self.trace, missing, mean=self.mean, positions=self.positions, metric=metric, before=report)
-        for pair in measured:
+        for pair in effects(trace, missing, mean=self.mean, positions=self.positions, metric=metric, before=report):
             new.append(pair)
             left -= 1
             if time.monotonic() - shown > self.pause:
@@ -133,7 +176,131 @@ class Search:
             report(pair)  # several come from one pass, without a step between them
         return new
 
-    def _find_before(self, report: Callable[[object], None]) -> None:
-        if self.in_words and len(self.positions) == 1 and not self.known.before:
-            self.trace.compute((self.trace.program.logits,), before=report)
-            self.known.before = guesses(self.session, self.positions.start, 1)
+    # In words
+
+    def title(self, *, reverse: bool) -> str:
+        """The targets, and the order."""
+        order = "smallest effect first" if reverse else "largest effect first"
+        set_to = "set to its mean over the positions" if self.mean else "set to 0"
+        return f"Ablate · {self.scope.title} · each alone {set_to} · {order}"
+
+    @property
+    def where(self) -> str:
+        """Where the answer is read, and what it is, or the metric without an ablation."""
+        first, single = self.positions.start, len(self.positions) == 1
+        many = f"positions {first} to {self.positions.stop - 1}"
+        if not self.in_words:
+            return f"change of {answer_step(self.session.trace)}"
+        if self.measure is not None:
+            known = next(iter(self.known.effects.values()), None)
+            metric = metric_said(self.session)
+            if known is not None and known.value is not None:
+                metric += f" {number(known.value - (known.change or 0.0))} as it is"
+            return metric if on_targets(self.measure) else f"{metric} at {self._position if single else many}"
+        likely = "".join(f": {guess}" for guess in self.known.before[:1])
+        return f"answer at {self._position}{likely}" if single else f"answers at {many}"
+
+    @property
+    def _position(self) -> str:
+        return position_text(self.session, self.positions.start)
+
+    def progress(self, left: int) -> str:
+        """How many are done, where so many are left."""
+        return f"{len(self.targets) - left:,} of {len(self.targets):,} {self.scope.kind}s"
+
+    def edited(self, target: Target) -> str:
+        return ", ".join(words(edit, self.program) for edit in target.edits(self.program, mean=self.mean))
+
+    def change(self, effect: Effect) -> str:
+        if effect.value is not None and effect.change is not None:
+            was = number(effect.value - effect.change)
+            return f"{metric_said(self.session)} {was} → {number(effect.value)}   change {signed(effect.change, 4)}"
+        if effect.change is None or effect.divergence is None:
+            return f"relative change {number(effect.size)}"
+        text = f"change of ln p {signed(effect.change, 4)}   divergence {effect.divergence:.4g} nats"
+        likely = next(iter(self.known.before), None)
+        if likely is None:
+            return text
+        after = percent(min(likely.share * (1 + share(effect.change)), 1.0))
+        return f"p({likely.name}) {percent(likely.share)} → {after}   {text}"
+
+    # In lines
+
+    @cached_property
+    def columns(self) -> Sequence[tuple[str, Callable[[Effect], str]]]:
+        """The measures that the model's kind of answer has, with their titles."""
+        if not self.program.logits:
+            return (("relative", lambda effect: number(effect.size)),)
+        if self.measure is not None:
+            return (
+                ("metric", lambda effect: number(effect.value or 0.0)),
+                ("change", lambda effect: number(effect.change or 0.0, "+")),
+            )
+        return (
+            ("Δ ln p", lambda effect: number(effect.change or 0.0, "+")),
+            ("KL, nats", lambda effect: number(effect.size)),
+            ("Δp ÷ p", lambda effect: signed_percent(share(effect.change or 0.0))),
+        )[: 3 if len(self.positions) == 1 else 2]
+
+    def name(self, target: Target) -> str:
+        """`layer 0 · head 3`, with the stack where there are two; a position by its token."""
+        if target.kind == "position":
+            axis = self.program.axes(KINDS["position"].steps(self.program, target.place)[0])[-2]
+            label = self.session.labels.of(axis)(target.number or 0)
+            return f"{target.number} {label}" if label != str(target.number) else f"position {target.number}"
+        if target.kind == "neuron":
+            return f"neuron {target.number}"
+        stack, _, rest = target.place.partition(".")
+        layer, _, sublayer = rest.partition(".")
+        parts = [f"{stack} layer {layer}" if self._stacks > 1 else f"layer {layer}"]
+        parts += ["cross"] if sublayer.startswith("cross") else []
+        parts += [] if target.number is None else [f"head {target.number}"]
+        return " · ".join(parts)
+
+    @cached_property
+    def _name_width(self) -> int:
+        return min(max(map(cells, map(self.name, self.targets)), default=0), NAME)
+
+    @cached_property
+    def _stacks(self) -> int:
+        return len({target.place.split(".")[0] for target in self.targets})
+
+    def header(self, width: int) -> str:
+        titles = "".join(f"{title:>{NUMBER}}" for title, _ in self.columns)
+        bar = "  effect" if self._bar_width(width) >= LEAST_BAR else ""
+        return fit(f" {fit('ablated', self._name_width)}{titles}{bar}", width)
+
+    def line(self, target: Target, largest: float, width: int, color: str) -> Text:
+        """One target: its name, its numbers, and a bar as long as its share of the largest effect."""
+        effect, room = self.known.effects[target], self._bar_width(width)
+        values = "".join(f"{written(effect):>{NUMBER}}" for _, written in self.columns)
+        text = Text(f" {fit(self.name(target), self._name_width)}{values}", no_wrap=True)
+        if room >= LEAST_BAR:
+            text.append("  ").append(bar(effect.size, largest, room), color)
+        return text
+
+    def _bar_width(self, width: int) -> int:
+        return width - self._name_width - NUMBER * len(self.columns) - 5
+
+
+def share(change: float) -> float:
+    """A change of ln p as the relative change of p."""
+    return math.expm1(min(change, LARGEST_EXPONENT))
+
+
+def bar(size: float, largest: float, width: int) -> str:
+    """A horizontal bar to half a column; nothing where there is no effect."""
+    share = min(size / largest, 1.0) if largest > 0 and math.isfinite(size) else float(math.isinf(size))
+    halves = round(share * 2 * width)
+    if size > 0 and not halves:
+        return "╸"
+    return "━" * (halves // 2) + "╸" * (halves % 2)
+
+
+def number(value: float, sign: str = "") -> str:
+    """Four decimals, or one and a power of ten; `sign` "+" for a sign that is always there."""
+    if not math.isfinite(value):
+        return "?" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    if abs(value) >= LEAST_DECIMAL or not value:
+        return minus(f"{value:{sign}.4f}")
+    return f"{sign * (value > 0)}{spoken(value, 2)}"

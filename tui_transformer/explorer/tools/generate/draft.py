@@ -1,13 +1,35 @@
-"""A text that is being written: a state after every token, and the one that is looked at."""
+"""A text that is being written, and what the worker finds at a place of it: the next token, and the cache."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
-from tui_transformer.explorer.tools.generate.choices import shares_of
-from tui_transformer.generation.sampling import Settings
+from tui_transformer.engine.parts import readable
+from tui_transformer.engine.program import Program
+from tui_transformer.explorer.widgets.cache_map import CachePicture
+from tui_transformer.generation.cache import KEY, is_cross
+from tui_transformer.generation.rules import RULES, Moment
+from tui_transformer.generation.sampling import Settings, leading, softmax
+from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import State, Writer
+
+MOST_SHOWN = 500
+"""Tokens that are listed."""
+
+CHEAP = 300_000_000
+"""Floating-point operations that the attention of the newest token may take beside writing it."""
+
+
+def shares_of(state: State) -> Host:
+    """The probability of every token where it is drawn; where the most likely is taken, after the rules alone."""
+    return state.probabilities if state.settings.draws else softmax(state.scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +52,14 @@ class Draft:
 
     @property
     def state(self) -> State:
-        """The text so far, with the tokens that may come next."""
         return self.states[self.place]
 
     @property
     def at_end(self) -> bool:
-        """Whether no token was written after the place."""
         return self.place == len(self.states) - 1
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The whole text."""
         return self.states[-1].ids
 
     @property
@@ -54,13 +73,7 @@ class Draft:
         return self.state.candidate if self.chosen is None else self.chosen
 
     @property
-    def by_hand(self) -> bool:
-        """Whether the token at the place is another than the settings chose."""
-        return self.chosen not in (None, self.state.candidate)
-
-    @property
     def limit(self) -> int:
-        """Tokens that the text may have."""
         return min(self.state.prompt + self.settings.max_new_tokens, self.writer.model.config.max_length)
 
     @property
@@ -70,7 +83,6 @@ class Draft:
         return len(seconds) / sum(seconds) if sum(seconds) else 0.0
 
     def moved(self, place: int) -> Draft:
-        """Looking at another place."""
         return replace(self, place=max(min(place, len(self.states) - 1), 0))
 
     def written(self, token: int | None = None, before: Watch | None = None) -> Draft:
@@ -93,3 +105,144 @@ class Draft:
         state = self.writer.again(self.state)
         states = (*self.states[: self.place], state)
         return replace(self, settings=settings, states=states, shares=self.shares[: self.place])
+
+
+# The next token
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A token that might come next.
+
+    Attributes:
+        token: Its ID.
+        logit: As the model gives it.
+        alone: Its probability by the model alone, the softmax of the logits.
+        share: Its probability after rules and settings; where the most likely token is taken, after the rules.
+        why: Why it cannot be chosen, "" where it can.
+        note: What a rule did to it, where it can be chosen.
+    """
+
+    token: int
+    logit: float
+    alone: float
+    share: float
+    why: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class GenerationView:
+    """A draft with the tokens that may come next at its place, and the cache there.
+
+    Attributes:
+        draft: The text.
+        choices: Most likely by the model alone first; forced ones in front.
+        cut: Reason → tokens that cannot be chosen because of it.
+        picture: The cache of a layer.
+        memory: What the cache takes, a line for itself, for cross-attention, and for what heads share.
+    """
+
+    draft: Draft
+    choices: tuple[Choice, ...]
+    cut: Mapping[str, int]
+    picture: CachePicture
+    memory: tuple[str, ...]
+
+
+def view_of(draft: Draft, layer: int) -> GenerationView:
+    """What is shown of a draft; what is missing of it is computed."""
+    state, shares = draft.state, shares_of(draft.state)
+    reasons, forced = _reasons(draft, shares)
+    ids = dict.fromkeys([*forced, *leading(state.logits, MOST_SHOWN).tolist(), draft.marked])
+    penalized = state.scores != state.logits if "repetition_penalty" in state.rules else np.zeros(shares.shape)
+    listed, alone = [], state.alone
+    for token in ids:
+        why = next((name for name, out in reasons.items() if out[token]), "")
+        note = "" if why else "forced" if token in forced else "penalty" if penalized[token] else ""
+        logit, own, share = (float(each[token]) for each in (state.logits, alone, shares))
+        listed.append(Choice(token, logit, own, share, why, note))
+    cut = {name: int(out.sum()) for name, out in reasons.items() if out.any()}
+    return GenerationView(draft, tuple(listed), cut, _picture(draft.writer, state, layer), memory(draft.writer, state))
+
+
+def _reasons(draft: Draft, shares: Host) -> tuple[dict[str, Host], list[int]]:
+    """For every reason the tokens that it cuts off, each counted once; and the tokens that a rule forces."""
+    state, settings = draft.state, draft.state.settings
+    moment = Moment(state.ids, state.prompt, draft.limit)
+    changed = {name: RULES[name](draft.writer.rules, moment, state.logits) for name in state.rules}
+    out = {name: np.isneginf(logits) for name, logits in changed.items() if logits is not None}
+    forced = [np.flatnonzero(~each).tolist() for name, each in out.items() if name.startswith("forced_")]
+    if settings.draws and 0 < settings.top_k < state.scores.size:
+        out[f"top-k {settings.top_k}"] = left = np.ones(shares.shape, dtype=np.bool_)
+        left[leading(state.scores, settings.top_k)] = False
+    if settings.draws and settings.top_p < 1:
+        out[f"top-p {settings.top_p:g}"] = shares == 0
+    before = np.zeros(state.logits.shape, dtype=np.bool_)
+    for name, each in out.items():
+        out[name], before = each & ~before, before | each
+    return out, forced[-1] if forced else []
+
+
+# The cache
+
+
+def sublayers(writer: Writer) -> tuple[str, ...]:
+    """The self-attention of every layer that writes."""
+    names = writer.cache_shapes(1)
+    return tuple(name.removesuffix(f".{KEY}") for name in names if name.endswith(KEY) and not is_cross(name))
+
+
+def _picture(writer: Writer, state: State, layer: int) -> CachePicture:
+    """The cache of one layer after a state was computed, and where its newest token looks, if that is cheap."""
+    words, name = tuple(token_texts(writer.model, state.ids)), sublayers(writer)[layer]
+    trace, attention, note = writer.trace(state), tuple[tuple[float, ...], ...](), ""
+    cost = trace.pending([f"{name}.weights"])
+    if cost > CHEAP:
+        note = f"not computed: {cost / 1e9:.1f} GFLOP"
+    else:
+        attention = tuple(map(tuple, trace[f"{name}.weights"][:, -1].tolist()))
+    queries = shared_queries(writer.model.program(1, 1), name)
+    return CachePicture(queries, words, state.computed, writer.model.config.max_length, attention, note)
+
+
+def shared_queries(program: Program, sublayer: str) -> tuple[tuple[int, ...], ...]:
+    """For every key head of an attention, the query heads that read it."""
+    query, key = (program.shape(name)[0] for name in program.step(f"{sublayer}.scores").inputs)
+    share = query // key
+    return tuple(tuple(range(head * share, (head + 1) * share)) for head in range(key))
+
+
+def memory(writer: Writer, state: State) -> tuple[str, ...]:
+    """The memory of keys and values, worked out from their shapes; what there is none of has no line."""
+    count, limit = len(state.ids), writer.model.config.max_length
+    if not state.settings.use_cache:
+        return (f"no cache: nothing is kept, and every token computes all {count:,} rows again",)
+    item, shapes = writer.model.backend.dtype.itemsize, writer.cache_shapes(count)
+    own = {name: shape for name, shape in shapes.items() if not is_cross(name)}
+    cross = {name: shape for name, shape in shapes.items() if is_cross(name)}
+    now = size(own, item)
+    lines = [f"{_product(own, 'tokens', item)} = {readable(now)} now, {readable(now * limit // count)} at {limit:,}"]
+    if cross:
+        fixed = f"{_product(cross, 'source tokens', item)} = {readable(size(cross, item))}, computed once"
+        lines.append(f"cross-attention: {fixed}")
+    queries = shared_queries(writer.model.program(1, 1), sublayers(writer)[0])
+    heads, keys = sum(map(len, queries)), len(queries)
+    if heads != keys:
+        lines.append(f"{heads} query heads read {keys} key heads: 1/{heads // keys} of the memory of {heads}")
+    return tuple(lines)
+
+
+def size(shapes: Mapping[str, Shape], item: int) -> int:
+    """Bytes of arrays of these shapes."""
+    return sum(map(math.prod, shapes.values())) * item
+
+
+def _product(shapes: Mapping[str, Shape], tokens: str, item: int) -> str:
+    """The factors of the size: all layers are alike."""
+    heads, count, width = next(iter(shapes.values()))
+    layers = len(shapes) // 2
+    return (
+        f"2 (K, V) × {layers} layer{'s' * (layers > 1)} × {heads} key head{'s' * (heads > 1)} × {count:,} {tokens}"
+        f" × d_k {width} × {item} bytes"
+    )

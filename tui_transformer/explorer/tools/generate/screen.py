@@ -1,7 +1,8 @@
-"""A model that writes on, token by token."""
+"""A model that writes on, token by token, and how it does."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -14,20 +15,20 @@ from textual.widgets import Static
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.edits import Change
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions.tools import GENERATE
+from tui_transformer.explorer.shell.actions.dialogs import FORM
+from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.choice import OFF_ON
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.form import Field, Form
 from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.generate import lines
-from tui_transformer.explorer.tools.generate.cache import sublayers
-from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.tools.generate.generation_view import Gathered
-from tui_transformer.explorer.tools.generate.settings import GREEDY, GenerateSettings
-from tui_transformer.explorer.tools.generate.view import GenerateView
+from tui_transformer.explorer.tools.generate.draft import Draft, GenerationView, sublayers
+from tui_transformer.explorer.tools.generate.view import GenerateView, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
@@ -47,36 +48,35 @@ EDITS_ACT = "the model writes with the edits of the explorer"
 
 
 def open_from(port: Port) -> None:
-    """Write on from the sentence that is explored."""
+    """Write on from the sentence that is explored.
+
+    Raises:
+        InputError: The model writes nothing.
+    """
     session = port.session
-    try:
-        defaults = defaults_of(session.model)
-        edits, left_out = standing_edits(session)
-        source = session.encoding.ids
-        writer = Writer(session.model, defaults.settings, defaults.rules, source, session.mask, edits)
-    except InputError as error:
-        port.say(str(error))
-        return
+    defaults = defaults_of(session.model)
+    edits, remarks = standing_edits(session)
+    writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, edits)
     port.open(GenerateScreen(port, writer))
-    for note in filter(None, (defaults.note, EDITS_ACT if edits else "", *left_out)):
+    for note in filter(None, (defaults.note, EDITS_ACT if edits else "", *remarks)):
         port.say(note, severity="warning")
 
 
 def standing_edits(session: Session) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """The edits as they are meant for a text that grows, and what is said of those that are of one sentence alone."""
-    edits, left_out = list[Change](), list[str]()
+    edits, remarks = list[Change](), list[str]()
     for edit in session.edits:
         try:
             edits.append(standing(session.base.program, edit))
         except InputError as error:
-            left_out.append(f"left out: {error}")
-    return tuple(edits), tuple(left_out)
+            remarks.append(f"left out: {error}")
+    return tuple(edits), tuple(remarks)
 
 
 class GenerateScreen(ExplorerScreen[None]):
     """A text, and what can be done with it."""
 
-    ACTIONS = GENERATE
+    ACTIONS = TOOLS["generate"]
     HELP_TOPIC = "generate"
     DEFAULT_CSS = """
     GenerateScreen {
@@ -95,26 +95,23 @@ class GenerateScreen(ExplorerScreen[None]):
         self._written = Written(self)
 
     def compose(self) -> ComposeResult:
-        """Title, what is known, keys."""
         self.view.fit(self.app.size)
         yield Static(id="title", markup=False)
         yield self.view
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Read the prompt."""
         self.query_one(LineList).focus()
         self._begin(self._writer, self.session)
         self.show_lines()
 
     def on_resize(self, event: Resize) -> None:
-        """Tokens and cache side by side, or one at a time, as the size allows."""
         self.view.fit(event.size)
         self.call_after_refresh(self._show_again)
 
     # What is shown
 
-    def _show(self, shown: Gathered) -> None:
+    def _show(self, shown: GenerationView) -> None:
         draw_together(self)
         self.show_lines()
         self.view.show(shown, self.writing.layer)
@@ -124,22 +121,19 @@ class GenerateScreen(ExplorerScreen[None]):
         self.view.show_again()
 
     def show_lines(self) -> None:
-        """The title and the keys."""
         width, inks, draft, doing = self.size.width, inks_of(self), self.writing.draft, self.requests.doing
         if draft is not None:
-            self._written.write("title", lines.title(draft, model_name(self.session), doing, width, inks))
+            self._written.write("title", title(draft, model_name(self.session), doing, width, inks))
         else:
             self._written.write("title", Text(" Generate", inks.accent).append(f"   {doing}", inks.plain))
-        shown = [action for action in GENERATE if action.id != "pane.next" or self.view.one_at_a_time]
+        shown = [action for action in self.ACTIONS if action.id != "pane.next" or self.view.one_at_a_time]
         self._written.write("keys", key_line(shown, self.app, width))
 
     def action_other_pane(self) -> None:
-        """The cache in place of the tokens, and back, where there is room for one."""
         self.view.turn_pane()
         self.call_after_refresh(self._show_again)
 
     def action_other_layer(self, by: int) -> None:
-        """The cache of another layer."""
         draft = self.writing.draft
         if draft is not None:
             self.writing.layer = (self.writing.layer + by) % len(sublayers(draft.writer))
@@ -147,27 +141,18 @@ class GenerateScreen(ExplorerScreen[None]):
 
     # Writing
 
-    def action_forward(self) -> None:
-        """Go on to the next token; at the end write it."""
-        self.writing.forward()
-
-    def action_backward(self) -> None:
-        """Look at the distribution that the token before was chosen from."""
-        self.writing.backward()
-
-    def action_write_on(self) -> None:
-        """Write until the text ends; once more halts."""
-        self.writing.write_on()
+    action_forward = property(lambda self: self.writing.forward)
+    action_backward = property(lambda self: self.writing.backward)
+    action_write_on = property(lambda self: self.writing.write_on)
 
     @on(LineList.Chosen)
     def _choose(self, event: LineList.Chosen) -> None:
         shown = self.view.shown
         if shown is not None and shown.draft is self.writing.draft:
-            self.writing.choose(shown.choices.listed[event.index].token)
+            self.writing.choose(shown.choices[event.index].token)
 
     @on(TokenText.Chosen)
     def _go_to(self, event: TokenText.Chosen) -> None:
-        """Look at the token that was clicked."""
         draft = self.writing.draft
         if draft is not None and event.place >= draft.state.prompt:
             self.writing.halt()
@@ -176,17 +161,14 @@ class GenerateScreen(ExplorerScreen[None]):
     # Changes that can be undone
 
     def action_undo(self) -> None:
-        """The text as it was before a choice."""
         if not self.writing.waits(self.action_undo):
             self.writing.restore(History.undo)
 
     def action_redo(self) -> None:
-        """The choice again."""
         if not self.writing.waits(self.action_redo):
             self.writing.restore(History.redo)
 
-    def action_settings(self, field: str = GREEDY) -> None:
-        """Ask how the next token is to be chosen."""
+    def action_settings(self, field: str = "greedy") -> None:
         draft = self.writing.draft
         if draft is not None and not self.writing.waits(partial(self.action_settings, field)):
             self.open(GenerateSettings(draft.settings, field), self._use)
@@ -197,28 +179,20 @@ class GenerateScreen(ExplorerScreen[None]):
             self.writing.change(lambda draft, _: draft.chosen_by(settings), "the distribution", push=True)
 
     def action_sentence(self) -> None:
-        """Ask for another prompt; of an encoder–decoder for another source."""
         if self.writing.waits(self.action_sentence):
             return
-        session, read = self.session, list[Session]()
+        session = self.session
 
-        def check(text: str) -> None:
-            read[:] = [session.with_text(text)]
+        def begin(read: Session) -> None:
+            self.session, writer = read, self._writer
+            if read.model.has_decoder:
+                writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask, writer.edits)
+            self._begin(writer, read)
 
+        check, answered = reading(session.with_text, begin)
         title = "Source sentence" if session.model.has_decoder else "Prompt"
         value = session.text or session.encoding.text
-        self.open(
-            PromptScreen(title, value=value, hint=hint(self.app, "{undo} takes it back"), check=check),
-            lambda text: self._read(read[0]) if text is not None else None,
-        )
-
-    def _read(self, session: Session) -> None:
-        """Begin with another prompt or source."""
-        self.session = session
-        writer = self._writer
-        if session.model.has_decoder:
-            writer = Writer(session.model, None, writer.rules, session.encoding.ids, session.mask, writer.edits)
-        self._begin(writer, session)
+        self.open(PromptScreen(title, value=value, hint=hint(self.app, "{undo} takes it back"), check=check), answered)
 
     def _begin(self, writer: Writer, session: Session) -> None:
         """Read the prompt of a session; undo has the text back that was there."""
@@ -263,17 +237,14 @@ class GenerateScreen(ExplorerScreen[None]):
         self.port.change(session, Position(PROBABILITIES, Place(row=len(ids) - 1, column=draft.marked)))
 
     def action_export(self) -> None:
-        """Ask for a file, and write the text to it."""
         draft = self.writing.draft
         if draft is None or self.writing.waits(self.action_export):
             return
         text = "".join(token_texts(draft.writer.model, draft.ids))
-        self.open(
-            PromptScreen(
-                "Write the text to", value="text.txt", check=lambda name: _write_text(name, text), replaces=True
-            ),
-            lambda name: self.port.written(name) if name is not None else None,
+        prompt = PromptScreen(
+            "Write the text to", value="text.txt", check=lambda name: _write_text(name, text), replaces=True
         )
+        self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
 
 
 def _write_text(name: str, text: str) -> None:
@@ -285,3 +256,71 @@ def _write_text(name: str, text: str) -> None:
     if SUFFIXES.get(path.suffix.lower(), "text") != "text":
         raise InputError(f"{visible(path.name)}: a text is no {path.suffix} file: let its name end in .txt")
     write_whole(path, f"{text}\n".encode(errors="replace"))
+
+
+# How the next token is chosen
+
+
+SWITCHES = ("greedy", "use_cache")
+NUMBERS: Mapping[str, Callable[[str], float]] = {
+    "temperature": float,
+    "top_k": int,
+    "top_p": float,
+    "seed": int,
+    "max_new_tokens": int,
+}
+"""How each number is read."""
+DRAWING = ("temperature", "top_k", "top_p", "seed")
+"""Fields that matter only where tokens are drawn: writing in one turns greedy off."""
+FIELDS = (
+    Field("greedy", "greedy", "The most likely token is taken; nothing is drawn.", OFF_ON),
+    Field("temperature", "temperature", "Logits are divided by it; near 0 the most likely token wins."),
+    Field("top_k", "top-k", "Only so many of the most likely tokens; 0 for all."),
+    Field("top_p", "top-p", "Only the fewest tokens that make up this share; 1 for all."),
+    Field("seed", "seed", "Of the draws: the same seed writes the same text."),
+    Field("max_new_tokens", "at most", "New tokens after the prompt."),
+    Field("use_cache", "KV cache", "Keys and values are kept; without it every token computes all rows again.", OFF_ON),
+)
+
+
+class GenerateSettings(Dialog[Settings]):
+    """A form of the settings; gives them, or None where it is left."""
+
+    ACTIONS = FORM
+    DEFAULT_CSS = """
+    GenerateSettings #box { width: 66; }
+    """
+
+    def __init__(self, settings: Settings, field: str) -> None:
+        written = {key: f"{getattr(settings, key):g}" for key in NUMBERS}
+        switched = {key: OFF_ON[bool(getattr(settings, key))] for key in SWITCHES}
+        super().__init__("How the next token is chosen")
+        self._settings = settings
+        self._form = Form((FIELDS,), written | switched, self._changed, first=field)
+
+    def body(self) -> ComposeResult:
+        yield self._form
+
+    def _changed(self, key: str) -> None:
+        """Clear the error; a setting of draws is of use only where tokens are drawn."""
+        self._form.show_status("")
+        if key in DRAWING:
+            self._form.put("greedy", OFF_ON[0])
+
+    def action_submit(self) -> None:
+        values = self._form.values
+        try:
+            numbers = {key: read_number(key, values[key], NUMBERS[key]) for key in NUMBERS}
+            switches = {key: values[key] == OFF_ON[1] for key in SWITCHES}
+            self.dismiss(replace(self._settings, **numbers, **switches))  # type: ignore[arg-type]
+        except InputError as error:
+            self._form.show_status(str(error), wrong=True)
+
+
+def read_number(name: str, text: str, read: Callable[[str], float]) -> float:
+    """A number as a person writes it."""
+    try:
+        return read(text.strip().replace(",", "."))
+    except ValueError as error:
+        kind = "a whole number" if read is int else "a number"
+        raise InputError(f"{name} {text!r} is not {kind}") from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
@@ -10,20 +13,27 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
-from tui_transformer.explorer.tools.generate import lines
-from tui_transformer.explorer.tools.generate.cache import sublayers
-from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.tools.generate.generation_view import Gathered
+from tui_transformer.explorer.tools.generate.draft import Choice, Draft, GenerationView, sublayers
 from tui_transformer.explorer.widgets.cache_map import CacheMap
-from tui_transformer.explorer.widgets.labels import Written, inks_of
+from tui_transformer.explorer.widgets.labels import Inks, Written, inks_of, spread
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_color
 from tui_transformer.explorer.widgets.token_text import TokenText, WrittenToken
+from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import WINDOW, token_name, token_texts
-from tui_transformer.text.display import visible
+from tui_transformer.session import answer_summary
+from tui_transformer.text.display import fit, visible
+from tui_transformer.views.numbers import share_bar
 
 SIDE_BY_SIDE, LOW, TALL = 96, 18, 40
 """Columns from which on tokens and cache are side by side; lines below which texts are short, and from which long."""
+
+SHORT_TITLE = 72
+"""Columns below which the title is written in fewer words."""
+
+MARK = "▸"
+WIDE_LIST, NARROW_LIST = 64, 56
+"""Columns from which on the model's own probability has a column, and below which numbers are shorter."""
 
 
 class GenerateView(Vertical):
@@ -74,12 +84,11 @@ class GenerateView(Vertical):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shown: Gathered | None = None
+        self.shown: GenerationView | None = None
         self._layer = 0
         self._written = Written(self)
 
     def compose(self) -> ComposeResult:
-        """Text, tokens beside the cache."""
         with Vertical(id="written") as written:
             written.border_title = "Text"
             yield Static(id="source", markup=False)
@@ -94,56 +103,52 @@ class GenerateView(Vertical):
                 yield Static(id="memory", markup=False)
 
     def fit(self, size: Size) -> None:
-        """Tokens and cache side by side, or one at a time, as the size of the screen allows."""
         width, height = size
         narrow = width < SIDE_BY_SIDE or height < LOW
         self.update_classes({"-one": narrow, "-low": height < LOW, "-tall": height >= TALL})
 
     @property
     def one_at_a_time(self) -> bool:
-        """Whether there is room for the tokens or the cache only."""
         return self.has_class("-one")
 
     def turn_pane(self) -> None:
-        """The cache in place of the tokens, and back, where there is room for one."""
         self.toggle_class("-cache")
         if not self.has_class("-cache"):
             self.query_one(LineList).focus()
 
-    def show(self, shown: Gathered, layer: int) -> None:
-        """Show what was gathered, with the cache of a layer."""
+    def show(self, shown: GenerationView, layer: int) -> None:
         self.shown, self._layer = shown, layer
         self.show_text(shown.draft)
         self._show_next(shown)
-        self._show_cache(shown)
+        self.query_one(CacheMap).show(shown.picture)
+        self._written.write("memory", Text("\n".join(shown.memory)), grows=True)
+        self.query_one("#cache").border_title = f"KV cache · layer {layer} of {len(sublayers(shown.draft.writer))}"
 
     def show_again(self) -> None:
-        """Show the same in another size."""
         if self.shown is not None:
             self.show(self.shown, self._layer)
 
     def show_text(self, draft: Draft) -> None:
-        """Show the text, the place marked."""
         texts, prompt = token_texts(draft.writer.model, draft.ids), draft.state.prompt
         shares = [*([None] * prompt), *draft.shares]
         written = [WrittenToken(text, share) for text, share in zip(texts, shares, strict=True)]
-        self.query_one(TokenText).show(written, len(draft.state.ids))
-        pane = self.query_one("#written")
+        text = self.query_one(TokenText)
+        text.show(written, len(draft.state.ids))
         shade = "shaded by probability" if self._has_color() else "bold from 50 %, underlined below 10 %"
-        pane.border_subtitle = Content(f"{prompt:,} given · {len(texts) - prompt:,} written, {shade}")
-        source = draft.writer.source
+        subtitle = f"{prompt:,} given · {len(texts) - prompt:,} written, {shade}"
+        self.query_one("#written").border_subtitle = Content(subtitle)
+        source, inks = draft.writer.source, inks_of(self.screen)
         self.query_one("#source").set_class(bool(source), "-read")
         if source:
-            text = "".join(token_texts(draft.writer.model, source, source=True))
-            width = self.query_one(TokenText).size.width
-            self._written.write("source", lines.source_line(text, width, inks_of(self.screen)))
+            words = visible("".join(token_texts(draft.writer.model, source, source=True)))
+            line = Text("source  ", inks.quiet, no_wrap=True)
+            self._written.write("source", line.append(fit(words, max(text.size.width - 8, 0)), inks.plain))
 
-    def _show_next(self, shown: Gathered) -> None:
-        draft, choices, inks = shown.draft, shown.choices, inks_of(self.screen)
+    def _show_next(self, shown: GenerationView) -> None:
+        draft, listed, inks = shown.draft, shown.choices, inks_of(self.screen)
         before, model = draft.state.ids[-WINDOW:], draft.writer.model
-        tokens, listed = self.query_one(LineList), choices.listed
-        largest = max(choice.share for choice in listed) or 1.0
-        columns = lines.Columns(max(tokens.size.width - 2, 0), largest)
+        tokens = self.query_one(LineList)
+        columns = Columns(max(tokens.size.width - 2, 0), max(choice.share for choice in listed) or 1.0)
         bar = Style(color=bar_color(Surface.of(self.app))) if self._has_color() else Style()
 
         def entry(index: int) -> Text:
@@ -154,19 +159,123 @@ class GenerateView(Vertical):
         tokens.show(len(listed), entry)
         tokens.cursor = next(index for index, choice in enumerate(listed) if choice.token == draft.marked)
         self._written.write("columns", columns.heading(inks), grows=True)
-        draw = lines.drawn(draft, token_name(model, before, draft.state.candidate))
-        facts = "\n".join(line for line in (lines.facts(draft, choices), visible(draw)) if line)
-        self._written.write("facts", Text(facts), grows=True)
+        draw = drawn(draft, token_name(model, before, draft.state.candidate))
+        text = "\n".join(line for line in (facts(shown), visible(draw)) if line)
+        self._written.write("facts", Text(text), grows=True)
         name = token_name(model, before, draft.marked)
-        self.query_one("#next").border_title = Content(visible(lines.next_title(draft, name)))
+        self.query_one("#next").border_title = Content(visible(next_title(draft, name)))
 
     def _has_color(self) -> bool:
         return Surface.of(self.app).depth != "none"
 
-    def _show_cache(self, shown: Gathered) -> None:
-        self.query_one(CacheMap).show(shown.picture)
-        memory = shown.memory
-        parts = [memory.own, f"cross-attention: {memory.cross}" if memory.cross else "", memory.shared]
-        self._written.write("memory", Text("\n".join(part for part in parts if part)), grows=True)
-        layers = len(sublayers(shown.draft.writer))
-        self.query_one("#cache").border_title = Content(f"KV cache · layer {self._layer} of {layers}")
+
+def title(draft: Draft, model: str, doing: str, width: int, inks: Inks) -> Text:
+    """The settings, which are never cut, and the model; at the right what is being done, the speed and the position."""
+    short = width < SHORT_TITLE
+    settings = settings_text(draft.settings, short=short)
+    left = Text("").append("" if short else " Generate  ", inks.accent)
+    left.append(f" {settings}", inks.plain + Style(bold=True))
+    place, limit, speed = len(draft.state.ids), draft.limit, draft.tokens_a_second
+    parts = [f"{place:,}/{limit:,}" if short else f"position {place:,} of {limit:,}"]
+    room = width - left.cell_len - 3
+    for part in (doing, f"{speed:,.1f} tokens/s" if speed else ""):
+        if part and cell_len(" · ".join([part, *parts])) <= room:
+            parts.insert(0, part)
+    return spread(left.append(f"   {model}", inks.quiet), Text(" · ".join(parts) + " ", inks.plain), width)
+
+
+def settings_text(settings: Settings, *, short: bool) -> str:
+    """How the next token is chosen: `greedy`, or `T 0.8 · top-k 40 · top-p 0.9 · seed 0`."""
+    names, between = (("T", "k", "p", "seed"), " ") if short else (("T", "top-k", "top-p", "seed"), " · ")
+    values = (f"{settings.temperature:g}", settings.top_k or "all", f"{settings.top_p:g}", settings.seed)
+    drawing = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
+    return between.join([*(drawing if settings.draws else ["greedy"]), *([] if settings.use_cache else ["no cache"])])
+
+
+def next_title(draft: Draft, name: str) -> str:
+    """Title of the list: the next token, or the one that was written here."""
+    place = f"Position {len(draft.state.ids):,}"
+    if draft.chosen is not None:
+        return f"{place}: {name} was written"
+    ended = draft.state.finished is not None
+    return f"{place}: the text ends, {draft.state.finished}" if ended else f"{place}: the next token"
+
+
+def facts(shown: GenerationView) -> str:
+    """How many tokens can be chosen and what cuts off the others; which rules acted."""
+    draft, total = shown.draft, shown.draft.state.logits.size
+    left = total - sum(shown.cut.values())
+    return " · ".join(
+        [
+            *(["chosen by hand"] if draft.chosen not in (None, draft.state.candidate) else []),
+            f"{left:,} of {total:,} can be chosen",
+            *([] if draft.settings.draws else ["greedy takes the first"]),
+            *(f"{reason} cuts {count:,}" for reason, count in shown.cut.items()),
+            *(f"{rule} acted" for rule in draft.state.rules if rule not in shown.cut),
+        ]
+    )
+
+
+def drawn(draft: Draft, name: str) -> str:
+    """The number that was drawn, and between which sums of shares, in order of ID, it fell; "" where none was."""
+    draw = draft.state.draw
+    if draw is None:
+        return ""
+    share = f"the share of {name}" + (f" ({draw.token})" if name != str(draw.token) else "")
+    return f"r = {draw.number:.4f} falls between {draw.low:.4f} and {draw.high:.4f}, Σ of shares by ID: {share}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the list of tokens, each so many cells wide, for a width and the largest share."""
+
+    width: int
+    largest: float
+
+    @property
+    def short(self) -> bool:
+        return self.width < NARROW_LIST
+
+    @property
+    def with_model(self) -> bool:
+        return self.width >= WIDE_LIST
+
+    @property
+    def name(self) -> int:
+        return max(min(self.width // 4, 24), 8) - 2 * self.short
+
+    @property
+    def number(self) -> int:
+        return 7 if self.short else 8
+
+    @property
+    def bar(self) -> int:
+        return max(self.width - self.name - 2 - 8 - (2 + self.with_model) * (self.number + 1), 4)
+
+    def heading(self, inks: Inks) -> Text:
+        """Names of the columns; over the bars the value of the longest."""
+        bar = "0" + percent(self.largest).rjust(self.bar - 1)
+        names = ("share", *(("model",) if self.with_model else ()), "logit")
+        numbers = "".join(f" {name:>{self.number}}" for name in names)
+        return Text(f"  {fit('token', self.name)}{'ID':>7} {fit(bar, self.bar)}{numbers}", inks.quiet, no_wrap=True)
+
+    def entry(self, choice: Choice, name: str, bar: Style, inks: Inks, *, marked: bool) -> Text:
+        """A token: its bar, or why it cannot be chosen."""
+        ink = inks.quiet if choice.why else inks.plain
+        name = f"{name} · {choice.note}" if choice.note else name
+        line = Text("", no_wrap=True).append(f"{MARK} " if marked else "  ", inks.accent)
+        line.append(fit(name, self.name), inks.accent if marked else ink).append(f"{choice.token:>7} ", inks.quiet)
+        if choice.why:
+            room, text = self.bar + 1 + self.number, f"cut by {choice.why}"
+            line.append(fit(text if cell_len(text) <= room else choice.why, room), inks.quiet)
+        else:
+            share = answer_summary.percent(choice.share) if self.short else percent(choice.share)
+            line.append(share_bar(choice.share / self.largest, self.bar), bar).append(f" {share:>{self.number}}", ink)
+        numbers = [*([percent(choice.alone)] if self.with_model else []), f"{choice.logit:.{3 - self.short}f}"]
+        return line.append("".join(f" {each:>{self.number}}" for each in numbers), inks.quiet)
+
+
+def percent(share: float) -> str:
+    """A share with two decimals; what is small but not nothing is not written as 0."""
+    text = f"{share * 100:.2f} %"
+    return "<0.01 %" if text == "0.00 %" and share else text

@@ -10,8 +10,7 @@ from tui_transformer.engine.computation import Watch
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.generate.draft import Draft
-from tui_transformer.explorer.tools.generate.generation_view import Gathered, gathered
+from tui_transformer.explorer.tools.generate.draft import Draft, GenerationView, view_of
 from tui_transformer.session.exploration import History
 from tui_transformer.session.store import AT_ONCE
 
@@ -30,7 +29,9 @@ class Writing:
         layer: The layer whose cache is gathered.
     """
 
-    def __init__(self, requests: Requests, show: Callable[[Gathered], None], moved: Callable[[Draft], None]) -> None:
+    def __init__(
+        self, requests: Requests, show: Callable[[GenerationView], None], moved: Callable[[Draft], None]
+    ) -> None:
         """Nothing is written yet.
 
         Args:
@@ -47,7 +48,6 @@ class Writing:
 
     @property
     def draft(self) -> Draft | None:
-        """The state of the text, None before the prompt was read."""
         return None if self.history is None else self.history.current
 
     # Drafts
@@ -55,22 +55,17 @@ class Writing:
     def change(self, change: Callable[[Draft, Watch], Draft], what: str, *, push: bool = False) -> None:
         """Another draft, made from this one; it can be ended before the next step."""
         draft = self.draft
-        if draft is None or self._writing:
-            return
-
-        def work(task: Task) -> Draft:
-            return change(draft, lambda step: task.report(f"{what}: {step.name}"))
-
-        self.write(work, push=push)
+        if draft is not None and not self._writing:
+            self.write(lambda task: change(draft, lambda step: task.report(f"{what}: {step.name}")), push=push)
 
     def write(self, work: Callable[[Task], Draft], *, push: bool) -> None:
         """Let the worker make another draft and gather what is shown of it; pushed, undo has the one before."""
         layer = self.layer
         self._writing = True
         self._requests.cancel(GATHER)
-        self._requests.ask(WRITE, AT_ONCE + 1, lambda task: gathered(work(task), layer), partial(self._made, push))
+        self._requests.ask(WRITE, AT_ONCE + 1, lambda task: view_of(work(task), layer), partial(self._take, push))
 
-    def _made(self, push: bool, made: Gathered) -> None:  # noqa: FBT001 - bound before it is called
+    def _take(self, push: bool, made: GenerationView) -> None:  # noqa: FBT001 - bound before it is called
         self._writing = False
         if self.history is None:
             self.history = History(made.draft)
@@ -82,15 +77,14 @@ class Writing:
         self._next()
 
     def gather(self) -> None:
-        """Gather again what is shown of the draft."""
         draft, layer = self.draft, self.layer
         if draft is None:
             return
         self._moved(draft)
 
-        def work(task: Task) -> Gathered:
+        def work(task: Task) -> GenerationView:
             task.report("the cache")
-            return gathered(draft, layer)
+            return view_of(draft, layer)
 
         self._requests.ask(GATHER, AT_ONCE + 1, work, self._show)
 
@@ -118,17 +112,15 @@ class Writing:
 
     def backward(self) -> None:
         """Look at the distribution that the token before was chosen from."""
-        draft = self.draft
+        draft, screen = self.draft, self._requests.screen
         if draft is None or self.waits(self.backward):
             return
         if draft.place:
             self.go(draft.place - 1)
         else:
-            screen = self._requests.screen
             screen.say(hint(screen.app, "the tokens before were given: {sentence.edit} edits them"))
 
     def go(self, place: int) -> None:
-        """Look at another place."""
         if self.history is not None:
             self.history.current = self.history.current.moved(place)
             self.gather()

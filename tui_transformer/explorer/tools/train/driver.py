@@ -1,30 +1,28 @@
-"""A run in a thread of its own: it makes step after step, and does in between what it is told."""
+"""A run in a thread of its own: it makes step after step, does in between what it is told, and keeps what it sees."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import queue
+import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.tools.runs.log import LOGS
-from tui_transformer.explorer.tools.train.curve import Curves
-from tui_transformer.explorer.tools.train.plan import plain_names
-from tui_transformer.explorer.tools.train.snapshots import Snapshots
+from tui_transformer.explorer.tools.runs import LOGS, Snapshots, logged
 from tui_transformer.files import is_there
 from tui_transformer.learning.log import Epoch, Log
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.run import Run
 from tui_transformer.model import Model
+from tui_transformer.views.charts import LineChart, Series
 
-Result = TypeVar("Result")
 Turn = Callable[[Callable[[], None]], None]
 """Does a piece of work where the model may be computed."""
 
@@ -93,11 +91,10 @@ class Training:
         self.run: Run | None = None
         self.changed: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
-        self.ending = False
+        self.ending = self._over = False
         self._log: Log | None = None
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._allowed: float = 0
-        self._over = False
         self._thread = threading.Thread(target=self._live, name="training", daemon=True)
         self._thread.start()
 
@@ -108,20 +105,33 @@ class Training:
         self._commands.put(lambda: self._allow(steps))
 
     def pause(self) -> None:
-        """Stop after the step that is being made."""
         self._commands.put(lambda: self._allow(0))
 
     def set_rate(self, rate: float) -> None:
         """Change the learning rate from the next step on."""
-        self._commands.put(lambda: self._set_rate(rate))
+
+        def change() -> None:
+            if self.run is not None:
+                self.run.trainer.learning_rate = rate
+                self._tell()
+
+        self._commands.put(change)
 
     def save(self) -> None:
-        """Write a checkpoint."""
         self._commands.put(lambda: self._do("saving", self._save))
 
     def copy_model(self, done: Callable[[Model], None]) -> None:
         """Give the model as it is, with weights of its own; `done` is called on the training's thread."""
-        self._commands.put(lambda: self._do("copying the model", lambda: done(self._copy())))
+
+        def copy() -> None:
+            if self.run is not None:
+                model = self.run.trainer.model
+                held = {key: weight.copy() for key, weight in model.weights.held.items()}
+                weights = Weights(model.weights.backend, model.weights.read, held)
+                name = f"{self.name} at step {self.run.trainer.step:,}"
+                done(replace(model, name=name, folder=self.run.folder, seed=None, weights=weights))
+
+        self._commands.put(lambda: self._do("copying the model", copy))
 
     def ask_to_end(self) -> None:
         """Save and let go of the folder; where it cannot be saved, the run stays open and `ending` is false again."""
@@ -136,7 +146,6 @@ class Training:
 
     @property
     def alive(self) -> bool:
-        """Whether the run is still open, or about to be."""
         return self._thread.is_alive()
 
     @property
@@ -159,7 +168,10 @@ class Training:
         except BaseException as error:  # noqa: BLE001 - told on the screen's thread
             self.error = error
         finally:
-            self._close()
+            for each in (self._log, self.run):
+                if each is not None:
+                    each.close()
+            self._say(state="ended", doing="")
 
     def _pending(self) -> Iterator[Callable[[], None]]:
         """The commands that came in; waits for one where there is nothing else to do."""
@@ -186,14 +198,21 @@ class Training:
         self.status = replace(self.status, **changes)  # type: ignore[arg-type]
         self.changed()
 
+    def _tell(self, **changes: object) -> None:
+        if self.run is None:
+            return
+        trainer = self.run.trainer
+        now = {"step": trainer.step, "steps": trainer.settings.steps, "saved": self.run.saved}
+        rates = {"rate": trainer.learning_rate, "next_rate": trainer.rate(trainer.step + 1)}
+        self._say(**now, **rates, **changes)
+
     def _open(self) -> None:
         self.run = run = self._opened()
         if run.trainer.model.backend.device == "cpu":
-            self._turn = _at_once
+            self._turn = lambda work: work()
         self.curves.read(run.folder, run.trainer.step)
         self.snapshots = Snapshots(run.trainer)
-        self.snapshots.now()
-        self._tell(state="done" if run.trainer.done else "paused")
+        self._rest()
 
     def _allow(self, steps: float) -> None:
         if self.run is None or (steps and self.run.trainer.done):
@@ -209,34 +228,20 @@ class Training:
             self.snapshots.now()
             self._tell(state="done" if self.run.trainer.done else "paused")
 
-    def _set_rate(self, rate: float) -> None:
-        if self.run is not None:
-            self.run.trainer.learning_rate = rate
-            self._tell()
-
     def _save(self) -> None:
         if self.run is not None:
             self.run.save()
             self._tell(problem="")
 
-    def _tell(self, **changes: object) -> None:
-        """Say where the trainer stands."""
-        if self.run is None:
-            return
-        trainer = self.run.trainer
-        now = {"step": trainer.step, "steps": trainer.settings.steps, "saved": self.run.saved}
-        rates = {"rate": trainer.learning_rate, "next_rate": trainer.rate(trainer.step + 1)}
-        self._say(**now, **rates, **changes)
-
-    # A step
-
     def _step(self) -> None:
         """One step as the shell makes it."""
-        run, snapshots = self.run, self.snapshots
+        run, snapshots, log = self.run, self.snapshots, self._log
         assert run is not None  # noqa: S101 - steps are allowed once the run is open
         assert snapshots is not None  # noqa: S101
         started = time.perf_counter()
-        log = self._log_of(run)
+        if log is None:  # the one that is there already, or a new one
+            path = next((run.folder / name for name in LOGS if is_there(run.folder / name)), run.folder / LOGS[0])
+            self._log = log = Log(path, run.trainer.step)
         run.step(log, self._made, lambda: self._say(doing="validating"))
         if log.epoch is not None:
             self.status = replace(self.status, epoch=log.epoch)
@@ -244,7 +249,9 @@ class Training:
             self._rest()
             return
         snapshots.after(time.perf_counter() - started)
-        self._count(run, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        before = self.status.seconds or seconds
+        self.status = replace(self.status, seconds=before + RECENT * (seconds - before), saved=run.saved)
 
     def _made(self, record: Record, measured: Measured | None) -> None:
         """Say what a step was; the screen is not told of every one."""
@@ -255,50 +262,104 @@ class Training:
         now = replace(self.status, step=record.step, record=record, next_rate=trainer.rate(record.step + 1), doing="")
         self.status = now if measured is None else replace(now, measured=(record.step, measured))
 
-    def _count(self, run: Run, seconds: float) -> None:
-        before = self.status.seconds or seconds
-        self.status = replace(self.status, seconds=before + RECENT * (seconds - before), saved=run.saved)
-
-    def _log_of(self, run: Run) -> Log:
-        """The log in the run's folder, the one that is there already or a new one."""
-        if self._log is None:
-            path = next((run.folder / name for name in LOGS if is_there(run.folder / name)), run.folder / LOGS[0])
-            self._log = Log(path, run.trainer.step)
-        return self._log
-
-    # The model as it is
-
-    def _copy(self) -> Model:
-        run = self.run
-        assert run is not None  # noqa: S101 - there is no model before
-        return copied(run.trainer.model, f"{self.name} at step {run.trainer.step:,}", run.folder)
-
-    # The end
-
     def _end(self, *, force: bool) -> None:
         self._allowed, self._over = 0, force
-        if self.run is not None:
-            try:
-                self._save()
-            except (InputError, MemoryError):
-                self.ending = False
-                raise
+        try:
+            self._save()
+        except (InputError, MemoryError):
+            self.ending = False
+            raise
         self._over = True
 
-    def _close(self) -> None:
-        if self._log is not None:
-            self._log.close()
-        if self.run is not None:
-            self.run.close()
-        self._say(state="ended", doing="")
+
+def plain_names(message: str) -> str:
+    """A message with the names of settings in place of the options of the shell: `--warm-up` → `warm up`.
+
+    What visitors may open is no setting: `--files` is said as it is.
+    """
+    option = r"--(?!files\b)([a-z]+(?:-[a-z]+)*)"
+    return re.sub(option, lambda match: "run folder" if match[1] == "out" else match[1].replace("-", " "), message)
 
 
-def _at_once(work: Callable[[], None]) -> None:
-    work()
+# Curves that grow for as long as a run lasts, in a number of points that does not
 
 
-def copied(model: Model, name: str, folder: Path) -> Model:
-    """A model with copies of its weights."""
-    weights = model.weights
-    held = {key: weight.copy() for key, weight in weights.held.items()}
-    return replace(model, name=name, folder=folder, seed=None, weights=Weights(weights.backend, weights.read, held))
+MOST = 300
+"""Points of a curve; with more of them, two neighbours become their mean."""
+
+STEEP = 8.0
+"""How many times the smallest value the largest is, from which on a curve is drawn on a logarithmic axis."""
+
+LEARNED = ("loss", "accuracy", "learning_rate", "gradient_norm")
+COLUMNS = (*LEARNED, "validation_loss", "validation_accuracy")
+
+CHARTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "loss": ("Loss by step", {"loss": "training", "validation_loss": "validation"}),
+    "accuracy": ("Accuracy by step", {"accuracy": "training", "validation_accuracy": "validation"}),
+    "learning rate": ("Learning rate by step", {"learning_rate": "by the schedule"}),
+    "gradient": ("Gradient norm by step, before clipping", {"gradient_norm": "all weights"}),
+}
+"""Title of a chart, and which curves it has under which names."""
+
+
+class Curve:
+    """Values by step. Each point is the mean of equally many values, so that noise shrinks as the run grows.
+
+    One thread adds, others read.
+    """
+
+    def __init__(self) -> None:
+        self._points: list[tuple[float, float]] = []
+        self._each = 1
+        self._waiting: list[tuple[float, float]] = []
+
+    def add(self, step: int, value: float) -> None:
+        """A value of a step; one that is no finite number is left out."""
+        if not math.isfinite(value):
+            return
+        self._waiting.append((step, value))
+        if len(self._waiting) == self._each:
+            self._points.append(_mean(self._waiting))
+            self._waiting = []
+        if len(self._points) >= MOST:
+            pairs = zip(self._points[::2], self._points[1::2], strict=False)
+            self._points, self._each = [_mean(pair) for pair in pairs], 2 * self._each
+
+    @property
+    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        means = [*self._points, *([_mean(waiting)] if (waiting := list(self._waiting)) else [])]
+        return tuple(step for step, _ in means), tuple(value for _, value in means)
+
+
+def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return sum(step / len(points) for step, _ in points), sum(value / len(points) for _, value in points)
+
+
+class Curves:
+    """The curves of a run, by the columns of its log."""
+
+    def __init__(self) -> None:
+        self.of = {name: Curve() for name in COLUMNS}
+
+    def add(self, record: Record, measured: Measured | None) -> None:
+        """Take the loss of a step, and the measures after it."""
+        for name in LEARNED:
+            self.of[name].add(record.step, getattr(record, name))
+        if measured is not None:
+            self.of["validation_loss"].add(record.step, measured.loss)
+            self.of["validation_accuracy"].add(record.step, measured.accuracy)
+
+    def read(self, folder: Path, step: int) -> None:
+        """Take the log of a run up to a step; nothing where there is no log, or one that cannot be read."""
+        for row in logged(folder):
+            for name in COLUMNS if row["step"] <= step else ():
+                if name in row:
+                    self.of[name].add(int(row["step"]), row[name])
+
+    def chart(self, kind: str) -> LineChart:
+        title, names = CHARTS[kind]
+        series = tuple(Series(label, *self.of[name].points) for name, label in names.items())
+        values = [value for each in series for value in each.y]
+        steep = bool(values) and min(values) > 0 and max(values) > STEEP * min(values)
+        shown = tuple(each for each in series if each.x)
+        return LineChart(title, "", "", shown, steep and kind != "accuracy", counted=True)

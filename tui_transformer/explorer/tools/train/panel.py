@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
+from tui_transformer.engine.number_format import in_percent
 from tui_transformer.explorer.shell.keymap import first_key
-from tui_transformer.explorer.tools.runs.sample import Heads, Output
-from tui_transformer.explorer.tools.runs.selection import HeadSelection, Turned
-from tui_transformer.explorer.tools.train import lines
+from tui_transformer.explorer.tools.runs import WEIGHT, Heads, HeadSelection, Output, Turned
 from tui_transformer.explorer.tools.train.driver import Status, Training
-from tui_transformer.explorer.tools.train.throttle import Throttle
 from tui_transformer.explorer.widgets.chart import Chart
-from tui_transformer.explorer.widgets.labels import Written, inks_of
+from tui_transformer.explorer.widgets.labels import Inks, Written, inks_of
 from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
 from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
-from tui_transformer.text.display import visible
+from tui_transformer.learning.settings import Settings
+from tui_transformer.report.numbers import clock
+from tui_transformer.text.display import fit, visible
 from tui_transformer.views.charts import BarChart
+from tui_transformer.views.numbers import share_bar, short_number
 from tui_transformer.views.step_view import Place
-from tui_transformer.views.view import Scale
 
 CURVES = {"loss": "loss", "accuracy": "accuracy", "rate": "learning rate", "norm": "gradient"}
 PARTS = (*CURVES, "now", "norms", "head", "outputs")
@@ -36,7 +41,14 @@ ALWAYS = {"wide": PARTS, "medium": ("loss", "accuracy", "now"), "narrow": ()}
 AROUND_MATRIX = 4
 """Lines of the head besides the pictures of all heads and the rows of the matrix: numbers, gap, keys, legend."""
 
-WEIGHT = Scale("sequential", 0.0, 1.0)
+LABEL, BAR = 15, 12
+"""Columns of what a number is, and of a bar."""
+
+SHARE = 0.02
+"""Of one core, what drawing may take."""
+
+LEAST, MOST = 0.25, 5.0
+"""Seconds between two drawings."""
 
 
 class TrainPanel(Vertical):
@@ -84,17 +96,14 @@ class TrainPanel(Vertical):
     def __init__(self, training: Training) -> None:
         super().__init__()
         self._training = training
-        self.part = "loss"
-        self.selection = HeadSelection()
+        self.part, self.selection = "loss", HeadSelection()
         self.heads: Heads | None = None
         self.status: Status | None = None
         self._outputs: tuple[Output, ...] = ()
-        self._throttle = Throttle()
-        self._written = Written(self)
+        self._throttle, self._written = Throttle(), Written(self)
         self._layout = "narrow"
 
     def compose(self) -> ComposeResult:
-        """Curves at the left, everything else at the right."""
         yield Static(id="brief", markup=False)
         with Horizontal(id="body"):
             with Vertical(id="left"):
@@ -113,7 +122,6 @@ class TrainPanel(Vertical):
         yield Static(id="problem", markup=False)
 
     def on_mount(self) -> None:
-        """Name the parts; the keys of the screen are for all of them."""
         for widget in (self.query_one(HeadThumbnails), self.query_one(MatrixPane).cells):
             widget.can_focus = False
         for name, title in TITLES.items():
@@ -122,18 +130,15 @@ class TrainPanel(Vertical):
     # Layout
 
     def fit(self, size: Size) -> None:
-        """Show all parts, some, or one at a time, as the size of the screen allows."""
         self._layout = next(name for name, (w, h) in LAYOUTS.items() if size.width >= w and size.height >= h)
         self.set_classes(f"-{self._layout}")
         self._show_parts()
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The parts of which one is shown at a time."""
         return tuple(name for name in PARTS if name not in ALWAYS[self._layout])
 
     def turn_part(self, by: int) -> None:
-        """Another part, where one is shown at a time."""
         if others := self.others:
             self.part = others[(others.index(self.part) + by) % len(others)]
             self._show_parts()
@@ -146,8 +151,8 @@ class TrainPanel(Vertical):
         shown = {*ALWAYS[self._layout], *([self.part] if others else [])}
         for name in PARTS:
             self.query_one(f"#{name}").display = name in shown
-        for box in ("top", "left", "right"):
-            self.query_one(f"#{box}").display = any(part.display for part in self.query_one(f"#{box}").query(".part"))
+        for box in map(self.query_one, ("#top", "#left", "#right")):
+            box.display = any(part.display for part in box.query(".part"))
         self.query_one("#brief").display = "now" not in shown
         self.query_one("#tabs").display = bool(others)
 
@@ -155,28 +160,23 @@ class TrainPanel(Vertical):
 
     @property
     def settled(self) -> bool:
-        """Whether it shows where the run stands, and the head that was made last."""
         made = self._training.snapshots
         return self.status is self._training.status and (made is None or self.heads is made.heads)
 
     def show(self, *, everything: bool) -> None:
-        """Show where the run stands; the charts now and then, or in any case."""
-        self.show_lines()
-        if self._throttle.due() or everything:
-            self._show_curves()
-            self._show_snapshots(again=everything)
-
-    def show_lines(self) -> None:
-        """Numbers, tabs, what went wrong."""
+        """Show where the run stands, and what went wrong; the charts now and then, or in any case."""
         status, run = self._training.status, self._training.run
         self.status = status
-        self._written.write("brief", lines.brief(status, self.size.width - 2))
+        self._written.write("brief", brief(status, self.size.width - 2))
         if run is not None and self.query_one("#now").display:
             room = self.query_one("#numbers").size.width
-            self._written.write("numbers", lines.numbers(status, run.trainer.settings, inks_of(self.screen), room))
+            self._written.write("numbers", numbers(status, run.trainer.settings, inks_of(self.screen), room))
         self._written.write("tabs", self._tabs())
         self.query_one("#problem").set_class(bool(status.problem), "-said")
         self._written.write("problem", visible(status.problem), grows=True)
+        if self._throttle.due() or everything:
+            self._show_curves()
+            self._show_snapshots(again=everything)
 
     def _tabs(self) -> Content:
         """The parts of which one is shown at a time, that one marked."""
@@ -188,7 +188,6 @@ class TrainPanel(Vertical):
         return Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *parts)
 
     def _show_curves(self) -> None:
-        """The curves and the gradients by layer, where they are shown."""
         for name, kind in CURVES.items():
             chart = self.query_one(f"#{name}", Chart)
             if chart.display:
@@ -198,7 +197,6 @@ class TrainPanel(Vertical):
             norms.show(BarChart("Gradient norm by layer", tuple(record.norms), tuple(record.norms.values())))
 
     def _show_snapshots(self, *, again: bool) -> None:
-        """The head and the outputs, where there are newer ones."""
         made = self._training.snapshots
         if made is None:
             return
@@ -208,24 +206,21 @@ class TrainPanel(Vertical):
         if again or made.outputs is not self._outputs:
             self._outputs = made.outputs
             width, height = self.query_one("#outputs-text", Static).size
-            self._written.write("outputs-text", lines.outputs(self._outputs, width, height, inks_of(self.screen)))
+            self._written.write("outputs-text", outputs(self._outputs, width, height, inks_of(self.screen)))
 
     def turn(self, what: Turned, by: int) -> None:
-        """Another head, layer or kind of attention."""
         heads = self.heads
         if heads is not None and heads.attentions:
             self.selection = self.selection.turned(heads.attentions, what, by)
             self._show_head()
 
     def _show_head(self) -> None:
-        """The chosen head on the sample."""
         heads = self.heads
         if heads is None or not heads.attentions:
             return
         attention, head = self.selection.of(heads.attentions)
-        view = heads.view(attention, head)
+        view, pane = heads.view(attention, head), self.query_one("#head")
         tile = view.tile(range(view.rows.size), range(view.columns.size))
-        pane = self.query_one("#head")
         pane.border_title = Content(visible(f"{attention.group} · layer {attention.layer} · head {head}"))
         pane.border_subtitle = f"step {heads.step:,}"
         self.query_one(MatrixPane).show_matrix(view, WEIGHT, tile, Place(), note="rows queries, columns keys")
@@ -233,3 +228,108 @@ class TrainPanel(Vertical):
         all_heads.show(list(tiles), head, WEIGHT)
         room = pane.content_size.height - len(tiles[0]) - AROUND_MATRIX
         all_heads.display = len(tiles) > 1 and (len(tiles[0]) + 1) // 2 <= room
+
+
+class Throttle:
+    """Counts what the screen's thread has computed, and says when it may draw again."""
+
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, spent: Callable[[], float] = time.thread_time
+    ) -> None:
+        """Begin at once; `spent` is the time that this thread has computed."""
+        self._now, self._spent = now, spent
+        self._at, self._used = -MOST, spent()
+
+    def due(self) -> bool:
+        """Whether to draw now; what is computed until the next call that says so counts as its cost."""
+        now, used = self._now(), self._spent()
+        wait = min(max((used - self._used) / SHARE, LEAST), MOST)
+        if now - self._at < wait:
+            return False
+        self._at, self._used = now, used
+        return True
+
+
+# Where a run stands, in words
+
+
+def brief(status: Status, width: int) -> str:
+    """Where the run stands, in one line, the most important first."""
+    parts = [f"step {status.step:,} of {status.steps:,}"]
+    if status.record is not None:
+        parts += [f"loss {status.record.loss:.4f}", f"accuracy {in_percent(status.record.accuracy)}"]
+    parts += [f"rate {status.next_rate:.2g}", *([f"{left} left"] if (left := _time_left(status)) else [])]
+    return fit(" · ".join(parts), width)
+
+
+def _time_left(status: Status) -> str:
+    going = status.seconds and status.state == "training"
+    return clock(status.seconds * (status.steps - status.step)) if going else ""
+
+
+def numbers(status: Status, settings: Settings, inks: Inks, width: int) -> Text:
+    """Where the run stands, a line a number."""
+    room = max(width - LABEL, 0)
+    bar = f"  {share_bar(status.step / max(status.steps, 1), BAR)}▏" if room > 14 + BAR else ""
+    of = {
+        "step": f"{status.step:,} of {status.steps:,}{bar}",
+        "time left": _time_left(status) or "–",
+        "speed": f"{short_number(1 / status.seconds)} steps/s" if status.seconds else "–",
+        "learning rate": f"{status.next_rate:.3g} · {settings.schedule} from {status.rate:.3g}",
+        **_quality(status, settings),
+    }
+    lines = Text()
+    for label, value in of.items():
+        lines.append(f"{label:<{LABEL}}", inks.quiet).append(f"{fit(value, room)}\n", inks.plain)
+    lines.right_crop(1)
+    return lines
+
+
+def _quality(status: Status, settings: Settings) -> Mapping[str, str]:
+    """What the last step was; what is left out first where there is little room comes last."""
+    record, epoch = status.record, status.epoch
+    saved = {"checkpoint": "none yet" if status.saved is None else f"step {status.saved:,}"}
+    if record is None:
+        unknown = dict.fromkeys(("loss", "accuracy", "last epoch", "validation", "gradient norm"), "–")
+        return {**unknown, **saved, "perplexity": "–", "epoch": "0", "tokens": "–"}
+    clipped = f", clipped to {settings.clip:g}" if 0 < settings.clip < record.gradient_norm else ""
+    last, held_out = "none yet", "none yet"
+    if epoch is not None:
+        last = f"{epoch.loss:.4f} · {in_percent(epoch.accuracy)} · epoch {epoch.number:,}"
+    if status.measured is not None:
+        step, measured = status.measured
+        held_out = f"{measured.loss:.4f} · {in_percent(measured.accuracy)} · step {step:,}"
+    return {
+        "loss": f"{record.loss:.4f}",
+        "accuracy": in_percent(record.accuracy),
+        "last epoch": last,
+        "validation": held_out,
+        "gradient norm": f"{short_number(record.gradient_norm)}{clipped}",
+        **saved,
+        "perplexity": short_number(math.exp(min(record.loss, 700.0))),
+        "epoch": f"{record.epoch:.2f}",
+        "tokens": f"{record.tokens_per_second:,.0f} a second",
+    }
+
+
+def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks) -> Text:
+    """The model's answers to examples, the newest first, as many as there is room for."""
+    text = Text(overflow="fold")
+    for output in made:
+        entry = _output(output, inks)
+        lines -= max(-(-entry.cell_len // max(width, 1)), 1)
+        if lines < 0:
+            break
+        text.append_text(entry).append("\n")
+    text.right_crop(1)
+    return text
+
+
+def _output(output: Output, inks: Inks) -> Text:
+    given, made = visible(output.given), visible(output.made)
+    entry = Text(f"{output.step:>6,}  ", inks.quiet)
+    if output.right is None:
+        return entry.append(f"{given} ", inks.quiet).append(made, inks.plain)
+    mark, style = ("right  ", inks.right) if output.right else ("wrong  ", inks.wrong)
+    entry.append(mark, style).append(f"{given} → ", inks.quiet).append(made or "nothing", inks.plain)
+    return entry if output.right else entry.append(f"   expected {visible(output.expected)}", inks.quiet)

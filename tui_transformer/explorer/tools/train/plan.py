@@ -1,16 +1,22 @@
-"""A run as a person writes it in a form, and the run that this gives."""
+"""The form before training: what to learn from, where the run is kept, how long and how large; and what that gives."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from textual.app import ComposeResult
+
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.form import TEXT, Field
-from tui_transformer.explorer.tools.runs.paths import path_of
+from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.shell.actions.dialogs import FORM
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.form import TEXT, Field, Form
+from tui_transformer.explorer.tools.runs import RUNS, path_of
+from tui_transformer.explorer.tools.train.driver import Training, plain_names
 from tui_transformer.files import is_file, make_folder, write_whole
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.run import Run, check_new, newest_checkpoint
@@ -20,6 +26,12 @@ from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.text.files import shown_path
 
 FILE = "a file"
+
+FIRST = "dates"
+"""The text that is offered where the model that is open was trained on none of these."""
+
+OFTEN = 0.1
+"""Seconds between two looks at a run that is being opened."""
 
 
 @dataclass(frozen=True)
@@ -112,24 +124,13 @@ class Plan:
     opened: Callable[[], Run] = field(repr=False)
 
 
-@dataclass(frozen=True)
-class SavedRun:
-    """A run that a folder holds: its newest step, and its settings."""
-
-    step: int
-    settings: Settings
-
-
-def saved_run(folder: str) -> SavedRun | None:
-    """The run in a folder, None where there is none.
+def saved_run(folder: str) -> Settings | None:
+    """The settings of the run in a folder, None where there is none.
 
     Raises:
         InputError: Its file is damaged.
     """
-    if not folder.strip() or not is_run(path := path_of(folder)):
-        return None
-    newest = newest_checkpoint(path)
-    return SavedRun(0 if newest is None else int(newest.name), settings_of(path))
+    return settings_of(path_of(folder)) if folder.strip() and is_run(path_of(folder)) else None
 
 
 def plan(values: Mapping[str, str]) -> Plan:
@@ -140,29 +141,30 @@ def plan(values: Mapping[str, str]) -> Plan:
     """
     if not values["folder"].strip():
         raise InputError("the run folder is empty: name a folder")
-    run = saved_run(values["folder"])
-    return _new(values) if run is None else _resumed(values, run)
+    folder, settings = path_of(values["folder"]), saved_run(values["folder"])
+    return _new(values, folder) if settings is None else _resumed(values, folder, settings)
 
 
-def _resumed(values: Mapping[str, str], run: SavedRun) -> Plan:
-    folder, steps = path_of(values["folder"]), int(_read("steps", values["steps"]))
-    if steps < run.step:
-        raise InputError(f"steps {steps:,}: {run.step:,} are made already: write more")
-    settings = run.settings
-    about = f"{settings.task} on {Path(settings.file).name} · step {run.step:,} of {steps:,}"
+def _resumed(values: Mapping[str, str], folder: Path, settings: Settings) -> Plan:
+    newest, steps = newest_checkpoint(folder), int(_read("steps", values["steps"]))
+    step = 0 if newest is None else int(newest.name)
+    if steps < step:
+        raise InputError(f"steps {steps:,}: {step:,} are made already: write more")
+    about = f"{settings.task} on {Path(settings.file).name} · step {step:,} of {steps:,}"
     given = {"steps": steps} if steps != settings.steps else {}
     return Plan(folder.name, about, lambda: Run.resume(folder, given))
 
 
-def _new(values: Mapping[str, str]) -> Plan:
-    folder, text = path_of(values["folder"]), TEXTS[values["text"]]
-    file = folder / f"{values['text']}.txt" if text.lines else _file(values["file"])
+def _new(values: Mapping[str, str], folder: Path) -> Plan:
+    name, text = values["text"], TEXTS[values["text"]]
+    file = folder / f"{name}.txt" if text.lines else _file(values["file"])
     settings = _settings(values, file)
     check_new(folder, str(file))
 
     def opened() -> Run:
-        if text.lines:
-            _write_text(folder, file, values["text"], text.lines)
+        if text.lines:  # made by the program's own rules, beside the run that learns from it
+            make_folder(folder)
+            write_whole(file, "".join(f"{line}\n" for line in lines_of(name, text.lines)).encode())
         return Run.start(folder, settings)
 
     return Plan(folder.name, f"a new run in {shown_path(folder)} · {text.about}", opened)
@@ -196,21 +198,92 @@ def _read(key: str, text: str) -> float:
 
 _LABELS = {each.key: each.label.strip() for each in FIELDS}
 
-_CALLED = {"out": _LABELS["folder"]}
-"""Options of the shell that are called something else here."""
 
+class TrainForm(Dialog[Training]):
+    """Asks what to train; gives the training once its run is open."""
 
-def _write_text(folder: Path, file: Path, name: str, count: int) -> None:
-    """A text made by the program's own rules, beside the run that learns from it."""
-    make_folder(folder)
-    write_whole(file, "".join(f"{line}\n" for line in lines_of(name, count)).encode())
-
-
-def plain_names(message: str) -> str:
-    """A message with the names of settings in place of the options of the shell: `--warm-up` → `warm up`.
-
-    What visitors may open is no setting: `--files` is said as it is.
+    DEFAULT_CSS = """
+    TrainForm {
+        #box { width: 84; }
+        #status { min-height: 2; }
+    }
     """
-    return re.sub(
-        r"--(?!files\b)([a-z]+(?:-[a-z]+)*)", lambda match: _CALLED.get(match[1], match[1].replace("-", " ")), message
-    )
+    ACTIONS = FORM
+
+    def __init__(self, folder: str, begin: Callable[[Plan], Training], text: str = FIRST) -> None:
+        """Ask, beginning with a text that is known; `begin` starts to open a run."""
+        values = {"folder": folder or _folder(text), "text": text, "file": "", **TEXTS[text].values}
+        super().__init__("Train a model")
+        self._form = Form((FIELDS,), values, self._changed, apply="open")
+        self._begin = begin
+        self._own: set[str] = {"folder"} if folder else set()
+        self._opening: Training | None = None
+
+    def body(self) -> ComposeResult:
+        yield self._form
+
+    def on_mount(self) -> None:
+        self._show()
+
+    def _changed(self, key: str) -> None:
+        """Let what nobody has changed follow the text; say what would be opened."""
+        if key != "text":
+            self._own.add(key)
+        else:
+            text = self._form.values["text"]
+            for name, value in {"folder": _folder(text), **TEXTS[text].values}.items():
+                if name not in self._own:
+                    self._form.put(name, value)
+        self._show()
+
+    def _show(self) -> None:
+        """Show the fields that there are, and what would be opened."""
+        values = self._form.values
+        try:
+            run = saved_run(values["folder"])
+        except InputError:
+            run = None
+        if run is not None and "steps" not in self._own:
+            self._form.put("steps", str(run.steps))
+        for each in FIELDS:
+            shown = each.key in OF_A_RUN if run else each.key != "file" or values["text"] == FILE
+            self._form.show_field(each.key, shown=shown)
+        self._plan()
+
+    def _plan(self) -> Plan | None:
+        """The plan of the fields, which is also shown; None where they make none."""
+        try:
+            wanted = plan(self._form.values)
+        except InputError as error:
+            self._form.show_status(plain_names(str(error)), wrong=True)
+            return None
+        self._form.show_status(wanted.about)
+        return wanted
+
+    def action_submit(self) -> None:
+        if self._opening is None and (wanted := self._plan()) is not None:
+            self._form.show_status("opening the run …")
+            self._opening = self._begin(wanted)
+            self._look(self._opening)
+
+    def _look(self, opening: Training) -> None:
+        """Give the training once its run is open, or say why it cannot be."""
+        if opening.error is not None:
+            raise opening.error
+        if opening.status.state == "opening":
+            later(self, OFTEN, partial(self._look, opening))
+        elif opening.run is None:
+            self._opening = None
+            self._form.show_status(opening.status.problem, wrong=True)
+        else:
+            self.dismiss(opening)
+
+    def action_leave(self) -> None:
+        """Close the form; a run that is being opened is closed again."""
+        if self._opening is not None:
+            self._opening.ask_to_end()
+        super().action_leave()
+
+
+def _folder(text: str) -> str:
+    return str(RUNS / ("text" if text == FILE else text))

@@ -1,36 +1,41 @@
-"""A model that learns in view."""
+"""A model that learns in view, the ways out of its screen, and a line over the main one while its run is open."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
+from rich.style import Style
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.events import Resize
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.actions.tools import TRAIN
+from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keymap import key_line
+from tui_transformer.explorer.shell.keymap import first_key, hint, key_line
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.prompt import PromptScreen
-from tui_transformer.explorer.tools.runs.selection import Turned
-from tui_transformer.explorer.tools.train import lines
-from tui_transformer.explorer.tools.train.driver import Training
-from tui_transformer.explorer.tools.train.form import FIRST, TrainForm
-from tui_transformer.explorer.tools.train.leaving import Leaving
-from tui_transformer.explorer.tools.train.panel import TrainPanel
-from tui_transformer.explorer.tools.train.plan import TEXTS, Plan
-from tui_transformer.explorer.widgets.labels import Written, inks_of
+from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen, reading
+from tui_transformer.explorer.tools.checkpoints.screen import open_run
+from tui_transformer.explorer.tools.runs import Turned, session_of, show_in
+from tui_transformer.explorer.tools.train.driver import Status, Training
+from tui_transformer.explorer.tools.train.panel import TrainPanel, brief
+from tui_transformer.explorer.tools.train.plan import FIRST, TEXTS, Plan, TrainForm
+from tui_transformer.explorer.widgets.labels import Written, inks_of, spread
 from tui_transformer.learning.settings import is_run
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models
+from tui_transformer.text.display import cells, visible
 
-OFTEN = 0.25
-"""Seconds between two looks at where the run stands."""
+OFTEN, SELDOM = 0.25, 1.0
+"""Seconds between two looks at where the run stands, and where it is one line over the main screen."""
 
 HIGHEST_RATE = 1e6
+
+GO_ON, PAUSE, CLOSE = "go on", "pause", "close"
+"""What becomes of the run where its screen is left."""
 
 
 def open_from(port: Port) -> None:
@@ -48,22 +53,21 @@ def open_from(port: Port) -> None:
         if opened is not None:
             port.open(TrainScreen(port, opened))
 
-    model = port.session.model
-    text = model.name if model.name in trained_models() and model.name in TEXTS else FIRST
-    port.open(TrainForm(_run_of(model), begin, text), finish)
+    name, folder = port.session.model.name, port.session.model.folder
+    run = next((path for path in (folder, folder.parent.parent) if is_run(path)), "") if folder else ""
+    text = name if name in trained_models() and name in TEXTS else FIRST
+    port.open(TrainForm(str(run), begin, text), finish)
 
 
-def _run_of(model: Model) -> str:
-    """The run that a model is of; "" where it is of none."""
-    folder = model.folder
-    run = next((path for path in (folder, folder.parent.parent) if is_run(path)), None) if folder else None
-    return "" if run is None else str(run)
+def doing(status: Status) -> str:
+    """The state of a run, in a word or two."""
+    return status.doing or (f"all {status.steps:,} steps are made" if status.state == "done" else status.state)
 
 
 class TrainScreen(ExplorerScreen[None]):
     """One run. The training's thread alone uses it: keys ask for what is to be done."""
 
-    ACTIONS = TRAIN
+    ACTIONS = TOOLS["train"]
     AUTO_FOCUS = ""
     HELP_TOPIC = "train"
     DEFAULT_CSS = """
@@ -78,29 +82,26 @@ class TrainScreen(ExplorerScreen[None]):
         super().__init__()
         self.port, self.training = port, training
         self.panel = TrainPanel(training)
-        self.leaving = Leaving(self, port, training, self.panel)
+        self._then: Callable[[], object] | None = None
+        """What is done once the run is saved and closed; None where it is not being closed."""
         self._written = Written(self)
 
     @property
     def settled(self) -> bool:
-        """Whether it shows where the run stands, unless that changes all the time."""
         return self.training.status.state == "training" or self.panel.settled
 
     def compose(self) -> ComposeResult:
-        """Title, what is known of the run, keys."""
         yield Static(id="title", markup=False)
         yield self.panel
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Look at the run again and again."""
         self.panel.fit(self.app.size)
         self.training.changed = lambda: self.port.worker.post(self.while_there(self._show_change))
         self.set_interval(OFTEN, self._tick)
         self._show(everything=True)
 
     def on_unmount(self) -> None:
-        """Nobody is told any more."""
         self.training.changed = lambda: None
 
     def on_screen_resume(self) -> None:
@@ -110,18 +111,22 @@ class TrainScreen(ExplorerScreen[None]):
             self._show(everything=True)
 
     def on_resize(self, event: Resize) -> None:
-        """Show all parts, some, or one at a time, as the size allows."""
         self.panel.fit(event.size)
         self.call_after_refresh(self._show, everything=True)
 
     def _tick(self) -> None:
-        """Look where the run stands."""
-        if self.training.error is not None:
-            raise self.training.error
-        if self.leaving.closing is not None:
-            self.leaving.go_on()
-        elif self.training.status is not self.panel.status:
-            self._show_change()
+        """Look where the run stands; where it is to be closed, go on once it is, or stay where it cannot be saved."""
+        training, then = self.training, self._then
+        if training.error is not None:
+            raise training.error
+        if then is None:
+            if training.status is not self.panel.status:
+                self._show_change()
+        elif not training.alive:
+            self._then = None
+            then()
+        elif not training.ending:
+            self._then = None
 
     def _show_change(self) -> None:
         if self.is_current and self.is_there:
@@ -129,25 +134,25 @@ class TrainScreen(ExplorerScreen[None]):
 
     def _show(self, *, everything: bool) -> None:
         """Title, keys and parts; what takes longer to draw is drawn less often, unless everything has to be."""
-        run, width = self.training.run, self.size.width
+        run, status, width, inks = self.training.run, self.training.status, self.size.width, inks_of(self)
         what = "" if run is None else f"{run.trainer.settings.task} · {run.trainer.model.config.summary}"
-        self._written.write("title", lines.title(self.training.name, what, self.training.status, width, inks_of(self)))
-        words = {"step.on": "pause" if self.training.status.state == "training" else "train"}
-        actions = [replace(each, short=words.get(each.id, each.short)) for each in TRAIN]
+        title = Text(" Train  ", inks.accent).append(visible(self.training.name), inks.plain + Style(bold=True))
+        title.append(f"   {visible(what)}", inks.quiet)
+        self._written.write("title", spread(title, Text(f"{doing(status)} ", inks.accent), width))
+        words = {"step.on": "pause" if status.state == "training" else "train"}
+        actions = [replace(each, short=words.get(each.id, each.short)) for each in self.ACTIONS]
         self._written.write("keys", key_line(actions, self.app, width))
         self.panel.show(everything=everything)
 
     # Training
 
     def action_go_on(self) -> None:
-        """Go on, or pause."""
         if self.training.status.state == "training":
             self.training.pause()
         else:
             self._make(math.inf)
 
     def action_one(self) -> None:
-        """One step."""
         self._make(1)
 
     def _make(self, steps: float) -> None:
@@ -158,56 +163,90 @@ class TrainScreen(ExplorerScreen[None]):
             self.training.go_on(steps)
 
     def action_scale_rate(self, factor: float) -> None:
-        """Multiply the learning rate."""
         rate = min(self.training.status.rate * factor, HIGHEST_RATE)
         self.training.set_rate(rate)
         self.say(f"learning rate {rate:.3g} from the next step on")
 
     def action_rate(self) -> None:
-        """Ask for the learning rate."""
-        hint = "the highest of the schedule, from the next step on"
-        prompt = PromptScreen(
-            "Learning rate", value=f"{self.training.status.rate:g}", hint=hint, check=_rate, replaces=True
-        )
-        self.open(prompt, lambda text: self.training.set_rate(_rate(text)) if text is not None else None)
+        check, answered = reading(_rate, self.training.set_rate)
+        value, hint = f"{self.training.status.rate:g}", "the highest of the schedule, from the next step on"
+        self.open(PromptScreen("Learning rate", value=value, hint=hint, check=check, replaces=True), answered)
 
     def action_save(self) -> None:
-        """Write a checkpoint."""
         self.training.save()
         self.say(f"the model is saved in {self.training.name}")
 
-    # What is shown
-
     def action_turn(self, what: Turned, by: int) -> None:
-        """Another head, layer or kind of attention."""
         self.panel.turn(what, by)
 
     def action_other_part(self, by: int) -> None:
-        """The next part, where one is shown at a time."""
         self.panel.turn_part(by)
         self.call_after_refresh(self._show, everything=True)
 
     def action_checkpoints(self) -> None:
-        """The checkpoints of this run."""
-        from tui_transformer.explorer.tools.checkpoints.screen import open_run
-
         run = self.training.run
         if run is not None:
             open_run(self.port, run.folder, self.open)
 
-    # Leaving
-
-    def action_explore(self) -> None:
-        """Explore a copy of the model as it is now."""
-        self.leaving.explore()
+    # Ways out
 
     def action_leave(self) -> None:
-        """Ask whether training goes on."""
-        self.leaving.ask()
+        going = self.training.status.state == "training"
+        offers = {
+            **({GO_ON: "training goes on in the background"} if going else {}),
+            PAUSE: hint(self.app, "the run stays open where it is, saved; {train} comes back"),
+            CLOSE: "the run is saved and closed",
+        }
+
+        def leave(description: str | None) -> None:
+            if description == CLOSE:
+                self._close(self.dismiss)
+            elif description is not None:
+                if description == PAUSE:
+                    self.training.pause()
+                    self.training.save()
+                self._to_main()
+
+        self.open(PickScreen("Leave", offers), leave)
 
     def action_quit(self) -> None:
-        """Save, and quit."""
-        self.leaving.close(self.app.exit)
+        self._close(self.app.exit)
+
+    def _close(self, then: Callable[[], object]) -> None:
+        self.training.ask_to_end()
+        self._then = then
+
+    def action_explore(self) -> None:
+        """Explore a copy of the model as it is now, and ask whether training goes on meanwhile."""
+        if self.training.status.state != "training":
+            self._explore(GO_ON)
+            return
+        offers = {GO_ON: "training goes on meanwhile", PAUSE: "training pauses"}
+        note = hint(self.app, "You explore a copy of the weights as they are now; {train} comes back.")
+        self.open(PickScreen("Explore the model", offers, note), self._explore)
+
+    def _explore(self, picked: str | None) -> None:
+        if picked == PAUSE:
+            self.training.pause()
+        if picked is not None:
+            show = self.while_there(self._show_in_explorer)
+            self.training.copy_model(lambda model: self.port.worker.post(show, model))
+
+    def _show_in_explorer(self, model: Model) -> None:
+        made = self.training.snapshots
+        if made is None or not self.is_current:
+            return
+        try:
+            session = session_of(self.port.session, model, made.examples.sample)
+        except InputError as error:
+            self.say(str(error), "error")
+            return
+        self._to_main()
+        show_in(self.port, session, self.panel.heads, self.panel.selection)
+
+    def _to_main(self) -> None:
+        self.dismiss()
+        self.port.banner(TrainingLine(self.training))
 
 
 def _rate(text: str) -> float:
@@ -219,3 +258,40 @@ def _rate(text: str) -> float:
     if not 0 < rate <= HIGHEST_RATE:
         raise InputError(f"{text!r}: a learning rate is above 0, as 0.001")
     return rate
+
+
+class TrainingLine(Static):
+    """Says where a run stands, and how to get back to it; goes away with it."""
+
+    DEFAULT_CSS = """
+    TrainingLine {
+        dock: top;
+        height: 1;
+        width: 1fr;
+        padding: 0 1;
+        background: $panel;
+        color: $foreground;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
+    """
+
+    def __init__(self, training: Training) -> None:
+        super().__init__(markup=False)
+        self._training = training
+
+    def on_mount(self) -> None:
+        self.set_interval(SELDOM, self.look)
+        self.look()
+
+    def look(self) -> None:
+        training = self._training
+        if training.error is not None:
+            raise training.error
+        if not training.alive:
+            self.remove()
+            return
+        status = training.status
+        problem = f" · {visible(status.problem)}" if status.problem else ""
+        first = f"{visible(training.name)} {doing(status)} · {first_key(self.app, 'train')} opens it{problem} · "
+        self.update(first + brief(status, max(self.app.size.width - 2 - cells(first), 0)).rstrip())

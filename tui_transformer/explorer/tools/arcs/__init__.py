@@ -1,1 +1,0 @@
-"""Arcs: attention, links and rollout as lines between words."""

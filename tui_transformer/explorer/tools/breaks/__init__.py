@@ -1,1 +1,0 @@
-"""Breaking the model on purpose: switches, each with the difference that it makes."""

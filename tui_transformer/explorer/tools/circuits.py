@@ -1,0 +1,190 @@
+"""Circuits of weights: OV, QK and the matrices of a head, and the composition of all heads, as a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tui_transformer.analysis.circuits import READS, Circuit, Words, chance, circuits, compositions, words_of
+from tui_transformer.engine.number_format import minus
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map, value_at
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.views.step_view import HEAD_MATRICES, circuit_view, composition_view, scale_for, tile_extremes
+from tui_transformer.views.view import View
+
+COMPOSED = "composition "
+FEW = 4
+"""Singular values and eigenvalues that are said."""
+
+
+def open_from(port: Port) -> None:
+    """The circuits of the head that is shown.
+
+    Raises:
+        InputError: The model has no attention with matrices of its own.
+    """
+    next(circuits(port.session.trace))
+    port.open(CircuitsScreen(port))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Numbers that do not depend on the head that is shown."""
+
+    heads: Sequence[Circuit]
+    words: Words
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A map, and what is said of it."""
+
+    kind: str
+    at: int
+    view: View
+    said: str
+    more: str
+
+
+class CircuitsScreen(Overview, tool="circuits"):
+    """A matrix of a head, or the composition scores of all heads."""
+
+    WIDGETS = (HeatMap, Legend)
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self.kinds = (*list(HEAD_MATRICES)[:2], *(f"{COMPOSED}{reads}" for reads in READS), *list(HEAD_MATRICES)[2:])
+        self.kind, self.at = self.kinds[0], 0
+        self.known: Known | None = None
+        self.shown: Shown | None = None
+
+    @property
+    def composed(self) -> bool:
+        return self.kind.startswith(COMPOSED)
+
+    def begin(self) -> None:
+        """Read the weights of all heads, and begin with the one that is shown."""
+        trace, position = self.session.trace, self.port.position
+
+        def work(task: Task) -> Known:
+            heads = []
+            for head in circuits(trace):
+                task.report(f"layer {head.attention.layer} · head {head.head}")
+                heads.append(head)
+            task.report("words in and out")
+            return Known(heads, words_of(trace))
+
+        def take(known: Known) -> None:
+            self.known = known
+            for place, head in enumerate(known.heads):
+                sublayer = f"{head.attention.name.rpartition('.')[0]}."
+                if position.stop.startswith(sublayer) and head.head == position.place.head:
+                    self.at = place
+                    break
+            self._show()
+
+        self.compute(AT_ONCE + 1, work, take)
+
+    def _show(self) -> None:
+        if self.known is not None:
+            self.compute(AT_ONCE + 1, partial(_made, self.known, self.kind, self.at), self._take)
+
+    def _take(self, shown: Shown) -> None:
+        self.shown, view = shown, shown.view
+        values = view.window(range(view.rows.size), range(view.columns.size))
+        low, high = tile_extremes(values) if np.isfinite(values).any() else (0.0, 1.0)
+        show_map(self, view, scale_for(view.kind, low, high), view.formula)
+
+    def texts(self) -> Texts:
+        at = None if self.known is None else self.known.heads[self.at]
+        if self.composed:
+            heading = f"Circuits · {self.kind} · earlier heads (rows) into later heads (columns)"
+        else:
+            where = "" if at is None else f" · {at.attention.group} layer {at.attention.layer} · head {at.head}"
+            heading = f"Circuits · {self.kind}{where}"
+        return Texts(
+            heading,
+            "weights alone: norms of layers, biases and rotations are not in it",
+            self._cell(),
+            "" if self.known is None else f"head {self.at + 1} of {len(self.known.heads)}",
+            hidden=("head.next", "layer.next") if self.composed else (),
+        )
+
+    def _cell(self) -> tuple[str, str]:
+        if self.shown is None:
+            return "reading the weights", ""
+        row, column = self.query_one(HeatMap).cursor
+        view = self.shown.view
+        value = value_at(view, row, column)
+        cell = f"{view.rows.name} {view.rows.label(row)} · {view.columns.name} {view.columns.label(column)}"
+        number = "one does not come before the other" if np.isnan(value) else minus(f"{value:.4f}")
+        return f"{cell}   {number}   {self.shown.said}", self.shown.more
+
+    def action_kind(self) -> None:
+        self.kind = following(self.kinds, self.kind)
+        self._show()
+
+    def action_head(self, by: int) -> None:
+        """Through the heads of all layers."""
+        if self.known is not None and not self.composed:
+            self.at = (self.at + by) % len(self.known.heads)
+            self._show()
+
+    def action_layer(self, by: int) -> None:
+        if self.known is not None:
+            self.action_head(by * self.known.heads[self.at].attention.heads)
+
+    def chosen(self) -> None:
+        """To the weights of attention of the head; of a composition, of the later one."""
+        if self.known is None or self.shown is None:
+            return
+        _, column = self.query_one(HeatMap).cursor
+        head = self.known.heads[min(column, len(self.known.heads) - 1) if self.composed else self.at]
+        leave_to(self, head.attention.name, head.head)
+
+
+def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
+    """On the worker: a map, and what is said of it."""
+    task.report(kind)
+    if kind.startswith(COMPOSED):
+        reads = kind.removeprefix(COMPOSED)
+        paths = list(compositions(known.heads, reads))
+        best = max(paths, key=lambda path: path.score, default=None)
+        more = f"by chance about {chance(known.heads[0]):.4f} (1 ÷ √d)"
+        if best is not None:
+            pair = (f"{each.attention.layer}.{each.head}" for each in (best.source, best.target))
+            more += f" · largest {best.score:.4f}, {' → '.join(pair)}"
+        return Shown(kind, at, composition_view(known.heads, paths, reads), "", more)
+    head = known.heads[at]
+    copying = known.words.copying(head)
+    said = "" if np.isnan(copying) else minus(f"copying score {copying:+.3f}")
+    norms = (
+        f"‖{name}‖ {np.linalg.norm(values):.3f}" for name, values in (("OV", head.ov_values), ("QK", head.qk_values))
+    )
+    return Shown(kind, at, circuit_view(head, kind), said, "   ".join((*norms, *_spectrum(head, kind))))
+
+
+def _spectrum(head: Circuit, kind: str) -> Iterator[str]:
+    """The largest singular values of the matrix, and eigenvalues where it is square."""
+    values = {"OV": (head.ov_values, head.ov_eigenvalues), "QK": (head.qk_values, head.qk_eigenvalues)}
+    singular, eigen = values.get(kind, (np.zeros(0), None))
+    if eigen is None:
+        matrix = HEAD_MATRICES[kind][1](head)
+        singular = np.linalg.svd(matrix, compute_uv=False)
+        yield f"‖W_{kind}‖ {np.linalg.norm(matrix):.3f}"
+    yield f"singular values {', '.join(f'{value:.3g}' for value in singular[:FEW])} …"
+    if eigen is not None:
+        largest = eigen[np.argsort(-np.abs(eigen), kind="stable")][:FEW]
+        yield f"eigenvalues {', '.join(map(_complex, largest))} …".replace("-", "−")
+
+
+def _complex(value: complex) -> str:
+    """`0.31`, `0.31+0.2i`."""
+    return f"{value.real:.3g}" + (f"{value.imag:+.2g}i" if abs(value.imag) > 1e-9 * abs(value) else "")

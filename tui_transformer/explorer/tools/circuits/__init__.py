@@ -1,1 +1,0 @@
-"""Circuits of weights: the matrices of every head, and how heads compose."""

@@ -1,0 +1,194 @@
+"""Offers to compare with: another sentence, the state before the edits, another checkpoint, precision or device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from tui_transformer.engine.backend import DTYPES
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import COMPARE
+from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.keymap import hint
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.model import Model
+from tui_transformer.session.edit_format import active
+from tui_transformer.session.overlay import Dumped, of_dump
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import BEFORE, Overlay
+from tui_transformer.text.display import visible
+
+WIDTH = 22
+DUMP = "a dump"
+
+SHOWN_THEN = """Every step is then shown beside the other's; {overlay} shows the difference, \
+{compare.first} the first that differs."""
+"""Said under the offers."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One thing to compare with.
+
+    Attributes:
+        title: What it is.
+        detail: What is compared, in a few words.
+        build: The answer (or "") → what is beside. Called on the worker, as a model may have to be loaded.
+        ask: What has to be asked first; "" for nothing.
+        value: What is in the input at first.
+    """
+
+    title: str
+    detail: str
+    build: Callable[[str], Overlay]
+    ask: str = ""
+    value: str = ""
+
+
+def open_from(port: Port) -> None:
+    """Choose what to compare with, and compare; where something is compared, end that."""
+    session = port.session
+    if session.overlay.kind == "trace":
+        port.change(session.with_overlay(Overlay()))
+        return
+    choices = offers(session)
+
+    def ask(index: int | None) -> None:
+        if index is None:
+            return
+        offer = choices[index]
+        if not offer.ask:
+            compare(port, offer, "")
+            return
+        show = compare_dump if offer.title == DUMP else compare
+        port.open(
+            PromptScreen(offer.ask, value=offer.value, hint=offer.detail),
+            lambda answer: None if answer is None else show(port, offer, answer),
+        )
+
+    port.open(CompareScreen(choices), ask)
+
+
+def compare(port: Port, offer: Offer, answer: str) -> None:
+    """Show another trace beside the one that is explored."""
+    session = port.session
+    port.ask("other", AT_ONCE + 1, lambda _: session.with_overlay(offer.build(answer)), port.change)
+
+
+def compare_dump(port: Port, _: Offer, where: str) -> None:
+    """Show a dump beside what is explored, at the first cell that is wrong."""
+    session = port.session
+
+    def work(task: Task) -> tuple[Session, Dumped]:
+        dumped = of_dump(session, where, task.report)
+        return session.with_overlay(dumped.overlay), dumped
+
+    def done(opened: tuple[Session, Dumped]) -> None:
+        changed, dumped = opened
+        port.change(changed, dumped.at)
+        port.say(visible(dumped.says))
+
+    port.ask("other", AT_ONCE + 1, work, done)
+
+
+def offers(session: Session) -> tuple[Offer, ...]:
+    """What a session can be compared with."""
+    return tuple(_offers(session))
+
+
+def _offers(session: Session) -> Iterator[Offer]:
+    model = session.model
+    if model.config.vocab_size:
+        given = session.text or session.encoding.text
+        yield Offer("another sentence", "the same model reads both", _of_text, "Sentence to compare with", given)
+    if session.edits:
+        yield Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE)
+    yield Offer(
+        "another checkpoint",
+        "the same sentence, other weights",
+        lambda where: _of_checkpoint(session, where),
+        "Checkpoint to compare with",
+        str(model.folder or ""),
+    )
+    yield Offer(
+        DUMP, "what another program computed", lambda where: of_dump(session, where).overlay, "Dump to compare with"
+    )
+    if model.folder is None and model.seed is not None:
+        other = model.seed + 1
+        detail = "the same sizes, other random weights"
+        yield Offer(f"seed {other}", detail, lambda _: _other(model, f"seed {other}", seed=other))
+    dtype = next(name for name in DTYPES if name != str(model.backend.dtype))
+    yield Offer(dtype, f"the same in {dtype}: what rounding changes", lambda _: _other(model, dtype, dtype=dtype))
+    device = "cpu" if model.backend.device == "gpu" else "gpu"
+    name = device.upper()
+    yield Offer(f"the {name}", "the same on the other device", lambda _: _other(model, name, device=device))
+
+
+def _of_text(text: str) -> Overlay:
+    return Overlay("trace", f"“{text.strip()}”", text=text)
+
+
+def _of_checkpoint(session: Session, where: str) -> Overlay:
+    """A checkpoint of the same family, in the same precision and on the same device."""
+    backend, where = session.model.backend, where.strip()
+    if not where:
+        raise InputError("give a checkpoint's folder, or the name of a model")
+    other = Model.load(where, device=backend.device, dtype=str(backend.dtype))
+    if other.family.model_type != session.model.family.model_type:
+        kind = other.family.model_type
+        raise InputError(f"{where} is a {kind} model: only one of the same family has the same steps")
+    return Overlay("trace", Path(where).name or where, model=other)
+
+
+def _other(
+    model: Model, label: str, *, dtype: str | None = None, device: str | None = None, seed: int | None = None
+) -> Overlay:
+    other = model.changed(dtype=dtype, device=device, seed=seed)
+    return Overlay("trace", label, model=replace(other, name=model.name))
+
+
+class CompareScreen(Dialog[int]):
+    """The offers in a list; gives the number of the chosen one.
+
+    | Key | Does |
+    | :- | :- |
+    | up, down | The offer before, the next one. |
+    | enter | Compares. |
+    """
+
+    ACTIONS = COMPARE
+    DEFAULT_CSS = """
+    CompareScreen LineList { height: auto; max-height: 10; }
+    """
+
+    def __init__(self, choices: tuple[Offer, ...]) -> None:
+        super().__init__("Compare with")
+        self._offers = choices
+
+    def body(self) -> ComposeResult:
+        yield LineList()
+        yield Static(plain(hint(self.app, SHOWN_THEN)), classes="quiet")
+
+    def on_mount(self) -> None:
+        lines = self.query_one(LineList)
+        lines.styles.height = len(self._offers)
+        lines.show(len(self._offers), self._line)
+        lines.focus()
+
+    def _line(self, index: int) -> Text:
+        offer = self._offers[index]
+        return Text(f" {visible(offer.title):<{WIDTH}}{visible(offer.detail)}", no_wrap=True, overflow="ellipsis")
+
+    @on(LineList.Chosen)
+    def _chosen(self, event: LineList.Chosen) -> None:
+        self.dismiss(event.index)

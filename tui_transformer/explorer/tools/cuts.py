@@ -1,0 +1,130 @@
+"""How the sentence is cut into tokens by several vocabularies, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from textual.content import Content
+
+from tui_transformer.explorer.shell.actions.dialogs import CUTS
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.text.build import build_bpe, build_characters
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.display import cells, fit, visible
+from tui_transformer.text.encoding import Cut, Cuts, Token, cut_by, shown
+from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies
+
+WORDS = "english"
+PAIRS = 1_000
+"""Entries of the byte pairs that are learned from the list of English words."""
+
+GAP = 2
+TOKENS = ("$foreground on $primary 40%", "$foreground on $secondary 40%")
+"""Tokens in turn, so that it is seen where one ends."""
+
+QUIET, UNKNOWN = "$foreground 65%", "$error"
+
+
+def open_from(port: Port) -> None:
+    """The model's own vocabulary beside words, characters and byte pairs."""
+    text = port.session.encoding.text
+    port.open(CutsScreen(text, vocabularies(text, port.session.model.vocabulary)))
+
+
+def vocabularies(text: str, own: Vocabulary | None) -> list[Vocabulary]:
+    """The model's own, and one of each kind; byte pairs are those of English words, characters those of the text."""
+    words = load_vocabulary(WORDS)
+    pairs = build_bpe((f" {word}" for word in words.words if word not in words.special_words), PAIRS)
+    built_in = [
+        replace(words, name=f"words: {WORDS}"),
+        replace(build_characters([text], 1 << 20).vocabulary, name="characters"),
+        replace(pairs.vocabulary, name=f"byte pairs: {WORDS}"),
+    ]
+    return built_in if own is None else [replace(own, name=f"this model: {own.name}"), *built_in]
+
+
+class CutsScreen(Dialog[None]):
+    """A column a vocabulary and a row a word of the sentence; on a narrow screen, a paragraph a vocabulary."""
+
+    ACTIONS = CUTS
+    DEFAULT_CSS = """
+    CutsScreen {
+        #box { width: 100%; }
+        #text { padding: 0 1; }
+    }
+    """
+    WIDE = 100
+
+    def __init__(self, text: str, vocabularies: Sequence[Vocabulary]) -> None:
+        super().__init__("How the sentence is cut")
+        self.sentence, self.vocabularies = text, list(vocabularies)
+
+    def on_resize(self) -> None:
+        self.show_text()
+
+    def text(self) -> Content:
+        cuts = cut_by(self.sentence, [tokenizer_for(each) for each in self.vocabularies])
+        width = self.app.size.width
+        return Content("\n").join(_table(cuts, width - 5) if width >= self.WIDE else _paragraphs(cuts.cuts))
+
+    def action_add(self) -> None:
+        def add(vocabulary: Vocabulary) -> None:
+            self.vocabularies.append(vocabulary)
+            self.show_text()
+
+        check, answered = reading(load_vocabulary, add)
+        words, where = built_in_vocabularies(), "a name or the path of a file"
+        self.open(PromptScreen("Add a vocabulary", placeholder=where, check=check, suggestions=words), answered)
+
+
+def _count(cut: Cut) -> str:
+    unknown = f" · {cut.unknown} unknown" if cut.unknown else ""
+    return f"{cut.tokens} token{'s' * (cut.tokens != 1)}{unknown}"
+
+
+def _table(cuts: Cuts, width: int) -> Iterator[Content]:
+    """Heads, counts, then a line for each word."""
+    first = min(max(map(cells, cuts.rows)), width // 5)
+    each = (width - first) // len(cuts.cuts) - GAP
+
+    def line(word: str, columns: Iterable[Content]) -> Content:
+        return Content(" " * GAP).join([Content(fit(word, first)), *columns])
+
+    yield line("", [Content.styled(fit(visible(cut.name), each), "bold") for cut in cuts.cuts])
+    yield line("", [Content.styled(fit(_count(cut), each), QUIET) for cut in cuts.cuts])
+    for i, word in enumerate(cuts.rows):
+        if word or any(cut.parts[i] for cut in cuts.cuts):
+            yield line(word, [_tokens(cut.parts[i], each) for cut in cuts.cuts])
+
+
+def _tokens(tokens: Sequence[Token], width: int) -> Content:
+    """Tokens beside each other in so many cells; what has no room is an ellipsis."""
+    parts, room = [], width
+    for i, token in enumerate(tokens):
+        last = i == len(tokens) - 1
+        text = shown(token)
+        if cells(text) + (0 if last else 2) > room:
+            parts.append(Content.styled(fit("…", room), QUIET))
+            room = 0
+            break
+        parts.append(_token(i, token))
+        room -= cells(text) + (not last)
+        if not last:
+            parts.append(Content(" "))
+    return Content("").join([*parts, Content(" " * room)])
+
+
+def _token(place: int, token: Token) -> Content:
+    return Content.styled(shown(token), UNKNOWN if token.unknown else TOKENS[place % len(TOKENS)])
+
+
+def _paragraphs(cuts: Sequence[Cut]) -> Iterator[Content]:
+    for number, cut in enumerate(cuts):
+        if number:
+            yield Content("")
+        tokens = [token for part in cut.parts for token in part]
+        yield Content.assemble((visible(cut.name), "bold"), (f" · {_count(cut)}", QUIET))
+        yield Content(" ").join(_token(i, token) for i, token in enumerate(tokens))

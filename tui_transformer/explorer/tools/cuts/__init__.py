@@ -1,1 +1,0 @@
-"""How several vocabularies cut the sentence."""

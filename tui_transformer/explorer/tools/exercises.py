@@ -1,0 +1,100 @@
+"""The exercises of the course: what each asks, which are done, and the step that each is about."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.course.exercise import Course, Exercise, Progress, open_course, progress_path, read_progress
+from tui_transformer.course.sources import step_of
+from tui_transformer.explorer.shell.overview import Overview, Texts
+from tui_transformer.explorer.shell.pages import Page
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.text.display import fit, visible
+
+WIDEST = 16
+"""Columns of a name."""
+
+
+def open_from(port: Port) -> None:
+    """The exercises; the first that is not done is under the cursor."""
+    course = open_course()
+    port.open(ExercisesScreen(port, course, read_progress(progress_path(), course.name)))
+
+
+def show_step(port: Port, exercise: Exercise) -> None:
+    """Explore what an exercise is about: its model and sentence, at its step; undo goes back to what was before."""
+    options = ModelOptions(model=exercise.model, budget=port.session.budget)
+
+    def show(session: Session) -> None:
+        port.change(session, Position(step_of(exercise, session.trace.program) or session.stops[0]))
+        port.say(f"{exercise.name}: {exercise.title} · tui-transformer exercise start {exercise.name}")
+
+    port.ask("open", AT_ONCE + 1, lambda _: open_session(options, exercise.text, None), show)
+
+
+class ExercisesScreen(Overview, tool="exercises"):
+    """A list of exercises, and the task of the one under the cursor."""
+
+    DEFAULT_CSS = """
+    ExercisesScreen {
+        LineList { height: auto; max-height: 50%; }
+        #task { height: 1fr; padding: 1 1 0 1; scrollbar-size-vertical: 1; }
+    }
+    """
+
+    def __init__(self, port: Port, course: Course, progress: Progress) -> None:
+        super().__init__(port)
+        self._exercises, self._done = course.exercises, progress.done
+
+    def content(self) -> ComposeResult:
+        yield LineList()
+        with Page(id="task"):
+            yield Static(markup=False)
+
+    def begin(self) -> None:
+        """With the first that is not done."""
+        self.lines.show(len(self._exercises), self._line)
+        self.lines.styles.height = len(self._exercises)
+        self.lines.cursor = next((i for i, each in enumerate(self._exercises) if each.name not in self._done), 0)
+        self.moved()
+
+    def _line(self, index: int) -> Text:
+        each = self._exercises[index]
+        mark = "✓" if each.name in self._done else " "
+        return Text(f" {mark} {index + 1:>2}  {fit(each.name, WIDEST)}  {visible(each.title)}", no_wrap=True)
+
+    @property
+    def _exercise(self) -> Exercise:
+        return self._exercises[self.lines.cursor or 0]
+
+    def texts(self) -> Texts:
+        name = self._exercise.name
+        return Texts(
+            "Exercises: write a transformer, step by step",
+            detail=(f"tui-transformer exercise start {name}", f"tui-transformer exercise check {name}"),
+            progress=f"{sum(each.name in self._done for each in self._exercises)} of {len(self._exercises)} done",
+        )
+
+    def moved(self) -> None:
+        each = self._exercise
+        paragraphs = (" ".join(paragraph.split()) for paragraph in each.task.split("\n\n"))
+        about = f"{each.function}({', '.join(each.inputs)}) → {', '.join(each.answers)}"
+        text = "\n\n".join((*paragraphs, f"{about}   ·   {each.model}: {each.text}"))
+        self.query_one("#task Static", Static).update(Content("\n".join(map(visible, text.splitlines()))))
+        self.show_lines()
+
+    def chosen(self) -> None:
+        exercise = self._exercise
+        self.action_leave()
+        show_step(self.port, exercise)
+
+    action_explore = chosen

@@ -1,0 +1,321 @@
+"""All heads at once: a grid of layers × heads as small pictures, in order of the layers or of a measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+from tui_transformer.analysis.attentions import Attention, Reader, attentions, chosen_group, groups
+from tui_transformer.analysis.head_measures import SIDE, LayerMeasures, largest, layer_measures, left_out, smaller
+from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
+from tui_transformer.analysis.tokens import NOTHING, Hidden
+from tui_transformer.engine.number_format import minus
+from tui_transformer.engine.trace import Trace
+from tui_transformer.explorer.shell.incremental import Pieces
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
+from tui_transformer.views.view import Scale, Values
+
+COST = 12
+"""Operations that it takes to measure and draw a weight."""
+
+_RESULTS: WeakKeyDictionary[Trace, dict[tuple[str, Hidden], LayerMeasures]] = WeakKeyDictionary()
+"""Measures of each trace, which stay as long as it does."""
+
+
+def open_from(port: Port) -> None:
+    """All heads of the stack that is shown, or of the first."""
+    port.open(HeadsScreen(port))
+
+
+class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
+    """Every head of one stack, small."""
+
+    WIDGETS = (TileGrid, Legend)
+    pieces: Pieces[Attention, LayerMeasures]
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        program, (stack, *rest) = self.session.trace.program, port.position.stop.split(".")
+        sublayer = ".".join([stack, *rest[:2], ""]) if len(rest) > 2 else "\n"
+        at = next((each for each in attentions(program) if each.name.startswith(sublayer)), None)
+        self.group = at.group if at is not None else chosen_group(program, None)
+        self.measured = MeasuredHeads(self.session.trace, attentions(program, self.group))
+        self.measure: Measure | None = None
+        self.reverse, self.common = False, True
+        self.ordered = in_order(self.measured, None, reverse=False, common=True)
+        self.pieces = Pieces(
+            self.requests, self.KIND, self._following, lambda step: self.measured.cost(step), self._measure, self._take
+        )
+        self._start = (at.layer * at.heads + port.position.place.head) if at is not None else 0
+
+    @property
+    def grid(self) -> TileGrid:
+        return self.query_one(TileGrid)
+
+    def begin(self) -> None:
+        self.put_in_order(self._start)
+        self.call_after_refresh(self.pieces.go_on)
+
+    # Measuring
+
+    def _following(self) -> Attention | None:
+        """The layer to be measured next, those on screen first."""
+        steps = self.measured.steps
+        shown = [steps[row].layer for row in self.grid.shown if self.measure is None and row < len(steps)]
+        return next(iter(self.measured.missing(shown)), None)
+
+    def _measure(self, step: Attention, task: Task) -> LayerMeasures:
+        reader = Reader(self.session.model.vocabulary, self.measured.hidden)
+        return layer_measures(self.measured.trace, step, reader, task.report)
+
+    def _take(self, result: LayerMeasures) -> None:
+        """Show a layer that was measured; put everything in order again where it changes that, or the scale."""
+        measured, grid = self.measured, self.grid
+        measured.keep(result)
+        if self.measure is not None or measured.largest != self.ordered.high:
+            self.put_in_order(self.selected if self.measure is None or grid.index else None)
+        else:
+            first = list(measured.steps).index(result.attention) * measured.heads
+            grid.renew(range(first, first + measured.heads))
+
+    # Order
+
+    @property
+    def selected(self) -> int:
+        return self.ordered.order[self.grid.index]
+
+    def put_in_order(self, selected: int | None) -> None:
+        """Put the heads in order, with this one selected, or the first."""
+        self.ordered = in_order(self.measured, self.measure, reverse=self.reverse, common=self.common)
+        self.grid.show(self.ordered.tiles(), 0 if selected is None else self.ordered.order.index(selected))
+        self._show_legend()
+
+    def _again(self, selected: int | None) -> None:
+        self.put_in_order(selected)
+        self.show_lines()
+
+    def _show_legend(self) -> None:
+        grid, step = self.grid, self.measured.steps[0]
+        grouped = max(step.queries.size, step.keys.size) > min(SIDE, grid.side)
+        what = "tokens in groups: share of the queries' attention" if grouped else "weight"
+        scale = "" if self.common else "each head up to its own largest · "
+        note = f"{scale}{what} · rows queries, columns keys"
+        self.query_one(Legend).show(self.ordered.scale(grid.index), note=note)
+
+    def texts(self) -> Texts:
+        step, head = self.measured.place(self.selected)
+        known, kinds = self.measured.of(step), groups(self.session.trace.program)
+        first, second = f"layer {step.layer} · head {head}", "not yet measured"
+        if known is not None:
+            values = {each.name: written(known.values[each.name][head], each, unit=True) for each in HEAD_MEASURES}
+            of = f" of {known.real:,} queries, evenly spaced" if known.sampled else " queries"
+            without = f" · entropy{left_out(known)}" if known.few else ""
+            first += f"   {joined(values)}"
+            second = f"mean of {known.queries:,}{of}{without}   {step.name}"
+        return Texts(
+            f"All heads · {self.group} · {self.ordered.title}",
+            " · ".join(filter(None, (self.measured.hidden.text, self.ordered.part_shown(self.grid)))),
+            (first, second),
+            f"{len(self.measured.known)} of {len(self.measured.steps)} layers measured",
+            hidden=() if len(kinds) > 1 else ("kind",),
+        )
+
+    # What keys do
+
+    def action_order(self) -> None:
+        choices: list[Measure | None] = [None, *self.measured.measures]
+        selected, current = self.selected, self.measure if self.measure in choices else None
+        self.measure, self.reverse = following(choices, current), False
+        self._again(selected if self.measure is None else None)
+
+    def action_reverse(self) -> None:
+        self.reverse = not self.reverse
+        self._again(None)
+
+    def action_scale(self) -> None:
+        self.common = not self.common
+        self._again(self.selected)
+
+    def action_group(self) -> None:
+        program = self.session.trace.program
+        self.group = following(groups(program), self.group)
+        self.measured = replace(self.measured, steps=attentions(program, self.group))
+        self._again(0)
+        self.pieces.again()
+
+    def action_hide(self, which: str) -> None:
+        """Hide tokens, or show them again: measure without them."""
+        selected, self.measured = self.selected, replace(self.measured, hidden=self.measured.hidden.turned(which))
+        self._again(selected)
+        self.pieces.again()
+
+    def moved(self) -> None:
+        self._show_legend()
+        self.show_lines()
+
+    def chosen(self) -> None:
+        step, head = self.measured.place(self.selected)
+        leave_to(self, step.name, head)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredHeads:
+    """Heads, counted through all layers, and what was measured of them.
+
+    Attributes:
+        trace: Whose weights.
+        steps: The attention of every layer.
+        hidden: Tokens that take no part.
+    """
+
+    trace: Trace
+    steps: Sequence[Attention]
+    hidden: Hidden = NOTHING
+
+    @property
+    def heads(self) -> int:
+        return self.steps[0].heads
+
+    def place(self, head: int) -> tuple[Attention, int]:
+        layer, number = divmod(head, self.heads)
+        return self.steps[layer], number
+
+    def of(self, step: Attention) -> LayerMeasures | None:
+        return _RESULTS.get(self.trace, {}).get((step.name, self.hidden))
+
+    def keep(self, result: LayerMeasures) -> None:
+        _RESULTS.setdefault(self.trace, {})[result.attention.name, self.hidden] = result
+
+    def value(self, head: int, measure: Measure) -> float:
+        """A measure of a head; NaN where it is not known."""
+        step, number = self.place(head)
+        known = self.of(step)
+        return math.nan if known is None else known.values[measure.name][number]
+
+    @property
+    def known(self) -> list[LayerMeasures]:
+        """The measures of every head."""
+        return [result for step in self.steps if (result := self.of(step)) is not None]
+
+    @property
+    def largest(self) -> float:
+        """The largest cell of all pictures that there are."""
+        return max((each.largest for each in self.known), default=1.0)
+
+    @property
+    def measures(self) -> list[Measure]:
+        known = self.known
+        return [each for each in HEAD_MEASURES if any(not math.isnan(v) for of in known for v in of.values[each.name])]
+
+    def missing(self, first: Collection[int] = ()) -> list[Attention]:
+        waiting = [step for step in self.steps if self.of(step) is None]
+        return sorted(waiting, key=lambda step: step.layer not in first)
+
+    def cost(self, step: Attention) -> int:
+        return self.trace.pending([step.name]) + COST * step.heads * step.queries.size * step.keys.size
+
+
+def written(value: float, measure: Measure, *, unit: bool = False) -> str:
+    """A measure of a head: two decimals, `–` where it has none."""
+    if math.isnan(value):
+        return "–"
+    return minus(f"{value:.2f}") + (f" {measure.unit}" if unit and measure.unit else "")
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedHeads:
+    """Heads in order of their layers, or of a measure as far as it was known then, as tiles.
+
+    Attributes:
+        measured: The heads.
+        measure: What they are ordered by, None for the layers.
+        reverse: The lowest first, or the last layer.
+        common: One scale for all, instead of one for each.
+        order: The heads, counted through all layers.
+        high: The upper end of the common scale.
+    """
+
+    measured: MeasuredHeads
+    measure: Measure | None
+    reverse: bool
+    common: bool
+    order: Sequence[int]
+    high: float
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether a row of tiles is a layer."""
+        return self.measure is None and len(self.measured.steps) > 1
+
+    @property
+    def title(self) -> str:
+        """The order, in words."""
+        if self.measure is None:
+            return "by layer"
+        return f"by {self.measure.title}, {'lowest' if self.reverse else 'highest'} first"
+
+    def tiles(self) -> Tiles:
+        columns = self.measured.heads if self.in_rows else None
+        return Tiles(len(self.order), columns, self._picture, self._labels, self._row_label, self.scale)
+
+    def scale(self, index: int) -> Scale:
+        step, head = self.measured.place(self.order[index])
+        known = self.measured.of(step)
+        return Scale("sequential", 0.0, self.high if self.common or known is None else largest(known.pictures[head]))
+
+    def part_shown(self, grid: TileGrid) -> str:
+        """The part of the heads that is on screen, in words."""
+        if self.in_rows:
+            layers = part_shown("layer", grid.shown, len(self.measured.steps))
+            return f"{layers} · {part_shown('head', grid.shown_columns, self.measured.heads)}"
+        first, last = grid.shown.start * grid.columns, min(grid.shown.stop * grid.columns, len(self.order))
+        return part_shown("head", range(first, last), len(self.order))
+
+    def _picture(self, index: int, side: int) -> Values | None:
+        step, head = self.measured.place(self.order[index])
+        known = self.measured.of(step)
+        return None if known is None else smaller(known.pictures[head], side, side)
+
+    def _row_label(self, row: int) -> str:
+        first = self.order[min(row * self.measured.heads, len(self.order) - 1)]
+        return f"L{self.measured.place(first)[0].layer}"
+
+    def _labels(self, index: int) -> Sequence[str]:
+        step, head = self.measured.place(self.order[index])
+        if self.measure is None:
+            return *self._telling(self.order[index], f"head {head}", f"H{head}"), f"head {head}", f"H{head}", str(head)
+        number = self.measured.value(self.order[index], self.measure)
+        value = written(number, self.measure)
+        short = value.removeprefix("0")
+        rough = short if math.isnan(number) or number < 1 else minus(f"{number:.1f}")
+        name, joint = f"L{step.layer} H{head}", f"L{step.layer}H{head}"
+        with_value = (f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", f"{joint} {rough}")
+        return *with_value, name, joint
+
+    def _telling(self, head: int, name: str, short: str) -> Iterator[str]:
+        """The head with the largest of its measures that are shares; nothing where none is known."""
+        shares = [(self.measured.value(head, each), each.name) for each in self.measured.measures if not each.unit]
+        value, measure = max((each for each in shares if not math.isnan(each[0])), default=(math.nan, ""))
+        if measure:
+            number = f"{value:.2f}".removeprefix("0")
+            yield f"{name}  {measure} {number}"
+            yield f"{short} {measure} {number}"
+            yield f"{short} {measure[:4]} {number}"
+
+
+def in_order(measured: MeasuredHeads, measure: Measure | None, *, reverse: bool, common: bool) -> OrderedHeads:
+    """Heads by layer, or the highest value of a measure first, those without it last."""
+    order: Sequence[int] = range(measured.heads * len(measured.steps))
+    if measure is not None:
+        values, sign = [measured.value(head, measure) for head in order], 1 if reverse else -1
+        known = sorted((head for head in order if not math.isnan(values[head])), key=lambda head: sign * values[head])
+        order = [*known, *(head for head in order if math.isnan(values[head]))]
+    elif reverse:
+        order = order[::-1]
+    return OrderedHeads(measured, measure, reverse, common, order, measured.largest)

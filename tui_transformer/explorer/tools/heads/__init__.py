@@ -1,1 +1,0 @@
-"""All heads at once, by layer or by a measure."""

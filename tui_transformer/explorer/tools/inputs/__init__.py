@@ -1,1 +1,0 @@
-"""Attribution to the input: how much every token adds to a chosen number, by gradients."""

@@ -1,1 +1,0 @@
-"""Logit lens: which word each layer spells."""

@@ -1,1 +1,0 @@
-"""The strongest links of attention."""

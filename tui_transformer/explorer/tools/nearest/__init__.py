@@ -1,1 +1,0 @@
-"""The words nearest to a word, or to a sum of words."""

@@ -1,1 +1,0 @@
-"""Opening another model: those of the program, of this computer, recent ones, and any path."""

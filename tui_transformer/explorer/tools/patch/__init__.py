@@ -1,1 +1,0 @@
-"""Patching a step from another sentence."""

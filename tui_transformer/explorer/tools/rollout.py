@@ -1,0 +1,93 @@
+"""Attention rollout: how much of each input token has reached each token after a layer, as a heat map."""
+
+from __future__ import annotations
+
+from tui_transformer.analysis.attentions import SELF, Reader, attentions, groups
+from tui_transformer.analysis.rollout import Rollout
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import Program
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, show_map, value_at
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.tools.arcs import arcs_of
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.views.step_view import placed, rollout_view
+from tui_transformer.views.view import Scale, View
+
+FORMULA = "Ã = (mean of the heads + I) ÷ 2, multiplied from layer to layer; values and feed-forward are not in it"
+
+
+def stacks(program: Program) -> tuple[str, ...]:
+    """The kinds of self-attention of a model."""
+    return tuple(group for group in groups(program) if group.endswith(SELF.replace("_", "-")))
+
+
+def open_from(port: Port) -> None:
+    """The rollout up to the layer that is shown, or the last."""
+    port.open(RolloutScreen(port))
+
+
+class RolloutScreen(Overview, tool="rollout"):
+    """The rollout of one stack up to a layer."""
+
+    WIDGETS = (HeatMap, Legend)
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self.view: View | None = None
+        self.stacks = stacks(self.session.trace.program)
+        stack, _, rest = port.position.stop.partition(".")
+        here = next((group for group in self.stacks if group.startswith(stack)), None)
+        self._use(here or self.stacks[-1])
+        layer = rest.partition(".")[0]
+        if here and layer.isdigit():
+            self.depth = int(layer)
+
+    def _use(self, group: str) -> None:
+        trace = self.session.trace
+        self.group = group
+        self.rollout = Rollout(trace, attentions(trace.program, group), Reader(self.session.model.vocabulary))
+        self.depth = len(self.rollout.steps) - 1
+
+    def begin(self) -> None:
+        """Roll out up to the layer, on the worker where it is much."""
+        rollout, layer = self.rollout, self.depth
+        step = rollout.steps[layer]
+        pending = self.session.trace.pending([step.name]) + layer * 2 * step.queries.size**3
+        cost = 0 if rollout.holds(layer) else pending
+        self.compute(cost, lambda task: rollout.after(layer, task.report), self._take)
+
+    def _take(self, values: Host) -> None:
+        self.view = rollout_view(self.rollout.steps[self.depth], values, self.session.labels)
+        scale = Scale("sequential", 0.0, float(values.max()))
+        show_map(self, self.view, scale, "share of an input token (column) in a token (row) · every row sums to 1")
+
+    def texts(self) -> Texts:
+        stack, last = self.group.partition(" ")[0], len(self.rollout.steps) - 1
+        detail = "", ""
+        if self.view is not None:
+            row, column = self.query_one(HeatMap).cursor
+            who, whom = placed(self.view.rows.label(row), row), placed(self.view.columns.label(column), column)
+            detail = (
+                f"{value_at(self.view, row, column):.4f} of {who} comes from the input token {whom}",
+                FORMULA,
+            )
+        return Texts(
+            f"Attention rollout · {stack} · after layer {self.depth} · R_l = Ã_l R_(l−1)",
+            f"layers 0 to {self.depth} of 0 to {last}",
+            detail,
+            hidden=() if len(self.stacks) > 1 else ("kind",),
+        )
+
+    def action_arcs(self) -> None:
+        self.open(arcs_of(self.port, "rollout"))
+
+    def action_layer(self, by: int) -> None:
+        wanted = max(0, min(self.depth + by, len(self.rollout.steps) - 1))
+        if wanted != self.depth:
+            self.depth = wanted
+            self.begin()
+
+    def action_stack(self) -> None:
+        self._use(following(self.stacks, self.group))
+        self.begin()

@@ -1,1 +1,0 @@
-"""Attention rollout: what reached which token."""

@@ -1,0 +1,141 @@
+"""The text with every token shaded by how much it surprises the model, and what each adds to the perplexity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from tui_transformer.analysis.score import Score, TokenScore, score, text_targets
+from tui_transformer.engine.number_format import in_percent, minus
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import SCORE
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.generation.text import token_texts
+from tui_transformer.model.targets import predicts_next
+from tui_transformer.session.session import Session
+from tui_transformer.text.display import fit, visible
+
+MOST = 500
+"""Tokens that have a line of their own."""
+
+WORD = 16
+STRONGEST = 10.0
+"""Bits of surprise from which on a token is shaded most."""
+
+SMOOTHING = 0.1
+"""ε of the label smoothing that the cross-entropy is shown with too, as in the paper (Vaswani et al. 2017, §5.4)."""
+
+TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
+"""Temperatures that the logits may be divided by."""
+
+UNLIKELY = 0.1
+"""Below this share a token is underlined too."""
+
+
+def open_from(port: Port) -> None:
+    """The score of the text."""
+    session, program = port.session, port.session.trace.program
+    targets, cost = text_targets(session.trace, session.predicted), sum(map(program.flops, program.steps))
+
+    def ask(temperature: float, show: Callable[[Scored], None]) -> None:
+        def done(answer: Scored | InputError) -> None:
+            if isinstance(answer, InputError):
+                port.say(str(answer))
+            else:
+                show(answer)
+
+        port.ask("score", cost, lambda _: scored(session.trace, targets, temperature), done)
+
+    ask(1.0, lambda first: port.open(ScoreScreen(session, first, ask)))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A text at a temperature, without label smoothing and with it."""
+
+    temperature: float
+    plain: Score
+    smoothed: Score
+
+
+def scored(trace: Trace, targets: Sequence[int], temperature: float) -> Scored | InputError:
+    """The score of a text, or why there is none."""
+    try:
+        plain = score(trace, targets, temperature=temperature)
+        return Scored(temperature, plain, score(trace, targets, temperature=temperature, smoothing=SMOOTHING))
+    except InputError as error:
+        return error
+
+
+Ask = Callable[[float, Callable[[Scored], None]], None]
+"""Asks for the score at a temperature, and what is to be done with it."""
+
+
+class ScoreScreen(Dialog[None]):
+    """The shaded text, the sums, and a line a token."""
+
+    ACTIONS = SCORE
+
+    def __init__(self, session: Session, scored: Scored, ask: Ask) -> None:
+        """Show the score of a session's text; `ask` gives it at another temperature."""
+        super().__init__("How likely the text is")
+        self.session, self.both, self._ask = session, scored, ask
+
+    @property
+    def scored(self) -> Score:
+        """Without label smoothing."""
+        return self.both.plain
+
+    def action_warmer(self, steps: int) -> None:
+        place = TEMPERATURES.index(self.both.temperature) + steps
+        if 0 <= place < len(TEMPERATURES):
+            self._ask(TEMPERATURES[place], self.while_there(self._show))
+
+    def _show(self, scored: Scored) -> None:
+        self.both = scored
+        self.show_text()
+
+    def text(self) -> Content:
+        return Content("\n").join([self._shaded(), Content(""), *self._sums(), Content(""), *self._lines()])
+
+    def _shaded(self) -> Content:
+        ids, ahead = self.session.predicted, predicts_next(self.session.trace.program)
+        known = {token.position + ahead: token for token in self.scored.tokens}
+        parts = zip(token_texts(self.session.model, ids), map(known.get, range(len(ids))), strict=True)
+        return Content("").join(Content.styled(visible(text), _shade(token)) for text, token in parts)
+
+    def _sums(self) -> list[Content]:
+        scored, count = self.scored, len(self.scored.tokens)
+        sees = "" if predicts_next(self.session.trace.program) else " · the model sees each token that it is scored on"
+        lines = (
+            f"ln p of the text {minus(f'{scored.log_probability:.4f}')} nats · {count:,} tokens{sees}",
+            f"cross-entropy {scored.cross_entropy:.4f} nats, {scored.cross_entropy / math.log(2):.4f} bits a token",
+            f"with label smoothing {SMOOTHING:g}: {self.both.smoothed.cross_entropy:.4f} nats",
+            f"perplexity {scored.perplexity:.4g}: as lost as among so many equally likely tokens",
+            f"temperature {self.both.temperature:g}: p = softmax(logits ÷ {self.both.temperature:g})",
+            f"shaded: −log₂ p, up to {STRONGEST:g} bits; underlined: p below {in_percent(UNLIKELY, '.0%')}",
+        )
+        return [Content.styled(line, "$foreground 80%") for line in lines]
+
+    def _lines(self) -> list[Content]:
+        lines = [Content.styled(f"{fit('token', WORD)} {'p':>9} {'−ln p':>9} {'rank':>7}", "$foreground 65%")]
+        for token in self.scored.tokens[:MOST]:
+            word = fit(self.session.model.target_label(token.token), WORD)
+            lines.append(Content(f"{word} {token.probability:>9.4f} {-token.log_probability:>9.4f} {token.rank:>7,}"))
+        more = len(self.scored.tokens) - MOST
+        return [*lines, *([Content(f"and {more:,} more")] if more > 0 else [])]
+
+
+def _shade(token: TokenScore | None) -> str:
+    """The style of a token; one that nothing predicts is quiet."""
+    if token is None:
+        return "$foreground 60%"
+    bits = -token.log_probability / math.log(2)
+    shade = round(70 * min(bits / STRONGEST, 1.0))
+    ground = f"on $error {shade}%" if shade else ""
+    return f"{'underline ' if token.probability < UNLIKELY else ''}$foreground {ground}".strip()

@@ -1,1 +1,0 @@
-"""How likely the text is, token by token."""

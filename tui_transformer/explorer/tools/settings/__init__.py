@@ -1,1 +1,0 @@
-"""Sizes, seed, masks and device of the model."""

@@ -1,0 +1,117 @@
+"""Two sentences: the cosine of their vectors, and what every pair of tokens gives to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.similar import POOLED, Together, sentence_vector, together
+from tui_transformer.engine.number_format import minus
+from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
+from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import NOTHING
+from tui_transformer.views.view import Scale
+
+BIASES = "(bias)"
+
+
+def open_from(port: Port) -> None:
+    """Compare the sentence that is explored with another."""
+    port.open(SimilarScreen(port))
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The other sentence, and what came of comparing it."""
+
+    other: Session
+    together: Together
+
+
+class SimilarScreen(Overview, tool="similar"):
+    """Tokens of one sentence × tokens of the other: what each pair gives to the cosine."""
+
+    WIDGETS = (WordTable, Legend)
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self.compared: list[Compared] = []
+
+    def begin(self) -> None:
+        self.show_lines()
+        self.call_after_refresh(self.action_sentence)
+
+    def action_sentence(self) -> None:
+        check, answered = reading(self.session.with_overlay(NOTHING).with_text, self._compare)
+        hint = "its words take part in the cosine with the sentence that is explored"
+        lately = [each.other.text for each in reversed(self.compared)]
+        self.open(PromptScreen("Compare with", hint=hint, check=check, lately=lately), answered)
+
+    def _compare(self, other: Session) -> None:
+        both = (self.session, other)
+
+        def work(task: Task) -> Compared:
+            for session in both:
+                session.trace.compute(before=lambda step: task.report(step.name))
+            return Compared(other, together(*(sentence_vector(session.trace) for session in both)))
+
+        programs = [session.trace.program for session in both]
+        self.compute(sum(program.flops(step) for program in programs for step in program.steps), work, self._take)
+
+    def _take(self, compared: Compared) -> None:
+        self.compared.append(compared)
+        shares = compared.together.shares
+        most = float(np.abs(shares).max()) or 1.0
+        scale = Scale("diverging", -most, most)
+        row, column = (int(place) for place in np.unravel_index(np.abs(shares).argmax(), shares.shape))
+        cells = WordCells(_words(self.session), _words(compared.other), self._cell, scale)
+        self.query_one(WordTable).show(cells, (row, column))
+        self.query_one(Legend).show(scale, note="what a pair of tokens gives to the cosine")
+
+    def _cell(self, row: int, column: int) -> tuple[str, float]:
+        share = float(self.compared[-1].together.shares[row, column])
+        return minus(f"{share:+.3f}"), share
+
+    def texts(self) -> Texts:
+        if not self.compared:
+            hint = self.port.hint("{sentence.edit} asks for the other sentence")
+            return Texts("Two sentences", "", ("nothing is compared yet", hint))
+        together, other = self.compared[-1].together, self.compared[-1].other
+        cosine, shares = minus(f"{together.cosine:.4f}"), together.shares
+        rows, columns = self.query_one(WordTable).shown
+        row, column = self.query_one(WordTable).cursor
+        first, second = _words(self.session)[row], _words(other)[column]
+        share, of_row, of_column = (
+            minus(f"{each:+.4f}") for each in (shares[row, column], shares[row].sum(), shares[:, column].sum())
+        )
+        parts = part_shown("row", rows, shares.shape[0]), part_shown("column", columns, shares.shape[1])
+        return Texts(
+            f"cosine {cosine} · rows: {_sentence(self.session)}",
+            " · ".join((f"columns: {_sentence(other)}", *parts)),
+            (
+                f"{first} and {second} give {share} of the cosine {cosine}",
+                f"{first} with all tokens {of_row} · all tokens with {second} {of_column}",
+            ),
+            "   ".join(minus(f"{each.together.cosine:.3f}") for each in self.compared[-5:]),
+        )
+
+    def chosen(self) -> None:
+        """To the row of the token in what is pooled."""
+        if self.compared:
+            row, _ = self.query_one(WordTable).cursor
+            step = next(step for step in self.session.trace.program.steps if step.name.startswith(POOLED))
+            leave_to(self, step.inputs[0], row=min(row, len(self.session.encoding.tokens) - 1))
+
+
+def _sentence(session: Session) -> str:
+    return session.text or session.encoding.text
+
+
+def _words(session: Session) -> tuple[str, ...]:
+    return (*(session.model.label(token.text) for token in session.encoding.tokens), BIASES)

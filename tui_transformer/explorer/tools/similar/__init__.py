@@ -1,1 +1,0 @@
-"""Two sentences: how alike they are, and which tokens bring them together."""

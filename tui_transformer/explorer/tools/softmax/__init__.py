@@ -1,1 +1,0 @@
-"""The naive and the safe softmax of a row, side by side."""

@@ -1,1 +1,0 @@
-"""The targets of the loss."""
