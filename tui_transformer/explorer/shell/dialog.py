@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.actions.dialogs import DIALOG
+from tui_transformer.explorer.shell.actions.dialogs import DIALOG, PAGE
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import key_line
-from tui_transformer.explorer.shell.keys import Action
-from tui_transformer.explorer.shell.pages import Page
+from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
@@ -92,3 +92,20 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
     def action_leave(self) -> None:
         """Close without a result."""
         self.dismiss(None)
+
+
+class Page(VerticalScroll):
+    """Scrolls without movement in between; as high as its text, or the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(PAGE)
+    DEFAULT_CSS = """
+    Page {
+        height: auto;
+        max-height: 100%;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    def action_scroll(self, where: str) -> None:
+        """Scroll at once."""
+        getattr(self, f"scroll_{where}")(animate=False)

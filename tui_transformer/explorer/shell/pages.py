@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.actions.dialogs import HELP_PAGE, PAGE, READER
-from tui_transformer.explorer.shell.dialog import Dialog, plain
+from tui_transformer.explorer.shell.actions.dialogs import HELP_PAGE, READER
+from tui_transformer.explorer.shell.dialog import Dialog, Page, plain
 from tui_transformer.explorer.shell.keymap import with_own_keys
-from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.text.display import visible
-
-
-class Page(VerticalScroll):
-    """Scrolls without movement in between; as high as its text, or the screen."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PAGE)
-    DEFAULT_CSS = """
-    Page {
-        height: auto;
-        max-height: 100%;
-        scrollbar-size-vertical: 1;
-    }
-    """
-
-    def action_scroll(self, where: str) -> None:
-        """Scroll at once."""
-        getattr(self, f"scroll_{where}")(animate=False)
 
 
 class HelpScreen(Dialog[None]):

@@ -20,9 +20,8 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.number_format import minus
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER
-from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.dialog import Dialog, Page
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.pages import Page
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.session.answer_summary import metric_of
