@@ -26,19 +26,19 @@ class PreTokenizer:
 
 
 _ENDINGS = r"'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]"
-_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
-_AFTER = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-_WITH_SLASH = _AFTER.replace(r"[\r\n]*", r"[\r\n/]*", 1)
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
+AFTER = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_WITH_SLASH = AFTER.replace(r"[\r\n]*", r"[\r\n/]*", 1)
 _SPACES = "|".join(rf"\s{{{count}}}(?!\S)" for count in (512, 256, 128, 64, 32, 16, 8, 4)) + r"|\s{1,2}(?!\S)|\s{1}"
 
 
-def _gpt4(numbers: str, letters: str = r"\p{L}", after: str = _AFTER) -> str:
+def _gpt4(numbers: str, letters: str = r"\p{L}", after: str = AFTER) -> str:
     other = after.replace(r"\p{L}", letters) if letters != r"\p{L}" else after
     word = r"\p{L}+" if letters == r"\p{L}" else rf"[{letters}]+"
     return rf"(?:{_ENDINGS})|[^\r\n\p{{L}}\p{{N}}]?{word}|{numbers}|{other}"
 
 
-def _cased(numbers: str, ending: str) -> str:
+def cased(numbers: str, ending: str) -> str:
     """The pattern of GPT-4o: a word is split where a capital follows a small letter."""
     upper, lower = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
     before = r"[^\r\n\p{L}\p{N}]?"
@@ -69,15 +69,15 @@ _WORDS_OF_BLOOM = " ?[^(\\s|.,!?…。，、।۔،)]+"
 _CJK = "[一-龥぀-ゟ゠-ヿ]+"
 _OF_CASE = rf"(?:{_ENDINGS})?"
 
-_LIKE_GPT2 = PreTokenizer((_GPT2,))
-_DIGITS = PreTokenizer((r"\p{N}", _GPT2))
+_LIKE_GPT2 = PreTokenizer((GPT2,))
+_DIGITS = PreTokenizer((r"\p{N}", GPT2))
 _LLAMA3 = PreTokenizer((_gpt4(r"\p{N}{1,3}"),), whole=True, begins=True)
 _DBRX = PreTokenizer((_gpt4(r"\p{N}{1,3}"),))
 _GLM4 = PreTokenizer((_gpt4(r"\p{N}{1,3}"),), whole=True)
 _QWEN2 = PreTokenizer((_gpt4(r"\p{N}"),))
 _DEEPSEEK3 = PreTokenizer((r"\p{N}{1,3}", _CJK, _PUNCTUATED))
 _BLOOM = PreTokenizer((_WORDS_OF_BLOOM,))
-_GPT4O = PreTokenizer((_cased(r"\p{N}{1,3}", _OF_CASE),))
+_GPT4O = PreTokenizer((cased(r"\p{N}{1,3}", _OF_CASE),))
 _BAILING = PreTokenizer(
     (
         r"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
@@ -94,7 +94,7 @@ _EXAONE = (
 _LINES = r"[^\n]+|[\n]+"
 
 _NAMES: Mapping[PreTokenizer, str] = {
-    PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]")): "default",
+    PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]")): "default",
     _LIKE_GPT2: (
         "gpt-2 gpt2 default-gpt2 phi-2 jina-es jina-de jina-v2-es jina-v2-de jina-v1-en jina-v2-code roberta-bpe "
         "gigachat a.x-4.0 mellum modern-bert exaone4 mpt olmo jais trillion granite-docling"
@@ -111,18 +111,18 @@ _NAMES: Mapping[PreTokenizer, str] = {
     ),
     PreTokenizer(("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _EASTERN, r"\p{N}")): "deepseek-coder",
     _DEEPSEEK3: "deepseek-v3 hunyuan-dense joyai-llm",
-    PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]")): "falcon",
+    PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]")): "falcon",
     _BLOOM: "bloom poro-chat gpt3-finnish",
     PreTokenizer((_WORDS_OF_BLOOM, r"\p{N}")): "viking",
-    PreTokenizer((_cased(r"\p{N}", ""),), whole=True, begins=True): "tekken",
+    PreTokenizer((cased(r"\p{N}", ""),), whole=True, begins=True): "tekken",
     _GPT4O: "gpt-4o llama4 kanana2 talkie minimax-m2",
     PreTokenizer((r"\d{1,3}(?=(?:\d{3})*\b)", *_GPT4O.patterns)): "tiny_aya cohere2moe",
-    PreTokenizer((_YOUTU, _cased(r"\p{N}", _OF_CASE)), whole=True): "youtu",
+    PreTokenizer((_YOUTU, cased(r"\p{N}", _OF_CASE)), whole=True): "youtu",
     PreTokenizer((_THREES, _ASIAN, _PUNCTUATED)): "afmoe",
     PreTokenizer((_gpt4(r"\p{N}").removeprefix(f"(?:{_ENDINGS})|"),)): "ufakzeka",
     PreTokenizer((_EXAONE,)): "exaone-moe",
     _BAILING: "bailingmoe bailingmoe2 llada-moe",
-    PreTokenizer((_gpt4(r"\p{N}{1}", after=_AFTER.replace(r"\p{N}]+[\r\n]*", r"\p{N}\r\n]+", 1)),)): "seed-coder",
+    PreTokenizer((_gpt4(r"\p{N}{1}", after=AFTER.replace(r"\p{N}]+[\r\n]*", r"\p{N}\r\n]+", 1)),)): "seed-coder",
     PreTokenizer((r"\p{N}+", r"(?=(\d{3})+(?!\d))")): "superbpe",
     PreTokenizer((_LINES, _gpt4(r"\p{N}"))): "laguna",
     PreTokenizer((_LINES,), begins=True, marked=True): "gemma4 granite-embed-multi-311m",

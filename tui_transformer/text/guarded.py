@@ -25,7 +25,7 @@ import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.gate import GUARDED
-from tui_transformer.text.gguf_pre_tokenizers import PATTERNS
+from tui_transformer.text.gguf_pre_tokenizers import AFTER, GPT2, PATTERNS, cased
 
 if TYPE_CHECKING:
     import tokenizers
@@ -38,19 +38,14 @@ where others use the processor."""
 UNANSWERED = "it was stopped before it had an answer"
 
 _ENDINGS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-_AFTER = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 KNOWN = PATTERNS | {
     r"\s+",
     r" {2,}",
-    r"\p{N}",
-    r"[0-9][0-9][0-9]",
-    rf"{_ENDINGS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}|{_AFTER}",
-    rf"{_ENDINGS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}|{_AFTER}",
+    rf"{_ENDINGS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}|{AFTER}",
+    rf"{_ENDINGS}|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}|{AFTER}",
     r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    rf"[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]*[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]+{_ENDINGS}?|"
-    rf"[^\r\n\p{{L}}\p{{N}}]?[\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}]+[\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}]*{_ENDINGS}?|"
-    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    rf"{GPT2}|\s+",
+    cased(r"\p{N}{1,3}", f"{_ENDINGS}?"),
 }
 """Regular expressions of published tokenizers, which do not backtrack."""
 
