@@ -22,8 +22,7 @@ from training_runs import at_rest, screen_of, settings, steps, trained, training
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.tools.train import screen as train
 from tui_transformer.explorer.tools.train.screen import TrainingLine, TrainScreen
-from tui_transformer.learning import checkpoint
-from tui_transformer.learning.run import Run, checkpoints
+from tui_transformer.learning.run import STATE, Run, checkpoints
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model import Model
 
@@ -192,7 +191,9 @@ async def test_exploring_shows_a_copy_and_training_goes_on(tmp_path):
 async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
     async with training(begun) as explorer:
         await steps(explorer, 1)
-        with patch.object(checkpoint, "write_whole", side_effect=OSError(errno.ENOSPC, "No space left on device")):
+        with patch(
+            "tui_transformer.learning.run.write_whole", side_effect=OSError(errno.ENOSPC, "No space left on device")
+        ):
             await explorer.keys("ctrl+s")
             await explorer.shown("No space left on device", "step 0 is whole")
             await explorer.app.screen.run_action("quit")
@@ -300,7 +301,7 @@ def test_a_signal_while_training_saves(tmp_path):
         program.wait(timeout=20)
     newest = checkpoints(run)[-1]
     assert int(newest.name) > 2
-    assert (newest / checkpoint.STATE).exists()
+    assert (newest / STATE).exists()
     assert logged(run)[-1]["step"] == int(newest.name)
 
 
