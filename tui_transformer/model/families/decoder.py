@@ -365,8 +365,9 @@ def decoder(
     model_type: str, style: Style = LLAMA, own: Mapping[str, Any] | None = None, **said: Any
 ) -> type[DecoderConfig]:
     """The configuration of a family that is told by its style, its own settings and other class attributes."""
+    name = "".join(filter(str.isalnum, sizes_of(model_type)["title"]))
     attributes = {"model_type": model_type, "style": style, "own": own or {}, **said}
-    return dataclass(frozen=True)(type(f"{model_type}_config", (DecoderConfig,), attributes))
+    return dataclass(frozen=True)(type(f"{name}Config", (DecoderConfig,), attributes))
 
 
 def _padding(raw: Mapping[str, Any]) -> int | None:
