@@ -10,7 +10,7 @@ import numpy as np
 from tui_transformer.diagnosis.causes.cause import Cause, Change, Segment, cause, changing, instead, result_of
 from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, Precision
 from tui_transformer.diagnosis.reference_values import largest
-from tui_transformer.engine.backend import Host
+from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.ops import Add, Context, Linear, Project, Scores
 from tui_transformer.engine.program import Step
@@ -116,11 +116,10 @@ def _of_format(segment: Segment, theirs: Host, few: Few, counted: Host, *, lost:
 def _roundings(segment: Segment, few: Few) -> Iterator[Change]:
     """The weights alone, the result alone, every step, both; of products, their operands."""
 
-    def operands(step: Step, x: Host, y: Host, *bias: Host) -> Host:
-        product: Host = result_of(step, few.rounded(x), few.rounded(y), *bias)
-        return product
+    def operands(step: Step, x: Array, y: Array, *bias: Array) -> Array:
+        return result_of(step, few.rounded(x), few.rounded(y), *bias)
 
-    def result(step: Step, *inputs: Host) -> Host:
+    def result(step: Step, *inputs: Array) -> Array:
         return few.rounded(result_of(step, *inputs))
 
     steps = [step for step in segment.steps if not step.op.integer]
