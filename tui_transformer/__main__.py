@@ -21,19 +21,25 @@ def _is_said(arguments: list[str]) -> bool:
     if sys.stdout is None or arguments not in (["--version"], ["--help"]):
         return False
     try:
-        if arguments == ["--version"]:
-            text = f"tui-transformer {__version__}\n"
-        else:
-            if "COLUMNS" in os.environ or (sys.stdout.isatty() and os.get_terminal_size(1).columns < 80):
+        text = f"tui-transformer {__version__}\n"
+        if arguments == ["--help"]:
+            if _columns() < 80:
                 return False
             with open(f"{__path__[0]}/cli/help.txt", encoding="utf-8") as page:
                 text = page.read()
-        sys.stdout.flush()
         sys.stdout.buffer.write(text.encode())
         sys.stdout.flush()
     except OSError:
         return False
     return True
+
+
+def _columns() -> int:
+    """As `shutil.get_terminal_size` says, whose import takes longer than all else here."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    return os.get_terminal_size(1).columns if sys.stdout.isatty() else 80
 
 
 if __name__ == "__main__":

@@ -15,6 +15,12 @@ class Ended:
     out: str
     err: str
 
+    def refuses(self, says: str, code: int) -> None:
+        """The mistake is said in one line, and nothing else."""
+        assert (self.code, self.out) == (code, ""), self.err
+        assert says in self.err
+        assert len(self.err.splitlines()) == 1
+
 
 Run = Callable[..., Ended]
 
@@ -32,13 +38,4 @@ OF_A_MODEL = (
     "show",
     "trace",
 )
-
-
-def of_the_encoder(run: Run) -> Run:
-    """The same command, with the built-in encoder where it names no model."""
-
-    def command(*arguments: str) -> Ended:
-        named = not {*arguments[:1]} & {*OF_A_MODEL} or "--model" in arguments
-        return run(*arguments, *(() if named else ("--model", "encoder")))
-
-    return command
+"""Commands whose model `USUAL` of a module of tests names, where their line names none."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import Ended, Run
+from command_line import OF_A_MODEL, Ended, Run
 
 from tui_transformer.cli import main as cli
 
@@ -23,14 +23,22 @@ def own_signals() -> Iterator[None]:
 
 
 @pytest.fixture
-def run(own_signals: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def run(
+    own_signals: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> Run:
     """The whole command in this process, in an empty folder: exit code and both streams."""
+    usual = getattr(request.module, "USUAL", ())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
     def command(*arguments: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["tui-transformer", *arguments])
+        named = arguments[:1] not in [(each,) for each in OF_A_MODEL] or "--model" in arguments
+        monkeypatch.setattr(sys, "argv", ["tui-transformer", *arguments, *(() if named else usual)])
         with pytest.raises(SystemExit) as ended:
             cli.main()
         captured = capsys.readouterr()

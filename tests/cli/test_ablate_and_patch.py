@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run, of_the_encoder
+from command_line import REFERENCES, Run
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.analysis.effects import effects
@@ -20,15 +20,12 @@ from tui_transformer.cli.terminal import CLEAR, counted
 from tui_transformer.engine.targets import every, parse
 from tui_transformer.model import Model
 
+USUAL = ("--model", "encoder")
+
 GPT2 = str(REFERENCES / "gpt2")
 HEAD = "head:encoder.0.self_attention:2"
 WEIGHTS = "encoder.0.self_attention.weights"
 FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -285,7 +282,4 @@ def test_svg_is_a_heat_map(run: Run) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(run: Run, more: tuple[str, ...], code: int, says: str) -> None:
-    ended = run(*GIVEN, *more)
-    assert ended.code == code, ended.err
-    assert says in ended.err
-    assert len(ended.err.splitlines()) == 1
+    run(*GIVEN, *more).refuses(says, code=code)

@@ -11,18 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Run, of_the_encoder
+from command_line import Run
 from reference import REFERENCES
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer.model import Model
 
+USUAL = ("--model", "encoder")
+
 TEXT = ("--text", "the waves crashed")
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 def test_every_position_has_its_most_likely_tokens(run: Run) -> None:

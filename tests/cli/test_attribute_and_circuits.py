@@ -91,10 +91,7 @@ def test_a_matrix_of_a_head_is_shown_in_every_format(run: Run) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(run: Run, arguments: tuple[str, ...], code: int, says: str) -> None:
-    ended = run(*arguments)
-    assert ended.code == code
-    assert says in ended.err
-    assert len(ended.err.splitlines()) == 1
+    run(*arguments).refuses(says, code=code)
 
 
 def test_composition_scores_are_listed_by_their_size_and_drawn(run: Run) -> None:

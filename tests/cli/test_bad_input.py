@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Run, of_the_encoder
+from command_line import Run
+
+USUAL = ("--model", "encoder")
 
 FAILS = {
     "unknown step": ("show", "nosuch"),
@@ -83,11 +85,6 @@ TYPER_FINDS = {
     "unknown command": ("nosuch",),
     "unknown option": ("show", "--nosuch"),
 }
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 @pytest.mark.parametrize("arguments", FAILS.values(), ids=FAILS.keys())

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run, of_the_encoder
+from command_line import REFERENCES, Run
 
 from tui_transformer import Metric, Model, gradients_of
 from tui_transformer.engine.gradient import gradients
 
+USUAL = ("--model", "encoder")
+
 TARGETS = "5,3,-1,6"
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 def trace(run: Run, *options: str, targets: str = TARGETS):

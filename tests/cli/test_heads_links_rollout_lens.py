@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Ended, Run, of_the_encoder
+from command_line import REFERENCES, Ended, Run
 
 from tui_transformer import fit_lens, head_lens, logit_lens, words_at
 from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
@@ -19,13 +19,10 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.guide.texts import help_text
 from tui_transformer.model import Model
 
+USUAL = ("--model", "encoder")
+
 BERT = ("--model", str(REFERENCES / "bert"), "--ids", "2,5,7,9,3")
 GPT2 = ("--model", str(REFERENCES / "gpt2"), "--ids", "2,5,7,9")
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 def trace_of(folder: str, ids: list[int]) -> Trace:
@@ -175,10 +172,7 @@ def test_the_tuned_lens_stands_beside_the_plain_one(run: Run) -> None:
     ],
 )
 def test_mistakes_get_one_line(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
-    ended = run(*arguments)
-    assert (ended.code, ended.out) == (code, "")
-    assert message in ended.err
-    assert len(ended.err.splitlines()) == 1
+    run(*arguments).refuses(message, code=code)
 
 
 def test_an_empty_file_to_fit_a_lens_on_is_named(run, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Run, of_the_encoder
+from command_line import Run
 
 from tui_transformer.cli import output
 from tui_transformer.cli.two_traces import Computed, compared, together
@@ -20,13 +20,10 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 from tui_transformer.report.export import Blocks, write_npz
 
+USUAL = ("--model", "encoder")
+
 WORDS, LENGTH = 20_000, 64
 PROBABILITIES = "output.probabilities"
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 def written(trace: Trace, name: str) -> bytes:

@@ -10,19 +10,16 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from command_line import Run, of_the_encoder
+from command_line import Run
 
 from tui_transformer import __version__
 from tui_transformer.model import Model
 
+USUAL = ("--model", "encoder")
+
 SENTENCE = "The waves crashed forcefully against the shore!"
 SCORES = "encoder.0.self_attention.scores"
 WEIGHTS = "encoder.0.self_attention.weights"
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 def _values(name: str) -> np.ndarray:

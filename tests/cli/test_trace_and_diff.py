@@ -4,16 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import REFERENCES, Run, of_the_encoder
+from command_line import REFERENCES, Run
 
 from tui_transformer.model import Model
 
+USUAL = ("--model", "encoder")
+
 SCALED = "encoder.0.self_attention.scaled"
-
-
-@pytest.fixture
-def run(run: Run) -> Run:
-    return of_the_encoder(run)
 
 
 def test_a_trace_holds_every_step_and_alias_under_its_name(run: Run, tmp_path: Path) -> None:

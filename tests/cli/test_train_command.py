@@ -93,10 +93,7 @@ def test_every_problem_is_one_line(
 ) -> None:
     for name, content in (("empty.txt", ""), ("one.txt", "a\tb\n"), ("one.csv", "a,b\n")):
         (tmp_path / name).write_text(content)
-    ended = run("train", *arguments)
-    assert ended.code == code
-    assert says in ended.err
-    assert len(ended.err.splitlines()) == 1
+    run("train", *arguments).refuses(says, code=code)
     assert not (tmp_path / "new").exists()
 
 

@@ -282,7 +282,7 @@ class Next(Place):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exercise(Place):
+class Exercise(List):
     """Learn by writing a transformer step by step: each answer is checked, and what is wrong is explained.
 
     Without a command, the exercises are listed. Exit code 0: right; 1: wrong. `check` runs an answer with all your
@@ -305,9 +305,6 @@ class Exercise(Place):
         """Refuse options that are the command's."""
         if self != Exercise():
             raise UsageError(f"--course and --language belong after the command: exercise {command} …")
-
-    def run(self) -> None:
-        List(course=self.course, language=self.language).run()
 
 
 # What a learner has done
