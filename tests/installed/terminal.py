@@ -11,7 +11,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>P\\])")
 PATIENCE = 120.0
@@ -30,29 +30,30 @@ def explore(command: Sequence[str], size: tuple[int, int], keys: Sequence[bytes]
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, **more) as process:
         os.close(slave)
         try:
-            seen = _read(master, b"quit")
+            seen = _read(master, lambda seen: b"quit" in ESCAPES.sub(b"", seen))
             for key in keys:
                 os.write(master, key)
                 seen += _read(master)
+            seen += _read(master, lambda _: process.poll() is not None)  # it may wait until it is read
             return process.wait(PATIENCE), ESCAPES.sub(b"", seen).decode(errors="replace")
         finally:
             process.kill()
             os.close(master)
 
 
-def _read(master: int, mark: bytes = b"") -> bytes:
-    """The output until it is quiet, the mark among it; whatever has come where the program has ended."""
+def _read(master: int, done: Callable[[bytes], bool] = lambda _: True) -> bytes:
+    """The output until it is quiet and all of it is there; whatever has come where the program has ended."""
     seen, end = b"", time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if not select.select([master], [], [], QUIET)[0]:
-            if mark in ESCAPES.sub(b"", seen):
+            if done(seen):
                 return seen
             continue
         try:
             seen += os.read(master, 1 << 16)
         except OSError:
             return seen
-    raise TimeoutError(f"never written: {mark!r}; seen: {ESCAPES.sub(b'', seen)[-400:]!r}")
+    raise TimeoutError(f"waited in vain; seen: {ESCAPES.sub(b'', seen)[-400:]!r}")
 
 
 def terminal_environment(environment: Mapping[str, str]) -> dict[str, str]:
