@@ -46,7 +46,7 @@ def shows(screen_text: Callable[[App[Any]], str]) -> Callable[[App[Any], str], A
     """A function that waits until a text is on an app's screen: after a new size that takes more than one round."""
 
     async def wait(app: App[Any], text: str) -> None:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while text not in screen_text(app):
             assert time.monotonic() < end, screen_text(app)
             await asyncio.sleep(0.005)

