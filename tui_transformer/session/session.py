@@ -135,12 +135,6 @@ class Session(Sentences):
         """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
         return self.cache.backward.get("gradients", lambda: self._differentiate(report))
 
-    @property
-    def gradient_cost(self) -> int:
-        """About how many operations it takes to have the gradients: forward, and back for twice as many."""
-        program = self.trace.program
-        return 0 if self.went_back else 3 * sum(map(program.flops, program.steps))
-
     def _differentiate(self, report: Callable[[str], None]) -> Gradients:
         trace = self.trace
         trace.compute(before=lambda step: report(step.name))
@@ -333,6 +327,12 @@ class Session(Sentences):
             session = replace(session, mask=None)
         _ = session.trace
         return session.with_overlay(NOTHING) if _outlived(session, self) else session
+
+
+def gradient_cost(session: Session) -> int:
+    """About how many operations it takes to have the gradients: forward, and back for twice as many."""
+    program = session.trace.program
+    return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
 
 
 def _outlived(session: Session, before: Session) -> bool:

@@ -20,7 +20,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.session.nearest_tokens import Near, has_neighbours, near, near_cost
 from tui_transformer.session.overlay import SCREENFUL, OverlayMatrix, overlay_of
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import Session
+from tui_transformer.session.session import Session, gradient_cost
 from tui_transformer.session.store import ENDLESS, Reading, Store
 from tui_transformer.session.view_state import Shown, ViewState
 from tui_transformer.views.step_view import Place, index_of, scale_for, tile_extremes, view_of
@@ -205,7 +205,7 @@ def step_cost(session: Session, name: str, *, shared: bool) -> int:
     cost += SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in unknown)
     cost += 0 if name in whole else _cost_of_part(trace, name)
     if kind == "gradient":
-        cost += session.gradient_cost
+        cost += gradient_cost(session)
     if kind == "trace" and name in session.other.trace.program.by_name:
         other = session.other.trace
         cost += other.pending([name]) + SCAN_COST * math.prod(other.program.shape(name))

@@ -17,7 +17,7 @@ from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.session.answer_summary import percent
-from tui_transformer.session.session import LOSS, PROBABILITIES, TEXT, Session
+from tui_transformer.session.session import LOSS, PROBABILITIES, TEXT, Session, gradient_cost
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import cells, fit, visible
 
@@ -273,4 +273,4 @@ class Words:
     made: Callable[[Session, Report, Keys, float], Drawn]
 
 
-WORDS = {TEXT: Words("Text", ending_cost, ending), LOSS: Words("Loss", lambda session: session.gradient_cost, loss)}
+WORDS = {TEXT: Words("Text", ending_cost, ending), LOSS: Words("Loss", gradient_cost, loss)}

@@ -168,22 +168,12 @@ class MainScreen(ExplorerScreen[None]):
 
     action_step = property(lambda self: self.parts.navigation.step)
     action_head = property(lambda self: self.parts.navigation.turn_head)
-    action_token = property(lambda self: self.parts.navigation.turn_token)
-    action_box = property(lambda self: self.parts.navigation.go_to_box)
-    action_inside = property(lambda self: self.parts.navigation.look_inside)
     action_pane = property(lambda self: self.parts.navigation.go_to_pane)
     action_next_pane = property(lambda self: self.parts.navigation.turn_pane)
-    action_weights = property(lambda self: self.parts.navigation.follow_weights)
-    action_first_difference = property(lambda self: self.parts.navigation.follow_first_difference)
     action_back = property(lambda self: self.parts.navigation.back)
-    action_vocabulary = property(lambda self: self.parts.navigation.follow_vocabulary)
     action_go = property(lambda self: self.parts.navigation.ask_where)
 
-    action_shown = property(lambda self: self.parts.navigation.next_shown)
-    action_next_chart = property(lambda self: self.parts.navigation.next_chart)
     action_scale = property(lambda self: self.parts.navigation.share_scale)
-    action_order = property(lambda self: self.parts.navigation.turn_order)
-    action_warmer = property(lambda self: self.parts.navigation.warm)
     action_hide = property(lambda self: self.parts.navigation.hide)
     action_zoom = property(lambda self: self.parts.navigation.zoom)
     action_whole = property(lambda self: self.parts.navigation.turn_whole)
@@ -197,6 +187,10 @@ class MainScreen(ExplorerScreen[None]):
     action_export = property(lambda self: self.parts.export.to_file)
     action_copy = property(lambda self: self.parts.export.copy)
     action_bookmark = property(lambda self: self.parts.export.bookmark)
+
+    def action_navigate(self, way: str, *arguments: int) -> None:
+        """Move, or look, in a way that is called so in `Navigation`."""
+        getattr(self.parts.navigation, way)(*arguments)
 
     def action_open(self, name: str) -> None:
         """The tool of this name."""

@@ -21,7 +21,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
 from tui_transformer.session.position import Position, head_at, query_head
-from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session, gradient_cost
 from tui_transformer.session.store import Reading, Report
 from tui_transformer.session.view_state import Shown, Size
 from tui_transformer.session.whole.layer_norms import (
@@ -222,7 +222,7 @@ class Drawing:
         return gradient
 
     def _gradient_cost(self) -> int:
-        return self.session.gradient_cost
+        return gradient_cost(self.session)
 
     # Boxes
 

@@ -18,16 +18,22 @@ ACTIONS = (
     Action("sublayer.back", "step('sublayer', -1)", "Previous sublayer"),
     Action("sentence.edit", "edit('sentence')", "Edit the sentence", "sentence", "/"),
     Action("target.edit", "edit('target')", "Edit the target of an encoder–decoder"),
-    Action("vocabulary.open", "vocabulary", "The vocabulary; while it is shown, another one", "vocabulary", "v"),
+    Action(
+        "vocabulary.open",
+        "navigate('follow_vocabulary')",
+        "The vocabulary; while it is shown, another one",
+        "vocabulary",
+        "v",
+    ),
     Action("cuts", "open('cuts')", "How several vocabularies cut the sentence"),
     Action("help", "app.help", "Help on the focused pane", "help", "?"),
     Action("quit", "app.quit", "Quit", "quit", "q"),
     Action("backward", "backward", "Backward: gradients from the loss back, and forward again", "backward", "b"),
     Action("targets", "open('targets')", "Set the targets of the loss"),
     Action("compare", "open('compare')", "Compare with another trace, and end it", "compare", "d"),
-    Action("compare.first", "first_difference", "Go to the first step that differs"),
-    Action("overlay", "shown", "Values, gradient or other trace, difference", "beside", "z"),
-    Action("weights", "weights", "Show the weight of this step, and back", "weights", "w"),
+    Action("compare.first", "navigate('follow_first_difference')", "Go to the first step that differs"),
+    Action("overlay", "navigate('next_shown')", "Values, gradient or other trace, difference", "beside", "z"),
+    Action("weights", "navigate('follow_weights')", "Show the weight of this step, and back", "weights", "w"),
     Action("cell.edit", "edit('cell')", "Edit the cell, or any step or weight: += 1, *= 0.5, = mean", "edit", "e"),
     Action("ablate", "open('ablation')", "Ablate: what each head, layer, position or neuron does", "ablate", "A"),
     Action("ablate.head", "open('ablate-head')", "Ablate this head (zero)"),
@@ -63,7 +69,7 @@ ACTIONS = (
     Action("softmax", "open('softmax')", "Softmax of this row, naive and safe; break the naive one"),
     Action("item.next", "open('item-next')", "Next sentence of the batch", shown="."),
     Action("item.back", "open('item-back')", "Sentence of the batch before"),
-    Action("chart.next", "next_chart", "Next chart", "chart", "c"),
+    Action("chart.next", "navigate('next_chart')", "Next chart", "chart", "c"),
     Action("scale", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
     Action("hide.special", "hide('special')", "Hide special tokens in attention, the rest renormalised"),
     Action("hide.first", "hide('first')", "Hide the first token in attention, the rest renormalised"),
@@ -206,22 +212,22 @@ INSIDE = (
 )
 SENTENCE = (
     Action("cursor.choose", "edit", "Edit the sentence"),
-    Action("cursor.left", "screen.token(-1)", "The word before"),
-    Action("cursor.right", "screen.token(1)", "The next word"),
+    Action("cursor.left", "screen.navigate('turn_token', -1)", "The word before"),
+    Action("cursor.right", "screen.navigate('turn_token', 1)", "The next word"),
 )
 WHOLE = (
-    Action("cursor.left", "screen.box(-1, 0)", "The box before"),
-    Action("cursor.right", "screen.box(1, 0)", "The next box"),
-    Action("cursor.up", "screen.box(0, -1)", "The box above"),
-    Action("cursor.down", "screen.box(0, 1)", "The box below"),
-    Action("cursor.choose", "screen.inside", "Look inside: the step in full"),
+    Action("cursor.left", "screen.navigate('go_to_box', -1, 0)", "The box before"),
+    Action("cursor.right", "screen.navigate('go_to_box', 1, 0)", "The next box"),
+    Action("cursor.up", "screen.navigate('go_to_box', 0, -1)", "The box above"),
+    Action("cursor.down", "screen.navigate('go_to_box', 0, 1)", "The box below"),
+    Action("cursor.choose", "screen.navigate('look_inside')", "Look inside: the step in full"),
 )
 CELL = (
-    Action("order", "screen.order", "Terms in order, or the largest first"),
+    Action("order", "screen.navigate('turn_order')", "Terms in order, or the largest first"),
     Action("second", "follow_second", "Follow the second factor of a product"),
 )
 TEMPERATURE = (
-    Action("cursor.wider", "screen.warmer(1)", "Higher temperature"),
-    Action("cursor.narrower", "screen.warmer(-1)", "Lower temperature"),
+    Action("cursor.wider", "screen.navigate('warm', 1)", "Higher temperature"),
+    Action("cursor.narrower", "screen.navigate('warm', -1)", "Lower temperature"),
 )
 VOCABULARY = (Action("find", "search", "Find a word in the vocabulary"),)
