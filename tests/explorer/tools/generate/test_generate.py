@@ -299,7 +299,7 @@ async def test_a_token_that_a_rule_forces_says_so_where_it_is_forced(tmp_path: P
 async def test_a_token_that_was_cut_off_can_be_chosen_by_hand(tmp_path: Path):
     async with exploring(WIDE, model=with_rules(tmp_path / "m", suppress_tokens=[3])) as explorer:
         await explorer.press("W")
-        listed = [choice.token for choice in screen(explorer).view.shown.choices.listed]
+        listed = [choice.token for choice in screen(explorer).view.shown.choices]
         explorer.app.screen.query_one(LineList).cursor = listed.index(3)
         await explorer.press("enter")
         assert written(explorer)[-1] == 3

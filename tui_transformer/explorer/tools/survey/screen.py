@@ -166,18 +166,21 @@ class ExamplesScreen(Overview, tool="examples", topic="survey"):
         line = f" {example.rank:>3} {number(example.value):>{NUMBER}}  {fit(where, NAME)}  {text}"
         return Text(fit(line, self.lines.size.width), no_wrap=True)
 
+    @property
+    def selected(self) -> Example:
+        return self.examples[self.lines.index]
+
     def texts(self) -> Texts:
-        example = self.examples[self.lines.index]
         return Texts(
             f"strongest of {name(self.examples[0])} · {self.table.title}",
             "a text by its strongest token",
-            (where_strongest(example), example.text),
+            (where_strongest(self.selected), self.selected.text),
             about=self.before.texts().about,
         )
 
     def chosen(self) -> None:
         """Explore the text of the example; undo goes back."""
-        example, before = self.examples[self.lines.index], self.port.session
+        example, before = self.selected, self.port.session
 
         def work(task: Task) -> tuple[Session, Position]:
             session = session_of(before, example)
