@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -12,10 +13,9 @@ from textual.content import Content
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
-from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Program, by_program
-from tui_transformer.explorer.main.panes.cell_lines import near_words, number
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line
@@ -350,3 +350,17 @@ def _openings(session: Session, answer: str, keys: Mapping[str, str], inks: Inks
         yield line
     line = begun(-1).append(" ".join(keys[name] for name in there), inks.accent)
     yield line.append(f"   {keys['help']}", inks.accent).append(" help", inks.quiet)
+
+
+def number(value: float, digits: int = 6) -> str:
+    """A value with so many significant digits; ∞ for infinities."""
+    return spoken(value, digits)
+
+
+def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:
+    """Words and their cosines, as many as there is room for; … until they are there."""
+    if not words:
+        return "…" if words is None else "none: its row is 0"
+    shown = [f"{visible(word)} {minus(f'{cosine:.2f}')}" for word, cosine in words]
+    lengths = accumulate(cell_len(each) + (3 if i else 0) for i, each in enumerate(shown))
+    return " · ".join(shown[: max(sum(length <= width for length in lengths), 1)])

@@ -17,8 +17,9 @@ from rich.text import Text
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
-from tui_transformer.engine.number_format import minus, spoken
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
+from tui_transformer.explorer.main.lines import near_words, number
 from tui_transformer.session.nearest_tokens import Near
 from tui_transformer.text.display import visible
 from tui_transformer.views.inside.cell import short_name
@@ -26,11 +27,6 @@ from tui_transformer.views.step_view import Labels, placed
 
 COLUMN, WIDEST_TABLE = 8, 64
 """Cells of a number in a table of terms, and of a line of it: in a longer one numbers are far from their names."""
-
-
-def number(value: float, digits: int = 6) -> str:
-    """A value with so many significant digits; ∞ for infinities."""
-    return spoken(value, digits)
 
 
 SHORTEST_LABEL = 4
@@ -261,15 +257,6 @@ class CellLines:
         varying = [i for i, (first, end) in enumerate(zip(factor.place(0), last, strict=True)) if first != end]
         place = factor.place(term)
         return " ".join(self.labels.of(axes[i])(place[i]) for i in varying or [len(axes) - 1])
-
-
-def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:
-    """Words and their cosines, as many as there is room for; … until they are there."""
-    if not words:
-        return "…" if words is None else "none: its row is 0"
-    shown = [f"{visible(word)} {minus(f'{cosine:.2f}')}" for word, cosine in words]
-    lengths = accumulate(cell_len(each) + (3 if i else 0) for i, each in enumerate(shown))
-    return " · ".join(shown[: max(sum(length <= width for length in lengths), 1)])
 
 
 def _last_part(name: str) -> str:
