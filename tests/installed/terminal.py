@@ -18,12 +18,18 @@ PATIENCE = 120.0
 ESCAPE = b"\x1b[27u"
 """As terminals write it that tell it from the beginning of a sequence: a busy machine takes one alone for that."""
 
+OPENED = {b"\r": b"Lookinside", b"?": b"Help", ESCAPE: b"quit"}
+"""What is written, without blanks, where a screen is opened or left by a key."""
+
 QUIET = 0.3
 """Seconds without output after which a screen is drawn."""
 
 
 def explore(command: Sequence[str], size: tuple[int, int], keys: Sequence[bytes], **more: object) -> tuple[int, str]:
-    """The exit code and all that was written: once "quit" is on the screen, the keys are pressed one by one."""
+    """The exit code and all that was written: once "quit" is on the screen, the keys are pressed one by one.
+
+    What is shown only by a screen that a key opens is waited for: keys typed ahead may find the screen before.
+    """
     master, slave = pty.openpty()
     columns, lines = size
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -33,7 +39,8 @@ def explore(command: Sequence[str], size: tuple[int, int], keys: Sequence[bytes]
             seen = _read(master, lambda seen: b"quit" in ESCAPES.sub(b"", seen))
             for key in keys:
                 os.write(master, key)
-                seen += _read(master)
+                mark = OPENED.get(key, b"")
+                seen += _read(master, lambda seen, mark=mark: mark in b"".join(ESCAPES.sub(b"", seen).split()))
             seen += _read(master, lambda _: process.poll() is not None)  # it may wait until it is read
             return process.wait(PATIENCE), ESCAPES.sub(b"", seen).decode(errors="replace")
         finally:
