@@ -197,7 +197,7 @@ async def test_what_cannot_be_saved_is_said_and_nothing_is_lost(begun):
             await explorer.keys("ctrl+s")
             await explorer.shown("No space left on device", "step 0 is whole")
             await explorer.app.screen.run_action("quit")
-            await explorer.until(lambda: screen_of(explorer).leaving.closing is None)
+            await explorer.until(lambda: screen_of(explorer).closing is None)
             assert not explorer.app._exit
             assert training_of(explorer).alive
         await explorer.keys("ctrl+s")

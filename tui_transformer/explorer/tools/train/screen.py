@@ -82,7 +82,7 @@ class TrainScreen(ExplorerScreen[None]):
         super().__init__()
         self.port, self.training = port, training
         self.panel = TrainPanel(training)
-        self._then: Callable[[], object] | None = None
+        self.closing: Callable[[], object] | None = None
         """What is done once the run is saved and closed; None where it is not being closed."""
         self._written = Written(self)
 
@@ -116,17 +116,17 @@ class TrainScreen(ExplorerScreen[None]):
 
     def _tick(self) -> None:
         """Look where the run stands; where it is to be closed, go on once it is, or stay where it cannot be saved."""
-        training, then = self.training, self._then
+        training, then = self.training, self.closing
         if training.error is not None:
             raise training.error
         if then is None:
             if training.status is not self.panel.status:
                 self._show_change()
         elif not training.alive:
-            self._then = None
+            self.closing = None
             then()
         elif not training.ending:
-            self._then = None
+            self.closing = None
 
     def _show_change(self) -> None:
         if self.is_current and self.is_there:
@@ -214,7 +214,7 @@ class TrainScreen(ExplorerScreen[None]):
 
     def _close(self, then: Callable[[], object]) -> None:
         self.training.ask_to_end()
-        self._then = then
+        self.closing = then
 
     def action_explore(self) -> None:
         """Explore a copy of the model as it is now, and ask whether training goes on meanwhile."""
