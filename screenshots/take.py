@@ -101,7 +101,10 @@ KEYS = {"␣": "space"}
 BROWSER = "browser"
 """The picture of a page, a PNG alone."""
 
-NAMES = (*SCENES, BROWSER)
+POSTER = "poster"
+"""The way back from an attention weight, as `poster` draws it."""
+
+NAMES = (*SCENES, POSTER, BROWSER)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -118,11 +121,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         use_terminal(home)
         out = options.out.resolve()
         os.chdir(home)
-        for name in options.names or (*SCENES, BROWSER):
+        for name in options.names or NAMES:
             if name == BROWSER:
                 take_browser(out / f"{name}.png")
                 continue
-            write(out / name, asyncio.run(take(SCENES[name])))
+            write(out / name, poster_of_a_weight() if name == POSTER else asyncio.run(take(SCENES[name])))
             print(options.out / f"{name}.png")  # noqa: T201 - the answer of the command
 
 
@@ -136,6 +139,19 @@ def take_browser(path: Path) -> None:
         return
     path.write_bytes(asyncio.run(picture()))
     print(path)  # noqa: T201 - the answer of the command
+
+
+def poster_of_a_weight() -> str:
+    """The poster of the README."""
+    from tui_transformer.explorer.run import open_session
+    from tui_transformer.model.options import ModelOptions
+    from tui_transformer.report.poster import poster_svg
+    from tui_transformer.views.poster import place_words, poster
+
+    session = open_session(ModelOptions("question", device="cpu"))
+    places = place_words(session.trace, session.labels)
+    root = poster(session.trace, f"{ATTENTION}.weights", (2, 0, 8), places, levels=4)
+    return poster_svg(root, str, f"{session.text} · question")
 
 
 def use_terminal(home: str) -> None:

@@ -35,6 +35,12 @@ def test_a_scene_is_taken_without_foreign_addresses(tmp_path: Path) -> None:
     check(tmp_path, "narrow", "self_attention.weights")
 
 
+def test_the_poster_is_taken(tmp_path: Path) -> None:
+    done = take(tmp_path, "poster")
+    assert done.returncode == 0, done.stderr
+    check(tmp_path, "poster", "query where · key ?")
+
+
 def test_an_unknown_scene_is_refused_with_the_names_of_all(tmp_path: Path) -> None:
     done = take(tmp_path, "nothing")
     assert done.returncode == 2
