@@ -91,7 +91,7 @@ def test_as_text_every_cell_is_a_line_below_that_which_it_is_a_part_of(trace: Tr
         "└ 19.638 = (−1.3049) · (−3.039) + … + 0.81462 · 1.849   encoder.0.self_attention.scores"
     )
     assert re.match(
-        r"  ├ 9\.14 \(47 %\) = −1\.9751   encoder\.0\.self_attention\.query · head 2 · token where", lines[2]
+        r"  ├ 9\.14 \(47 %\): −1\.9751   encoder\.0\.self_attention\.query · head 2 · token where", lines[2]
     )
     assert lines[3].startswith("  ├ · −4.6277   encoder.0.self_attention.key")
     assert [line[:4] for line in lines[2:7]] == ["  ├ ", "  ├ ", "  ├ ", "  ├ ", "  └ "]

@@ -73,7 +73,7 @@ def _adds(term: Term, cell: Cell) -> str:
         return ""
     if cell is not term.cells[0]:
         return "· "
-    return f"{spoken(term.contribution, 4)} ({in_percent(term.share, '.0%')}) = "
+    return f"{spoken(term.contribution, 4)} ({in_percent(term.share, '.0%')}): "
 
 
 def _others(cell: Cell) -> str:
