@@ -34,7 +34,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.error_boundary import marked_in
 from tui_transformer.explorer.guard.frame import Frame
 from tui_transformer.explorer.guard.timers import certain
-from tui_transformer.explorer.main.lines import refused_anywhere
+from tui_transformer.explorer.main.panes.lines import refused_anywhere
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from textual.screen import Screen
 
-from tui_transformer.explorer.main.lines import step_words, stop_title
 from tui_transformer.explorer.main.panes.cell_lines import number
+from tui_transformer.explorer.main.panes.lines import step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.outlet import path_of
 from tui_transformer.explorer.shell.port import Port
