@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.explorer.main.lines import step_words
 from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.lines import step_words
 
 SIZES = (NARROW, MEDIUM, WIDE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, exploring
 
-from tui_transformer.explorer.main.lines import refused_anywhere
+from tui_transformer.explorer.main.panes.lines import refused_anywhere
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.keymap import without

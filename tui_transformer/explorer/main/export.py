@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from textual.screen import Screen
 
-from tui_transformer.explorer.main.lines import number, step_words, stop_title
+from tui_transformer.explorer.main.panes.lines import number, step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen

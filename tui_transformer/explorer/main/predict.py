@@ -15,7 +15,7 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from tui_transformer.engine.axis import shape_text
-from tui_transformer.explorer.main.lines import step_words, stop_title
+from tui_transformer.explorer.main.panes.lines import step_words, stop_title
 from tui_transformer.explorer.main.question import QUESTIONS, Question, chosen, question
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain

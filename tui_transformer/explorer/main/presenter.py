@@ -15,7 +15,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.error_boundary import carefully
 from tui_transformer.explorer.guard.notifications import say
 from tui_transformer.explorer.guard.timers import later
-from tui_transformer.explorer.main.lines import Lines, is_random
+from tui_transformer.explorer.main.panes.lines import Lines, is_random
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests, draw_together

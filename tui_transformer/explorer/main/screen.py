@@ -16,9 +16,9 @@ from textual.widgets import Static
 from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.export import Export
-from tui_transformer.explorer.main.lines import about, stop_title
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.cell import CellPane
+from tui_transformer.explorer.main.panes.lines import about, stop_title
 from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair, TextPane, VocabularyPane
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.steps import StepsPane
@@ -188,9 +188,9 @@ class MainScreen(ExplorerScreen[None]):
     action_copy = property(lambda self: self.parts.export.copy)
     action_bookmark = property(lambda self: self.parts.export.bookmark)
 
-    def action_navigate(self, way: str, *arguments: int) -> None:
-        """Move, or look, in a way that is called so in `Navigation`."""
-        getattr(self.parts.navigation, way)(*arguments)
+    def action_navigate(self, way: str, across: int | None = None, down: int | None = None) -> None:
+        """Move, or look, in a way that is called so in `Navigation`, with as many numbers as it takes."""
+        getattr(self.parts.navigation, way)(*(each for each in (across, down) if each is not None))
 
     def action_open(self, name: str) -> None:
         """The tool of this name."""

@@ -15,8 +15,8 @@ from textual.css.scalar import Scalar
 from textual.message import Message
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.lines import CARD
 from tui_transformer.explorer.main.navigation import Navigation
+from tui_transformer.explorer.main.panes.lines import CARD
 from tui_transformer.explorer.main.predict import Predicting
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.actions.main import TOUR

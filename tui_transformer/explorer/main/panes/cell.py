@@ -15,8 +15,8 @@ from textual.strip import Strip
 
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Operand
-from tui_transformer.explorer.main.lines import about
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
+from tui_transformer.explorer.main.panes.lines import about
 from tui_transformer.explorer.shell.actions.main import CELL
 from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings

@@ -19,7 +19,7 @@ from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
-from tui_transformer.explorer.main.lines import near_words, number
+from tui_transformer.explorer.main.panes.lines import near_words, number
 from tui_transformer.session.nearest_tokens import Near
 from tui_transformer.text.display import visible
 from tui_transformer.views.inside.cell import short_name

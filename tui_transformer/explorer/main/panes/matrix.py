@@ -22,7 +22,7 @@ from textual.widgets import Input, Static
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
-from tui_transformer.explorer.main.lines import stop_title
+from tui_transformer.explorer.main.panes.lines import stop_title
 from tui_transformer.explorer.shell.actions.main import TEMPERATURE
 from tui_transformer.explorer.shell.actions.main import VOCABULARY as FIND
 from tui_transformer.explorer.shell.keymap import first_key

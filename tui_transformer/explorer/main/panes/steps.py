@@ -15,7 +15,7 @@ from textual.message import Message
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Program, by_program
-from tui_transformer.explorer.main.lines import group_title
+from tui_transformer.explorer.main.panes.lines import group_title
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import step_text
 from tui_transformer.session.overlay import details
