@@ -46,7 +46,7 @@ CEILINGS = {
     "course": (3_100, 38),
     "diagnosis": (6_550, 28),
     "engine": (6_400, 30),
-    "explorer": (22_650, 129),
+    "explorer": (22_650, 130),
     "features": (600, 3),
     "generation": (1_300, 7),
     "guide": (450, 3),

@@ -162,7 +162,7 @@ class Visit:
 
 def environment(own: Path, files: Path | None) -> dict[str, str]:
     """What a session is told: the driver that draws for a browser, and what its visitor may open."""
-    driver = "tui_transformer.explorer.guard.driver:VisitorDriver"
+    driver = "tui_transformer.explorer.guard.web_driver:VisitorDriver"
     return {"TEXTUAL_DRIVER": driver, gate.VARIABLE: gate.described(files, own)}
 
 

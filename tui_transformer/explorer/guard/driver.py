@@ -1,4 +1,4 @@
-"""Terminal and browser as Textual drives them, where anything at all may come from them; left as they were found."""
+"""The terminal as Textual drives it, where anything at all may come from it, and left as it was found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import selectors
 import signal
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,11 +15,9 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
-from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
-from tui_transformer.gate import QUIT, REDRAW, SAY
-from tui_transformer.text.guarded import end_awaited, end_guarded, is_awaited
+from tui_transformer.text.guarded import end_awaited, is_awaited
 
 LARGEST = 10_000
 """Columns or lines that a terminal may say it has."""
@@ -137,39 +135,3 @@ def _can_be(resize: events.Resize) -> bool:
 def driver_for(driver: type[Any]) -> type[Any]:
     """Our driver in place of Textual's own for a terminal; any other as it is."""
     return TerminalDriver if driver is LinuxDriver else driver
-
-
-@runtime_checkable
-class Shown(Protocol):
-    """An app that draws everything again, and says something, when a thread asks for it."""
-
-    def post(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on the screen's thread."""
-
-    def draw_again(self) -> None:
-        """Write all of the screen."""
-
-    def say(self, message: str) -> None:
-        """Show a message that goes away by itself."""
-
-
-class VisitorDriver(WebDriver):
-    """A driver that draws all again for a page that was away."""
-
-    def process_message(self, message: Message) -> None:
-        """Hand on what was read; escape also ends what the screen waits for."""
-        if isinstance(message, events.Key) and message.key == "escape":
-            end_awaited()
-        super().process_message(message)
-
-    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
-        """Do what whoever serves asks for; called on the thread that reads."""
-        app: object = self._app
-        if packet_type == QUIT:
-            end_guarded(for_good=True)
-        if packet_type == REDRAW and isinstance(app, Shown):
-            app.post(app.draw_again)
-        elif packet_type == SAY and isinstance(app, Shown):
-            app.post(app.say, str(payload.get("text", "")))
-        else:
-            super().on_meta(packet_type, payload)
