@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,11 +17,12 @@ from textual.strip import Strip
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.frame import Frame, update_of
 from tui_transformer.explorer.recording import Shot
-from tui_transformer.files import write_whole
+from tui_transformer.files import is_folder, make_folder, read_regular, write_whole
 from tui_transformer.report.export import png_drawing
 from tui_transformer.text.display import visible
 
 EXTRA = "pip install 'tui-transformer[record]'"
+TEMPLATE, LARGEST = Path(__file__).with_name("recorded.html"), 1 << 20
 WIDTH = 1280
 """Pixels of a moving picture."""
 
@@ -50,7 +50,7 @@ class Pictures:
 
     def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
         self._folder, self._note, self._png = folder, note, png_drawing()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if self._png is None:
             note(f"PNG pictures need the extra record: {EXTRA}; SVG alone is written")
 
@@ -168,7 +168,7 @@ class Page:
             "looks": [*self._looks],
         }
         packed = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        template = files("tui_transformer.explorer").joinpath("recorded.html").read_text(encoding="utf-8")
+        template = read_regular(TEMPLATE, LARGEST).decode()
         page = template.replace("{{title}}", html.escape(visible(self._title))).replace("{{data}}", packed)
         write_whole(self._path, page.encode("utf-8", errors="replace"))
 
@@ -201,7 +201,7 @@ def form_of(path: Path, title: str, note: Callable[[str], None]) -> Recorded:
         ".png": lambda: Animation(path),
         ".html": lambda: Page(path, title),
     }
-    ending = "" if path.is_dir() else path.suffix.lower()
+    ending = "" if is_folder(path) else path.suffix.lower()
     if ending not in forms:
         known = ", ".join(filter(None, forms))
         raise InputError(f"{path}: a recording is a folder of pictures, or a file that ends in {known}")

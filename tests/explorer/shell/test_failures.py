@@ -19,6 +19,7 @@ from textual.widgets import Static
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.error_boundary import CarefulWidget, DrawnWidget
 from tui_transformer.explorer.guard.failures import MOST_TOLD
+from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
@@ -228,11 +229,11 @@ async def test_what_a_screen_cannot_do_is_said_and_left_undone(how: str, tmp_pat
         elif how == "work":
             Requests(tool, explorer.app.worker, lambda: None).ask("wrong", AT_ONCE + 1, wrong, wrong)
         else:
-            {"timer": partial(tool.set_timer, 0.001), "later": tool.call_later, "post": explorer.app.post}[how](wrong)
+            {"timer": partial(later, tool, 0.001), "later": tool.call_later, "post": explorer.app.post}[how](wrong)
         assert (await failed(explorer, tmp_path)).startswith("not done: ")
         assert explorer.app.screen is tool
         await explorer.shown("the tool is there")
-        tool.set_timer(0.001, wrong)
+        later(tool, 0.001, wrong)
         await explorer.until(lambda: explorer.app.messages.text.count("not done") == 2)
 
 

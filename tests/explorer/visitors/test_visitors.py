@@ -78,7 +78,7 @@ def test_no_file_is_opened_but_by_the_functions_that_ask_the_gate() -> None:
         for call, name in calls(path)
         if is_of_files(call, name)
     }
-    beside = {each for each in found if not each.startswith("shell/outlet.py:")}
+    beside = {each for each in found if not each.startswith("shell/user_files.py:")}
     assert len(found) > len(beside)  # what is looked for is found where it is
     assert not beside
 
