@@ -109,7 +109,7 @@ async def test_stepping_while_it_computes_shows_the_last_stop_only(monkeypatch: 
         gate.opened.set()
         await explorer.settled()
         assert explorer.place[0] == 15
-        assert shown == [explorer.stop]
+        assert set(shown) == {explorer.stop}  # what comes later of it may draw it again
         assert explorer.scene.view.name == explorer.stop
 
 
