@@ -141,7 +141,7 @@ def bytes_alone(rows: int, columns: int) -> Made:
     return {".weight": ("I8", codes), ".weight_scale": ("F32", scale)}, codes * scale
 
 
-def compressed(form: str, bits: int = 4) -> dict[str, Any]:
+def compressed(form: str, bits: Any = 4) -> dict[str, Any]:
     groups = {"group_0": {"targets": ["Linear"], "weights": {"num_bits": bits}}}
     return {"quant_method": "compressed-tensors", "format": form, "config_groups": groups}
 
@@ -245,6 +245,7 @@ def test_experts_of_gpt_oss_in_blocks_are_those_of_the_plain_file(tmp_path):
         ({"quant_method": "fp8", "weight_block_size": [0, 4]}, "weight_block_size"),
         (compressed("marlin-24"), "format 'marlin-24' is not read"),
         (compressed("pack-quantized", 3), "num_bits"),
+        (compressed("pack-quantized", [4]), "num_bits"),
         (compressed("float-quantized") | {"transform_config": {"config_groups": {"R1": {}}}}, "transform_config"),
         ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "quant_algo 'W4A8_AWQ' is not read"),
         ({"quant_method": "gptq", "bits": 4.0}, "bits 4.0 is not read"),

@@ -106,11 +106,11 @@ def _compressed(said: Settings) -> tuple[Format, ...]:
     for kind in sorted(named):
         _one_of({"format": kind}, "format", None, tuple(_COMPRESSED))
     weights = [each for group in tables if isinstance(each := group.get("weights"), Mapping)]
-    bits: set[Any] = {each.get("num_bits") for each in weights}
+    bits = {str(each.get("num_bits")) for each in weights}  # which may be anything in a broken file
     sizes = {_group(each, "group_size", None) for each in weights if each.get("strategy") == "group"}
     size = next(iter(sizes)) if len(sizes) == 1 == len(weights) else None
-    if "pack-quantized" in named and (len(bits) != 1 or not bits <= {4, 8}):
-        raise UsageError(f"quantization_config: num_bits {shown(sorted(map(str, bits)))} is not read: 4 or 8 is")
+    if "pack-quantized" in named and (len(bits) != 1 or not bits <= {"4", "8"}):
+        raise UsageError(f"quantization_config: num_bits {shown(sorted(bits))} is not read: 4 or 8 is")
     width = int(next(iter(bits))) if "pack-quantized" in named else 8
     made = [each for kind in sorted(named) for each in _COMPRESSED[kind](width, size)]
     return tuple(dict.fromkeys(made))
