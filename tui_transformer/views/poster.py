@@ -101,7 +101,6 @@ def poster(
     Raises:
         InputError: The cell is outside the step.
     """
-    trace.explain_cell(name, index)  # raises where there is none
     root = _Open(Operand(trace.program.named(name), index, 0.0), 0)
     waiting, order, seen = [(-1.0, 0, root)], count(1), {(root.operand.name, index)}
     for _ in range(most):
