@@ -69,7 +69,7 @@ STORY = "Once there was a small girl called Mira, who lived by the sea with a do
 REPEATED = (*["down"] * 7, *["right"] * 2)
 STATEMENT = "the old sailor will hide the map"
 QUESTION = "will the old sailor hide the map"
-TO_QUESTION = ("d", "enter", "ctrl+u", *QUESTION.replace(" ", "␣"), "enter")
+TO_QUESTION = ("c", "s", "ctrl+u", *QUESTION.replace(" ", "␣"), "enter")
 
 SCENES = {
     "default": Scene(f"{ATTENTION}.weights", TO_MARK, model="question"),
@@ -78,11 +78,11 @@ SCENES = {
     "answer": Scene("text", model="question"),
     "tour": Scene("vocabulary", ("t", *["right"] * 5), model="question"),
     "dates": Scene("decoder.1.cross_attention.weights", ("t", *["right"] * 3), model="dates"),
-    "heads": Scene(f"{COPY}.weights", ("H",), model="copy"),
-    "lens": Scene("decoder.2.self_attention.weights", ("L",), model="story", text=STORY),
-    "generate": Scene("tokens", ("W", *["space"] * 12), model="story", text=STORY),
-    "train": Scene("vocabulary", ("ctrl+l", "down", "right", "ctrl+s"), model="question", steps=150),
-    "backward": Scene(f"{COPY}.weights", REPEATED, model="copy", first=("b", "enter")),
+    "heads": Scene(f"{COPY}.weights", ("g", "h"), model="copy"),
+    "lens": Scene("decoder.2.self_attention.weights", ("g", "l"), model="story", text=STORY),
+    "generate": Scene("tokens", ("r", "w", *["space"] * 12), model="story", text=STORY),
+    "train": Scene("vocabulary", ("r", "t", "down", "right", "ctrl+s"), model="question", steps=150),
+    "backward": Scene(f"{COPY}.weights", REPEATED, model="copy", first=("b", "b", "enter")),
     "compare": Scene(f"{ATTENTION}.weights", model="question", text=STATEMENT, first=TO_QUESTION),
     "attention": Scene(f"{ATTENTION}.weights", (HEAD, HEAD, *TO_CELL), text=SENTENCE),
     "positions": Scene("embedding.positions", ("down", "down", "right", "right"), sizes=MIDDLE),
@@ -92,8 +92,9 @@ SCENES = {
     "narrow-cell": Scene(f"{ATTENTION}.weights", (*TO_MARK, "5"), NARROW, "question"),
     "light": Scene(f"{ATTENTION}.weights", TO_MARK, model="question", theme="tui-light"),
     "no-colour": Scene(f"{ATTENTION}.weights", TO_MARK, model="question", color=False),
-    "settings": Scene("embedding.output", ("comma",)),
+    "settings": Scene("embedding.output", ("m", "comma")),
     "help": Scene(f"{ATTENTION}.weights", ("question_mark",)),
+    "menu": Scene(f"{ATTENTION}.weights", ("g",), model="question"),
     "attention-example": Scene(f"{ATTENTION}.weights", ("down", "right"), model="attention"),
 }
 KEYS = {"␣": "space"}
@@ -171,7 +172,7 @@ async def take(scene: Scene) -> str:
         await _press(pilot, scene.keys)
         if scene.steps:
             await _train(pilot, scene.steps)
-        from tui_transformer.explorer.recording import self_contained
+        from tui_transformer.explorer.recorded import self_contained
 
         return self_contained(app.export_screenshot())
 
@@ -211,10 +212,10 @@ async def _press(pilot: Pilot[Any], keys: Sequence[str]) -> None:
 async def _train(pilot: Pilot[Any], steps: int) -> None:
     """Let the run that was opened make steps, and pause it."""
     training = pilot.app.background.job  # type: ignore[attr-defined]
-    await pilot.press("N")
+    await pilot.press("g")
     while training.status.step < steps:
         await pilot.pause(SETTLED)
-    await pilot.press("N")
+    await pilot.press("g")
     await pilot.pause(2)
 
 

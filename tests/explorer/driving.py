@@ -218,13 +218,14 @@ async def exploring(
 ) -> AsyncIterator[Explorer]:
     """An explorer of a model, with the options of the command line.
 
-    The whole is not shown unless a test wants it, or (None) leaves it to the size.
+    The whole is not shown unless a test wants it, or (None) leaves it to the size; and unless a test brings its own
+    preferences, everything has a key, which is one press.
     """
     if session is None:
         more = {} if budget is None else {"budget": budget}
         given = None if ids is None else tuple(ids)
         session = open_session(ModelOptions(**options, **more), text, given, decoder_text=decoder_text)
-    app = ExplorerApp(session, preferences or Preferences(), view=ViewState(whole=whole))
+    app = ExplorerApp(session, preferences or Preferences(classic=True), view=ViewState(whole=whole))
     async with app.run_test(size=size, notifications=True) as pilot:
         explorer = Explorer(pilot, app)
         await explorer.until(lambda: len(app.screen_stack) > 1)

@@ -209,7 +209,7 @@ async def _screens(model: str, size: tuple[int, int]) -> dict[str, str]:
 
 @asynccontextmanager
 async def _exploring(model: str, size: tuple[int, int]) -> AsyncIterator[Explorer]:
-    app = ExplorerApp(MODELS[model](), Preferences())
+    app = ExplorerApp(MODELS[model](), Preferences(classic=True))
     with ExitStack() as stack:
         stack.enter_context(cheaper())
         stack.enter_context(mock.patch.object(step_scene, "clock", return_value=0.0))

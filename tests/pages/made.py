@@ -16,7 +16,7 @@ from benchmarks import parity
 from tui_transformer.cli.main import app
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.actions.main import FOCUSED
-from tui_transformer.explorer.shell.keys import UNBOUND, Action, spelled
+from tui_transformer.explorer.shell.keys import CLASSIC, UNBOUND, Action, in_menu, spelled
 from tui_transformer.model.families import ALIASES, FAMILIES, family_of
 from tui_transformer.model.families.bart import BartConfig
 from tui_transformer.model.families.bert import EncoderConfig
@@ -71,6 +71,16 @@ def keys_page() -> Iterator[str]:
             yield from table(
                 ("key", "what it does", "name"), ([_keys(each), each.title, f"`{each.id}`"] for each in own)
             )
+    yield "## Classic"
+    yield ""
+    yield "What `classic = true` gives, where it is another key."
+    yield ""
+    titles = {action.id: action.title for actions in SCREENS.values() for action in actions}
+    rows = [(keys.split(","), name) for name, keys in CLASSIC.items() if not keys.startswith(UNBOUND)]
+    yield from table(
+        ("key", "what it does", "name"),
+        ([" ".join(f"`{spelled(key)}`" for key in keys), titles[name], f"`{name}`"] for keys, name in rows),
+    )
     yield "## A pane that has the keys"
     yield ""
     shown = ((pane, each) for pane, actions in FOCUSED.items() for each in actions if each.shown)
@@ -88,6 +98,8 @@ def _sign(action: Action) -> tuple[str, str]:
 
 def _keys(action: Action) -> str:
     keys = [f"`{spelled(key)}`" for key in action.keys.split(",") if not key.startswith(UNBOUND)]
+    if not action.direct:
+        keys = [f"`{key}`" for key in in_menu(action.id).split()]
     return " ".join(keys) or "palette"
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.geometry import Offset
 from textual.screen import Screen
 from textual.widget import Widget
@@ -16,13 +17,14 @@ from textual.widgets import Input, TextArea
 
 from tui_transformer.explorer.guard.app import SMALLEST, Commands, GuardedApp, has_room
 from tui_transformer.explorer.guard.error_boundary import marked_in
-from tui_transformer.explorer.main.panes.lines import refused_anywhere
+from tui_transformer.explorer.main.enabled_actions import refused_anywhere
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.command_list import CommandLines
 from tui_transformer.explorer.shell.keymap import commands_of, hint, without
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.preferences import Preferences
+from tui_transformer.explorer.shell.preferences import Preferences, preferences_path
 from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.guide.lecture import Lecture
@@ -48,6 +50,7 @@ class ExplorerApp(GuardedApp):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = []
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandLines}
 
     def __init__(
         self,
@@ -88,8 +91,8 @@ class ExplorerApp(GuardedApp):
 
     @property
     def keymap(self) -> Mapping[str, str]:
-        """The keys that the user gave to actions, by the names of those."""
-        return self._preferences.keys
+        """The keys that the user gave to actions, by the names of those, or that the classic table has."""
+        return self._preferences.keymap
 
     @property
     def cursor_position(self) -> Offset:
@@ -179,12 +182,21 @@ class ExplorerApp(GuardedApp):
             self.push_screen(Commands(**options, id="--command-palette"))
 
     def action_help(self) -> None:
-        """Explain the screen that is in front."""
-        from tui_transformer.explorer.shell.pages import HelpScreen
+        """Show the card of keys of the main screen, and behind it, and of all other screens, what they are about."""
+        from tui_transformer.explorer.shell.pages import CardScreen, HelpScreen
 
         screen = self.screen
-        if isinstance(screen, ExplorerScreen):
-            screen.open(HelpScreen(without(screen.help_page, _left_out(screen)), "Help"))
+        if not isinstance(screen, ExplorerScreen):
+            return
+
+        def explain() -> None:
+            page = without(screen.help_page, _left_out(screen))
+            screen.open(HelpScreen(page, "Help", direct=not isinstance(screen, MainScreen)))
+
+        if isinstance(screen, MainScreen):
+            screen.open(CardScreen(), lambda wanted: explain() if wanted else None)
+        else:
+            explain()
 
     def action_messages(self) -> None:
         """Show what was said."""
@@ -198,9 +210,27 @@ class ExplorerApp(GuardedApp):
         names = [theme.name for theme in THEMES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
+    def action_choose_keys(self) -> None:
+        """Ask for menus or the classic keys, until the program ends."""
+        from tui_transformer.explorer.shell.prompt import PickScreen
+
+        offers = {
+            "menus": "few keys, and menus that show themselves",
+            "classic": "a key for everything, as it was before there were menus",
+        }
+        note = f"Until the program ends; `classic = true` in {preferences_path()} keeps it."
+
+        def take(name: str | None) -> None:
+            if name is not None:
+                self._preferences = replace(self._preferences, classic=name == "classic")
+                self.set_keymap(dict(self.keymap))
+
+        if isinstance(self.screen, ExplorerScreen):
+            self.screen.open(PickScreen("Keys", offers, note), take)
+
     def handle_bindings_clash(self, clashed_bindings: set[Any], node: Any) -> None:  # noqa: ARG002 - Textual's signature
         """Two actions were given the same key; Textual says so, too, of one action that had several keys."""
-        given = [(name, key.strip()) for name, keys in self.keymap.items() for key in keys.split(",")]
+        given = [(name, key.strip()) for name, keys in self._preferences.keys.items() for key in keys.split(",")]
         names = sorted(
             str(binding.id)
             for binding in clashed_bindings

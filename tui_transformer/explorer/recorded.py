@@ -6,7 +6,8 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,18 +17,39 @@ from textual.strip import Strip
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.frame import Frame, update_of
-from tui_transformer.explorer.recording import Shot
 from tui_transformer.files import is_folder, make_folder, read_regular, write_whole
 from tui_transformer.report.export import png_drawing
 from tui_transformer.text.display import visible
 
 EXTRA = "pip install 'tui-transformer[record]'"
 TEMPLATE, LARGEST = Path(__file__).with_name("recorded.html"), 1 << 20
+FONT = "DejaVu Sans Mono"
 WIDTH = 1280
 """Pixels of a moving picture."""
 
 MOST_COLORS = 255
 """Of a GIF, which has one more that is left as it was."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What the explorer shows at one moment.
+
+    Attributes:
+        number: From 1.
+        name: Of the stop, or the key that was pressed.
+        title: Of the stop, or what the key did.
+        seconds: For how long it is shown.
+        strips: The lines of the screen.
+        svg: Draws the screen, as long as it is in front.
+    """
+
+    number: int
+    name: str
+    title: str
+    seconds: float
+    strips: Sequence[Strip]
+    svg: Callable[[], str]
 
 
 class Recorded(Protocol):
@@ -206,3 +228,9 @@ def form_of(path: Path, title: str, note: Callable[[str], None]) -> Recorded:
         known = ", ".join(filter(None, forms))
         raise InputError(f"{path}: a recording is a folder of pictures, or a file that ends in {known}")
     return forms[ending]()
+
+
+def self_contained(svg: str) -> str:
+    """A picture without the web fonts and the addresses that the exporter writes into it."""
+    svg = re.sub(r"@font-face\s*\{[^}]*\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    return svg.replace("font-family: Fira Code, monospace", f"font-family: '{FONT}', Menlo, monospace")

@@ -12,18 +12,19 @@ from typing import Any
 
 from textual.app import ScreenStackError
 from textual.pilot import Pilot
-from textual.strip import Strip
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.guard.frame import strips_of
 from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.recorded import Shot, self_contained
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.session.opening import telling
 from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import ViewState
 
-FONT = "DejaVu Sans Mono"
 SETTLED = 0.15
 """Seconds after which nothing moves: heads and chart follow the cell after a moment."""
 
@@ -44,27 +45,6 @@ NAMED = {
     "return": "enter",
 }
 """Keys by name, as hands and Textual call them; besides, any character is a key."""
-
-
-@dataclass(frozen=True)
-class Shot:
-    """What the explorer shows at one moment.
-
-    Attributes:
-        number: From 1.
-        name: Of the stop, or the key that was pressed.
-        title: Of the stop, or what the key did.
-        seconds: For how long it is shown.
-        strips: The lines of the screen.
-        svg: Draws the screen, as long as it is in front.
-    """
-
-    number: int
-    name: str
-    title: str
-    seconds: float
-    strips: Sequence[Strip]
-    svg: Callable[[], str]
 
 
 Take = Callable[[Shot], None]
@@ -126,7 +106,7 @@ def record_tour(session: Session, told: Lecture, size: tuple[int, int], theme: s
 
 def record_keys(session: Session, keys: Sequence[Press], size: tuple[int, int], theme: str | None, take: Take) -> int:
     """Press keys, and take the screen at first and after each; what is returned and raised is as of a tour."""
-    app = ExplorerApp(session, Preferences(theme))
+    app = ExplorerApp(session, Preferences(theme), telling(session), view=ViewState())
 
     async def screens(pilot: Pilot[Any]) -> AsyncIterator[tuple[str, str, float]]:
         await _until(app, pilot, lambda: True)
@@ -190,9 +170,3 @@ async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool
             raise InputError(f"a screen was not there after {PATIENCE:.0f} seconds")
         await pilot.pause(SETTLED)
     await pilot.pause(SETTLED)
-
-
-def self_contained(svg: str) -> str:
-    """A picture without the web fonts and the addresses that the exporter writes into it."""
-    svg = re.sub(r"@font-face\s*\{[^}]*\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    return svg.replace("font-family: Fira Code, monospace", f"font-family: '{FONT}', Menlo, monospace")

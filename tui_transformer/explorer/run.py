@@ -20,10 +20,12 @@ from tui_transformer.gate import confine
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.model.options import ModelOptions, Reading
 from tui_transformer.session.open_session import open_session
+from tui_transformer.session.opening import telling
 from tui_transformer.session.overlay import of_dump
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.tour_stop import suitable
+from tui_transformer.session.view_state import ViewState
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
@@ -150,7 +152,9 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
     opens = None if survey is None else partial(open_survey, survey)
     chosen = replace(preferences, theme=theme or preferences.theme)
     share_one_heap()
-    app = ExplorerApp(start.session, chosen, start.at, start.says, start.tour, opens)
+    begun = start.at or (telling(start.session) if start.tour is None else None)
+    view = ViewState(whole=None if chosen.whole and start.at is None else False)
+    app = ExplorerApp(start.session, chosen, begun, start.says, start.tour, opens, view=view)
     app.run()
     if app.failure is not None:
         print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now

@@ -30,16 +30,30 @@ class Position:
 def next_stop(stops: Sequence[str], stop: str, program: Program, grain: Grain, direction: int) -> str | None:
     """The stop one operation, sublayer or layer further; None at the end.
 
-    Sublayers and layers are entered at their last step, whose matrix is the one that leaves them.
+    From a step of a layer a layer further is the same step of the next layer. Else sublayers and layers are entered at
+    their last step, whose matrix is the one that leaves them.
     """
     place = stops.index(stop) if stop in stops else 0
     if grain == "operation":
         target = place + direction
         return stops[target] if 0 <= target < len(stops) else None
+    if grain == "layer" and (same := _same_step(stops, stop, direction)):
+        return same
     groups = [program.step(each).group(grain) if each in program.by_name else each for each in stops]
     ends = [i for i, group in enumerate(groups) if i + 1 == len(groups) or group != groups[i + 1]]
     ahead = [stops[i] for i in ends if (i - place) * direction > 0]
     return ahead[0 if direction > 0 else -1] if ahead else None
+
+
+def _same_step(stops: Sequence[str], stop: str, direction: int) -> str:
+    """The stop of the same name in the layer after, or before; "" where there is none."""
+    match = re.search(r"\.[0-9]+\.", stop)
+    if match is None:
+        return ""
+    begin, end = stop[: match.start()], stop[match.end() :]
+    same = [each for each in stops if re.fullmatch(rf"{re.escape(begin)}\.[0-9]+\.{re.escape(end)}", each)]
+    place = same.index(stop) + direction if stop in same else -1
+    return same[place] if 0 <= place < len(same) else ""
 
 
 HEAD = "head"

@@ -28,7 +28,7 @@ async def test_help_on_every_pane():
         await explorer.go(WEIGHTS)
         pages = set()
         for pane in "123456":
-            await explorer.press(pane, "?")
+            await explorer.press(pane, "?", "enter")
             assert isinstance(explorer.app.screen, HelpScreen)
             pages.add(explorer.text)
             await explorer.press("escape")
@@ -77,7 +77,7 @@ async def test_the_palette_lists_the_actions_and_runs_one():
     async with exploring(WIDE) as explorer:
         await explorer.press("ctrl+p")
         await explorer.until(lambda: isinstance(explorer.app.screen, CommandPalette))
-        await explorer.shown("Ablate this head (mean)", "Ablate this head (zero)")
+        await explorer.shown("Next step", "Next head")
         for key in "next layer":
             await explorer.keys("space" if key == " " else key)
         await explorer.until(lambda: "Next layer" in explorer.text and "Next head" not in explorer.text)
@@ -293,7 +293,7 @@ async def test_a_broken_file_gives_one_message_and_the_explorer_works(tmp_path):
 
 async def test_strange_keys_break_nothing():
     keys = {"step.next": "", "step.back": ",", "head.back": "space,q", "layer.next": "nonsense+key", "weights": "[b]"}
-    wanted = Preferences(keys={**keys, "no.such.action": "y", "head.next": "q"})
+    wanted = Preferences(keys={**keys, "no.such.action": "y", "head.next": "q"}, classic=True)
     async with exploring(NARROW, preferences=wanted) as explorer:
         await explorer.press("p", "n", "]", "v", "space", "w", "}")
         assert explorer.app.is_running

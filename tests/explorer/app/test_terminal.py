@@ -104,16 +104,16 @@ def test_it_opens_steps_suspends_and_leaves_the_terminal_as_it_was(terminal: Ter
     terminal.explore()
     terminal.shown("forcefully")
     terminal.keys("Space")
-    terminal.shown("2/25")
+    terminal.shown("13/25")
     terminal.tmux("resize-window", "-x", "60", "-y", "20")
     terminal.keys("Space")
-    terminal.shown("3/25")
+    terminal.shown("14/25")
     terminal.keys("C-z")
     terminal.shown("Stopped")
     terminal.line("fg >/dev/null; echo code=$?; stty -a | grep -o ' [-]*echo '")
-    terminal.shown("3/25")
+    terminal.shown("14/25")
     terminal.keys("Space")
-    terminal.shown("4/25")
+    terminal.shown("15/25")
     terminal.keys("q")
     terminal.ended(0)
 
@@ -128,7 +128,7 @@ def test_a_signal_ends_it_in_order(terminal: Terminal, number: signal.Signals, c
 def test_a_crash_leaves_a_short_message_and_a_report(terminal: Terminal):
     (terminal.folder / "crashing.py").write_text(CRASHING)
     terminal.explore("crashing.py --model encoder")
-    terminal.keys("m")
+    terminal.keys("m", "c")
     terminal.ended(1)
     screen = terminal.screen()
     assert "tui-transformer: the program made a mistake (RuntimeError)" in screen
@@ -143,5 +143,5 @@ def test_quitting_while_it_computes_is_prompt(terminal: Terminal):
     ids = terminal.folder / "ids"
     ids.write_text(",".join(str(i % 8) for i in range(4096)))
     terminal.explore(f'{PROGRAM} --ids "$(cat ids)" --layers 1')
-    terminal.keys("}", "}", "}", "q")
+    terminal.keys("Space", "Space", "Space", "q")
     terminal.ended(0)

@@ -25,7 +25,9 @@ def translating() -> Session:
     return open_session(model, None, (5, 9, 12, 7), decoder_ids=(0, 8, 3))
 
 
-REMAPPED = Preferences(keys={"ablate.head.mean": "M", "ablate.position": "o", "ablate.position.mean": "O"})
+REMAPPED = Preferences(
+    keys={"ablate.head.mean": "M", "ablate.position": "o", "ablate.position.mean": "O"}, classic=True
+)
 """Actions that have no key unless they are given one."""
 
 

@@ -64,7 +64,9 @@ async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it():
 
 
 async def test_the_key_that_the_user_gave_for_back_ends_a_count_and_does_no_more():
-    async with exploring(WIDE, model="question", preferences=Preferences(keys={"back": "f7"})) as explorer:
+    async with exploring(
+        WIDE, model="question", preferences=Preferences(keys={"back": "f7"}, classic=True)
+    ) as explorer:
         explorer.parts.counting.moment = 60.0
         await explorer.go(WEIGHTS)
         await typed(explorer, "3")

@@ -63,7 +63,7 @@ async def test_the_colon_asks_where_and_goes_there():
 async def test_all_of_what_a_step_is_can_be_read_in_the_help(size):
     async with exploring(size, model="question") as explorer:
         await explorer.go("encoder.0.self_attention.scaled")
-        await explorer.press("?")
+        await explorer.press("?", "enter")
         seen = ""
         for _ in range(30):
             seen += explorer.text

@@ -70,7 +70,7 @@ async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(sc
 @pytest.mark.parametrize(
     ("keys", "asked"),
     [
-        (["right", "n", "space", "enter"], TourPanel.Next),
+        (["right", "space", "enter"], TourPanel.Next),
         (["left", "h", "backspace"], TourPanel.Back),
         (["escape"], TourPanel.Left),
     ],
@@ -85,7 +85,7 @@ async def test_keys_ask(keys, asked):
 async def test_keys_are_those_of_the_panel_alone():
     async with Host().run_test() as pilot:
         pilot.app.query_one("#other").focus()
-        await pilot.press("right", "n", "space", "left", "escape")
+        await pilot.press("right", "space", "left", "escape")
         assert pilot.app.asked == []
 
 

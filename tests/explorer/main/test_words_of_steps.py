@@ -45,7 +45,7 @@ async def test_the_help_begins_with_them():
     async with exploring(NARROW, model="question", whole=None) as explorer:
         await explorer.go("encoder.0.self_attention.scaled")
         words = step_words(explorer.session, explorer.stop)
-        await explorer.press("?")
+        await explorer.press("?", "enter")
         for size in SIZES:
             await explorer.resize(*size)
             box = explorer.app.screen.query_one("#box").content_region

@@ -68,8 +68,12 @@ def test_an_answer_is_one_line(session, monkeypatch, capsys):
         ("]", Typed("head.next")),
         ("right 3", Typed("cursor.right", 3)),
         (":weights", Typed("go", words="weights")),
-        ("/ the map", Typed("sentence.edit", words="the map")),
-        ("/the map", Typed("sentence.edit", words="the map")),
+        ("/ the map", Typed("find", words="the map")),
+        ("i the map", Typed("sentence.edit", words="the map")),
+        ("gw", Typed("weights")),
+        ("g w", Typed("weights")),
+        ("menu g", Typed("menu", words="g")),
+        ("/the map", Typed("find", words="the map")),
         ("e 0.5", Typed("cell.edit", words="0.5")),
         ("set -1", Typed("cell.edit", words="-1")),
         ("HEAD 2", Typed("head", words="2")),
@@ -134,7 +138,7 @@ def test_a_changed_cell_changes_the_answer_and_comes_back(reader):
 
 
 def test_a_head_is_ablated(reader):
-    assert "head 2 of encoder.0.self_attention set to 0" in typed(reader, "head 2", "a")
+    assert "head 2 of encoder.0.self_attention set to 0" in typed(reader, "head 2", "a a")
     assert reader.explored.session.edits
 
 
@@ -145,7 +149,7 @@ def test_the_working_and_the_row_are_told(reader):
 
 
 def test_backwards_the_gradient_is_told(reader):
-    said = typed(reader, "b", f":{WEIGHTS}")
+    said = typed(reader, "b b", f":{WEIGHTS}")
     gradient = reader.explored.session.gradients.values[WEIGHTS][0, 0, 0]
     assert f", gradient {gradient:.5g}".replace("-", "−").replace("e−0", "e−").replace("e−", "e-")[:14] in said
 
@@ -340,7 +344,7 @@ def scores(reader):
     return trace[WEIGHTS.replace("weights", "scaled")][2, 1], trace[WEIGHTS][2, 1]
 
 
-@pytest.mark.parametrize("asked", ["softmax", "^"])
+@pytest.mark.parametrize("asked", ["softmax", "gs"])
 def test_both_softmaxes_of_the_row_are_told_with_every_number_on_the_way(reader, scores, asked):
     given, shares = scores
     said = typed(reader, asked)

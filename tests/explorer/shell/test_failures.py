@@ -23,7 +23,7 @@ from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.pages import HelpScreen, MessageScreen
+from tui_transformer.explorer.shell.pages import CardScreen, MessageScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
@@ -192,7 +192,7 @@ async def test_a_screen_that_cannot_be_shown_is_left_for_the_one_below(screen: t
         await explorer.press("space")
         assert explorer.place[0] == 2
         await explorer.keys("question_mark")
-        assert isinstance(explorer.app.screen, HelpScreen)
+        assert isinstance(explorer.app.screen, CardScreen)
 
 
 async def test_a_screen_of_which_a_widget_ends_takes_those_over_it_along(tmp_path: Path):

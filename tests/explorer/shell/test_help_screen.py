@@ -21,7 +21,9 @@ async def test_it_is_shown_and_closed(open_screen, screen_text, shows, key, noth
         assert pilot.app.result is None
 
 
-@pytest.mark.parametrize(("keys", "there"), [("G", "line 59"), ("Gg", "Keys"), ("jjjk", "line 18"), ("  ", "line 43")])
+@pytest.mark.parametrize(
+    ("keys", "there"), [("G", "line 59"), (["G", "ctrl+home"], "Keys"), ("jjjk", "line 18"), ("  ", "line 43")]
+)
 async def test_keys_scroll(open_screen, shows, keys, there):
     async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
         await shows(pilot.app, "What space does")

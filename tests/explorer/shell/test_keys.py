@@ -9,7 +9,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from driving import NARROW, WIDE, exploring
@@ -21,8 +20,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.actions.main import ACTIONS, FOCUSED
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW
-from tui_transformer.explorer.shell.keymap import with_keys, with_own_keys
-from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action, spelled
+from tui_transformer.explorer.shell.keymap import key_in, page_with_keys, with_keys, without
+from tui_transformer.explorer.shell.keys import CLASSIC, IN_MENUS, KEYS, MEANINGS, MENUS, UNBOUND, Action, spelled
 from tui_transformer.explorer.shell.preferences import RENAMED, Preferences, read_preferences
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.guide.texts import Stop, help_text, tours
@@ -51,12 +50,52 @@ def declared() -> Iterator[tuple[str, str, str]]:
                 yield node.__name__, key, binding.id
 
 
-def test_every_key_means_one_thing_on_every_screen():
+def test_a_key_means_one_thing_on_a_screen():
     meanings = defaultdict(set)
-    for _, key, meaning in declared():
+    for node, key, meaning in declared():
         if meaning not in IN_INPUTS:
-            meanings[key].add(meaning)
-    assert {key: several for key, several in meanings.items() if len(several) > 1} == {}
+            meanings[node, key].add(meaning)
+    assert {where: several for where, several in meanings.items() if len(several) > 1} == {}
+
+
+def test_a_plain_key_of_the_main_screen_means_the_same_on_every_screen():
+    plain = {key: each.id for each in ACTIONS for key in each.keys.split(",") if each.id not in MENUS}
+    other = {
+        (node, key, meaning)
+        for node, key, meaning in declared()
+        if meaning not in IN_INPUTS and plain.get(key, meaning) != meaning
+    }
+    assert other == set()
+
+
+MOST_PLAIN = 28
+"""Plain keys, where the arrows, hjkl, and the digits of the panes are one each."""
+
+
+def test_the_main_screen_has_few_plain_keys_and_no_letter_has_two():
+    keys = [key for each in ACTIONS if each.id not in MENUS for key in each.keys.split(",")]
+    plain = [key for key in keys if not key.startswith(UNBOUND) and key not in ("f1", "shift+tab", "ctrl+z")]
+    digits = [key for key in plain if key in "123456"]
+    assert len(plain) - len(digits) + len(["digits", "arrows", "hjkl", "enter"]) <= MOST_PLAIN
+    assert len(keys) == len(set(keys))
+
+
+def test_what_was_a_key_before_there_were_menus_is_in_a_menu_or_a_plain_key_and_classic_keeps_it():
+    classic = {**KEYS, **CLASSIC}
+    for name in KEYS.keys() - {action.id for action in ACTIONS} - IN_MENUS.keys():
+        assert classic[name]
+    meanings = defaultdict(set)
+    for name, keys in classic.items():
+        for key in keys.split(","):
+            meanings[key].add(name)
+    assert {key: several for key, several in meanings.items() if len(several) > 1} == {"r": {"order", "terms.order"}}
+    assert all(each.id in IN_MENUS or each.direct for each in ACTIONS)
+    assert {name for name, keys in CLASSIC.items() if keys.startswith(UNBOUND)} == {
+        *MENUS,
+        "match.next",
+        "match.back",
+        "record",
+    }
 
 
 def test_every_key_is_in_the_table():
@@ -68,7 +107,7 @@ def test_every_key_is_in_the_table():
 
 def test_nothing_in_the_table_is_without_a_screen():
     used = {action.id for actions in SCREENS.values() for action in actions}
-    assert set(KEYS) <= used
+    assert used >= MEANINGS
 
 
 def test_every_screen_binds_what_is_declared_for_it():
@@ -80,7 +119,8 @@ def test_every_screen_binds_what_is_declared_for_it():
 
 
 async def test_a_key_that_is_given_to_a_meaning_works_on_every_screen_and_is_shown():
-    remapped = Preferences(keys={"order": "j", "layer.back": "less_than_sign", "find": "ctrl+e"})
+    keys = {"order": "j", "layer.back": "less_than_sign", "find": "ctrl+e"}
+    remapped = Preferences(keys=keys, classic=True)
     async with exploring(NARROW, model="encoder", sizes={"layers": 2}, preferences=remapped) as explorer:
         await explorer.press("R")
         assert "after layer 1" in explorer.text
@@ -108,7 +148,9 @@ OWN = {
 
 
 async def test_hints_and_lines_of_keys_name_the_keys_that_the_user_gave():
-    async with exploring(WIDE, model="question", preferences=Preferences(keys=OWN), whole=False) as explorer:
+    async with exploring(
+        WIDE, model="question", preferences=Preferences(keys=OWN, classic=True), whole=False
+    ) as explorer:
         assert "`: a guided tour of this model" in explorer.text
         await explorer.press("f8", "f8")
         line = explorer.text.splitlines()[-1]
@@ -148,12 +190,12 @@ KEYS_OF_TOURS = re.compile(rf"\b[Tt]he key .(?![\w{{])|(?:^|[.;:,] )[A-Z/#] [a-z
 def test_tours_name_the_keys_that_are_in_use(name):
     asked = lecture(name)
     assert not [stop.text for stop in asked.stops if KEYS_OF_TOURS.search(re.sub(r"\{key:[a-z.-]+\}", "__", stop.text))]
-    own = {meaning: f"f{number}" for number, meaning in enumerate(KEYS, 2)}
+    own = {meaning: f"f{number}" for number, meaning in enumerate(sorted(MEANINGS), 2)}
     for stop, usual, remapped in zip(asked.stops, with_keys(asked, {}).stops, with_keys(asked, own).stops, strict=True):
         named = re.findall(r"\{key:([a-z.-]+)\}", stop.text)
         assert "{" not in usual.text + remapped.text
         assert [key for key in re.findall(r"\bf\d+\b", remapped.text) if key in own.values()] == [own[n] for n in named]
-        assert all(spelled(KEYS[meaning].split(",")[0]) in usual.text for meaning in named)
+        assert all(key_in({}, meaning) in usual.text for meaning in named)
 
 
 def test_a_lecture_without_named_keys_is_as_it_was_and_one_that_names_no_key_is_refused():
@@ -175,10 +217,15 @@ def texts_in(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_a_page_of_help_names_the_keys_that_the_user_gave():
-    page = "- `space`, `n`: the next step\n- `k`: up; √`x`"
-    app = SimpleNamespace(keymap={"step.next": "ctrl+n", "no.such": "q"})
-    assert with_own_keys(app, page) == "- `ctrl+n`, `ctrl+n`: the next step\n- `k`: up; √`x`"
+def test_a_page_of_help_names_the_keys_that_are_in_use():
+    page = "- `{key:step.next}`, `{key:arcs}`: the next step\n- `{key:undo}`: back; √`x`"
+    keymap = {"step.next": "ctrl+n", "no.such": "q"}
+    assert page_with_keys(page, keymap, direct=True) == "- `ctrl+n`, `a`: the next step\n- `u`: back; √`x`"
+    assert page_with_keys(page, {}, direct=False) == "- `space`, `g a`: the next step\n- `u`: back; √`x`"
+    assert page_with_keys(page, {"menu.look": "ctrl+k"}, direct=False).startswith("- `space`, `ctrl+k a`")
+    assert page_with_keys(page, CLASSIC, direct=False).startswith("- `space`, `Q`")
+    assert without(page, {"step.next", "arcs"}) == "- `{key:undo}`: back; √`x`"
+    assert without(page, {"step.next"}) == page
 
 
 def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_path):
@@ -187,25 +234,28 @@ def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_pa
     assert read_preferences(file).keys["overlay"] == "j"
     file.write_text('[keys]\n"beside" = "j"\n"overlay" = "J"\n')
     assert read_preferences(file).keys["overlay"] == "J"
-    assert set(RENAMED.values()) <= set(KEYS)
+    assert set(RENAMED.values()) <= MEANINGS
 
 
 # What is written about keys
 
 
-def keys_of(*names: str) -> set[str]:
-    """The keys of screens, as they are written."""
-    return {
-        spelled(key)
-        for name in names
-        for action in SCREENS[name]
-        for key in action.keys.split(",")
-        if not key.startswith(UNBOUND)
-    }
-
-
-MOVES = {*"hjkl←→↑↓gG+-", "arrows", "enter", "home", "end", "ctrl+p"}
-"""Keys of the cursor in every widget, and the palette's."""
+MOVES = {
+    *"hjkl←→↑↓G+-",
+    "arrows",
+    "enter",
+    "home",
+    "end",
+    "ctrl+p",
+    "esc",
+    "tab",
+    "shift+tab",
+    *"0123456",
+    "?",
+    "F1",
+    "q",
+}
+"""Keys of the cursor in every widget, of panes, the palette's, and those that every screen has."""
 
 PAGES = {
     "general": ("main",),
@@ -224,6 +274,7 @@ PAGES = {
     "train": ("train",),
     "vocabulary": ("vocabulary", "main"),
 }
+"""The screens whose keys a page of help names."""
 
 
 def said(lines: str) -> set[str]:
@@ -235,9 +286,16 @@ def said(lines: str) -> set[str]:
     return keys | {word for word in words if word not in ("key", "and", "or")}
 
 
+def named(text: str) -> set[str]:
+    """The meanings whose keys a page of help names."""
+    return set(re.findall(r"\{key:([^}]+)\}", text))
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_help_names_keys_that_there_are(page):
-    assert said(help_text(page)) <= keys_of(*PAGES[page]) | MOVES
+def test_help_names_keys_that_there_are_and_no_key_that_could_be_another(page):
+    assert named(help_text(page)) <= {action.id for name in (*PAGES[page], "main") for action in SCREENS[name]}
+    written = re.sub(r"\{key:[^}]+\}", "", help_text(page))
+    assert {key for key in said(written) if key.strip()} <= MOVES
 
 
 @pytest.mark.parametrize("name", ["all heads", "links", "rollout", "ablation", "checkpoints", "train", "generate"])
@@ -247,15 +305,17 @@ def test_help_names_all_keys_of_a_screen(name):
     for action in SCREENS[name]:
         keys = [spelled(key) for key in action.keys.split(",")] if action.id in KEYS else []
         if action.id not in ("theme", "suspend", "help", "quit", "pane.back"):
-            assert not keys or any(key in said(text) or f"`{key}`" in text for key in keys), action
+            there = action.id in named(text) or any(key in said(text) or f"`{key}`" in text for key in keys)
+            assert not keys or there, action
 
 
 def test_the_keys_of_the_readme_are_keys_of_the_main_screen():
     readme = (ROOT / "README.md").read_text()
     table = readme[readme.index("| key | |") :].split("\n\n")[0].splitlines()[2:]
-    named = {key for row in table for key in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
-    assert len(named) == len(table) + 2
-    assert named <= keys_of("main") | MOVES
+    keys = {key for row in table for key in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
+    own = {spelled(key) for action in SCREENS["main"] for key in action.keys.split(",")}
+    assert len(keys) == len(table) + 2
+    assert keys <= own | MOVES
 
 
 ARROWS = "←↑↓→"
@@ -269,11 +329,12 @@ def shown_keys(action: Action) -> set[str]:
 
 def test_a_line_of_keys_shows_keys_that_do_what_it_says():
     every = {spelled(key) for keys in KEYS.values() for key in keys.split(",")}
+    letters = {letter for menu in MENUS.values() for letter in menu.entries} | {"letter,"}
     for screen, actions in {**SCREENS, **FOCUSED}.items():
-        for action in filter(lambda each: each.shown, actions):
+        for action in filter(lambda each: each.shown and each.direct, actions):
             same = [each for each in actions if each.id and each.action.split("(")[0] == action.action.split("(")[0]]
             does = {spelled(key) for each in same for key in each.keys.split(",")}
-            assert shown_keys(action) <= every, (screen, action)
+            assert shown_keys(action) <= every | letters, (screen, action)
             assert not action.id or shown_keys(action) & does, (screen, action)
 
 

@@ -17,7 +17,7 @@ async def test_it_is_shown_and_closed(open_screen, screen_text, key, nothing):
         assert pilot.app.result is None
 
 
-@pytest.mark.parametrize(("keys", "first"), [("j", 1), ("jjk", 1), ("G", 78), ("Gg", 0), (" ", 22)])
+@pytest.mark.parametrize(("keys", "first"), [("j", 1), ("jjk", 1), ("G", 78), (["G", "ctrl+home"], 0), (" ", 22)])
 async def test_keys_scroll(open_screen, screen_text, keys, first):
     async with open_screen(MessageScreen("Vocabulary", WORDS)) as pilot:
         await pilot.press(*keys)

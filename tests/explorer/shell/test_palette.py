@@ -8,6 +8,7 @@ from textual.widgets import Input
 from textual.widgets.option_list import Option
 
 from tui_transformer.explorer.guard.app import Commands
+from tui_transformer.explorer.shell.preferences import Preferences
 
 
 async def test_the_palette_is_left_where_its_list_has_no_line():
@@ -60,3 +61,20 @@ async def test_what_was_typed_is_not_searched_where_the_palette_is_closed():
         await palette.dismiss()
         await palette._on_message(typed)
         await explorer.until(lambda: explorer.app.screen is explorer.main)
+
+
+async def test_a_line_ends_with_its_key_which_finds_it_too_and_what_was_chosen_lately_is_first():
+    async with exploring(NARROW, preferences=Preferences()) as explorer:
+        await explorer.keys("ctrl+p")
+        await explorer.shown("Next step")
+        line = next(line for line in explorer.text.splitlines() if "Next step" in line)
+        assert line.split()[-1] == "space"
+        await explorer.answer("Logit lens")
+        await explorer.until(lambda: explorer.app.screen is not explorer.main and explorer.app.screen.settled)
+        await explorer.press("escape", "ctrl+p")
+        await explorer.shown("Logit lens")
+        lines = [line for line in explorer.text.splitlines() if "Logit lens" in line or "Next step" in line]
+        assert "Logit lens" in lines[0]
+        assert lines[0].split()[-2:] == ["g", "l"]
+        explorer.app.focused.value = "gh"
+        await explorer.shown("All heads at once")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tui_transformer.explorer.shell.actions.main import ACTIONS
-from tui_transformer.explorer.shell.keys import UNBOUND
+from tui_transformer.explorer.shell.keys import MENUS, UNBOUND
 
 SIZES = (
     (160, 45),
@@ -133,7 +133,8 @@ def storm(seed: int, count: int) -> Iterator[Event]:
 def _keymap() -> tuple[bytes, ...]:
     """Every key of the keymap, as a terminal sends it."""
     names = [name for action in ACTIONS for name in action.keys.split(",")]
-    return tuple(_sent(name) for name in names if name != "ctrl+z" and not name.startswith(UNBOUND))
+    menus = [f"{menu.key}{letter}".encode() for menu in MENUS.values() for letter in menu.entries]
+    return (*(_sent(name) for name in names if name != "ctrl+z" and not name.startswith(UNBOUND)), *menus)
 
 
 def _sent(name: str) -> bytes:

@@ -22,7 +22,7 @@ from tests.explorer.walks.models import MODELS
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.actions.main import ACTIONS
-from tui_transformer.explorer.shell.keys import UNBOUND
+from tui_transformer.explorer.shell.keys import IN_MENUS, UNBOUND, in_menu
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.widgets.cursor import GridWidget
 from tui_transformer.session import step_scene
@@ -54,7 +54,10 @@ STEPS = (
     "right_square_bracket",
 )
 CURSOR = ("up", "down", "left", "right", "home", "end", "pageup", "pagedown", "plus", "minus")
-VIEW = ("0", "Z", "z", "c", "b", "d", "tab", "shift+tab", "1", "2", "3", "4", "5", "6", "m", "v", "w", "D")
+VIEW = (
+    *("0", "z", "tab", "shift+tab", "1", "2", "3", "4", "5", "6", "g d", "g v", "g w", "g }"),
+    *("b b", "c b", "c c", "c n", "c s", "m c", "m h", "m k"),
+)
 ENTERED = ("the cat", "2 5 6 3", "where is it ?", "1.5", "a,b", "0.weights", "12")
 """Texts that are typed into what asks for one."""
 
@@ -110,9 +113,10 @@ def _move(chance: random.Random) -> Move:
 
 
 def _keymap() -> tuple[str, ...]:
-    """Every key of the main screen that stays in the program."""
+    """Every key of the main screen that stays in the program, alone or behind that of its menu."""
     stays = [action for action in ACTIONS if not any(action.id.startswith(name) for name in NEVER)]
     keys = [key for action in stays for key in action.keys.split(",") if not key.startswith(UNBOUND)]
+    keys += [in_menu(action.id) for action in stays if action.id in IN_MENUS]
     return tuple(key for key in keys if key not in ("q", "ctrl+z", "ctrl+q", "ctrl+c"))
 
 
@@ -157,7 +161,7 @@ async def _make(explorer: Explorer, move: Move) -> None:
             explorer.app.focused.value = move.text
             explorer.send("enter")
     else:
-        explorer.send(move.key)
+        explorer.send(*move.key.split())
     if move.wait == SETTLED:
         await explorer.settled()
     elif move.wait == HANDLED:

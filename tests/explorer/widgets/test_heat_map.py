@@ -93,7 +93,7 @@ async def test_keys_reach_the_ends_and_stop_there() -> None:
         moves = len(app.moved)
         await pilot.press("right", "down", "pagedown", "ctrl+d")
         assert len(app.moved) == moves
-        await pilot.press("home", "g")
+        await pilot.press("home", "ctrl+home")
         assert app.heat_map.cursor == (0, 0)
 
 

@@ -56,7 +56,7 @@ async def test_only_lines_on_screen_are_made(screen_text: ScreenText) -> None:
 async def test_keys_move_the_cursor_and_stop_at_the_ends() -> None:
     app = ListApp(100)
     async with app.run_test(size=(40, 10)) as pilot:
-        await pilot.press("up", "down", "j", "k", "G", "down", "g", "pagedown", "pageup", "enter")
+        await pilot.press("up", "down", "j", "k", "G", "down", "ctrl+home", "pagedown", "pageup", "enter")
         assert app.moved == [1, 2, 1, 99, 0, 9, 0]
         assert app.chosen == [0]
 

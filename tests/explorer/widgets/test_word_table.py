@@ -43,7 +43,7 @@ async def test_words_stand_under_their_columns(screen_text) -> None:
 
 @pytest.mark.parametrize(
     ("keys", "cursor"),
-    [("l", (0, 1)), ("jjl", (2, 1)), ("G", (49, 0)), (["end"], (0, 99)), (["G", "end", "g", "home"], (0, 0))],
+    [("l", (0, 1)), ("jjl", (2, 1)), ("G", (49, 0)), (["end"], (0, 99)), (["G", "end", "ctrl+home", "home"], (0, 0))],
 )
 async def test_the_cursor_moves_and_stays_on_screen(keys: list[str], cursor: tuple[int, int], screen_text) -> None:
     async with TableApp(50, 100).run_test(size=(80, 24)) as pilot:

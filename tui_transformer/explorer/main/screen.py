@@ -15,7 +15,9 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
+from tui_transformer.explorer.main.enabled_actions import entries
 from tui_transformer.explorer.main.export import Export
+from tui_transformer.explorer.main.live_recording import LiveRecording
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.lines import about, stop_title
@@ -29,9 +31,12 @@ from tui_transformer.explorer.main.tour import Tour, TourPanel
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key
+from tui_transformer.explorer.shell.keys import MENUS
+from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import TOOLS, palette_commands
+from tui_transformer.explorer.widgets.cursor import CursorWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import help_text, step_text
 from tui_transformer.session.exploration import Exploration
@@ -57,6 +62,7 @@ class Parts:
         self.editing = Editing(explored, presenter, port)
         self.predicting = Predicting(explored, port)
         self.tour = Tour(explored, presenter, port, self.predicting)
+        self.recording = LiveRecording(port, screen)
         self.export = Export(explored, port, self.tour, screen)
         self.counting = Counting(explored, presenter)
 
@@ -172,6 +178,8 @@ class MainScreen(ExplorerScreen[None]):
     action_next_pane = property(lambda self: self.parts.navigation.turn_pane)
     action_back = property(lambda self: self.parts.navigation.back)
     action_go = property(lambda self: self.parts.navigation.ask_where)
+    action_find = property(lambda self: self.parts.navigation.ask_what)
+    action_match = property(lambda self: self.parts.navigation.go_to_match)
 
     action_scale = property(lambda self: self.parts.navigation.share_scale)
     action_hide = property(lambda self: self.parts.navigation.hide)
@@ -186,11 +194,30 @@ class MainScreen(ExplorerScreen[None]):
 
     action_export = property(lambda self: self.parts.export.to_file)
     action_copy = property(lambda self: self.parts.export.copy)
+    action_record = property(lambda self: self.parts.recording.begin_or_end)
     action_bookmark = property(lambda self: self.parts.export.bookmark)
 
     def action_navigate(self, way: str, across: int | None = None, down: int | None = None) -> None:
         """Move, or look, in a way that is called so in `Navigation`, with as many numbers as it takes."""
         getattr(self.parts.navigation, way)(*(each for each in (across, down) if each is not None))
+
+    def action_menu(self, name: str) -> None:
+        """Show a menu, and do what is chosen in it."""
+        explored = self.parts.explored
+        actions = {action.id: action for action in self.ACTIONS}
+        titles = {meaning: actions[meaning].title for meaning in MENUS[name].entries.values()}
+
+        def do(meaning: str | None) -> None:
+            if meaning is not None:
+                self.call_next(self.run_action, actions[meaning].action)
+
+        lines = entries(name, explored.session, explored.position.stop, explored.step, titles)
+        self.open(MenuScreen(MENUS[name].title.capitalize(), lines), do)
+
+    async def action_first_row(self) -> None:
+        """The first row of the widget that has the keys."""
+        if isinstance(self.focused, CursorWidget):
+            await self.focused.run_action("edge(-1, 0)")
 
     def action_open(self, name: str) -> None:
         """The tool of this name."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.main import ACTIONS
-from tui_transformer.explorer.shell.keymap import hint_in
-from tui_transformer.explorer.shell.keys import KEYS
+from tui_transformer.explorer.shell.keymap import hint_in, key_in
+from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, UNBOUND
 
 COMMANDS: Mapping[str, str] = {
     "next": "next",
@@ -31,6 +31,8 @@ COMMANDS: Mapping[str, str] = {
     "column": "column",
     "cell": "cell",
     "go": "go",
+    "find": "find",
+    "menu": "menu",
     "explain": "cursor.choose",
     "line": "line",
     "largest": "largest",
@@ -61,6 +63,7 @@ STOPS: Mapping[str, int] = {"next": 1, "before": -1}
 
 ASKS: Mapping[str, str] = {
     "go": "step",
+    "find": "token, step or word",
     "sentence.edit": "sentence",
     "target.edit": "target",
     "cell.edit": "value",
@@ -114,10 +117,33 @@ class Typed:
 
 
 def meanings(given: Mapping[str, str]) -> dict[str, str]:
-    """The meaning of each key: those of the program, or those that the user gave."""
-    own = {name: keys for name, keys in KEYS.items() if name not in given}
-    tables = (own, {"answer": ANSWER}, given)
-    return {key.strip(): name for table in tables for name, keys in table.items() for key in keys.split(",")}
+    """The meaning of each key, and of a menu's key and a letter of it: those of the program, or of the user."""
+    on_screen = {action.id for action in ACTIONS if action.direct}
+    own = [(name, keys) for name, keys in KEYS.items() if name not in given and name not in IN_MENUS]
+    own.sort(key=lambda each: each[0] in on_screen)  # what a tool alone has gives way
+    known = {key: name for name, keys in (*own, ("answer", ANSWER)) for key in keys.split(",")}
+    for name, menu in MENUS.items():
+        if not given.get(name, "").startswith(UNBOUND):
+            key = key_in(given, name)
+            known |= {f"{key}{space}{letter}": each for letter, each in menu.entries.items() for space in ("", " ")}
+    return known | {key.strip(): name for name, keys in given.items() for key in keys.split(",")}
+
+
+def menu_of(name: str, keymap: Mapping[str, str]) -> str:
+    """A menu read out: each letter with what it does; all menus where none is named.
+
+    Raises:
+        InputError: There is none of this key.
+    """
+    titles = {action.id: action.title.partition(":")[0] for action in ACTIONS}
+    keys = {key_in(keymap, each): menu for each, menu in MENUS.items()}
+    chosen = MENUS.get(name) or keys.get(name.strip())
+    if chosen is not None:
+        return "; ".join(f"{letter} {titles[meaning]}" for letter, meaning in chosen.entries.items()) + "."
+    listed = ", ".join(f"{key} {menu.title}" for key, menu in keys.items() if key)
+    if name.strip():
+        raise InputError(f"there is no menu {name.strip()[:20]!r}: {listed}")
+    return f"menus are {listed}: menu and one of these keys reads it out."
 
 
 def read(line: str, known: Mapping[str, str]) -> Typed:
@@ -130,7 +156,7 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
     if not typed:
         return Typed("step.next")
     if typed[0] in ":/":
-        return Typed("go" if typed[0] == ":" else "sentence.edit", words=typed[1:].strip())
+        return Typed("go" if typed[0] == ":" else known.get("slash", "find"), words=typed[1:].strip())
     word, _, rest = re.sub(r"^go to\b", "go", typed, flags=re.IGNORECASE).partition(" ")
     if word.casefold() in COMMANDS:
         return _command(COMMANDS[word.casefold()], rest.strip())
@@ -195,8 +221,10 @@ HELP = (
     " {head.back} {head.next} head, {layer.back} {layer.next} layer, {sublayer.next} sublayer,"
     " {tour} the tour and its next stop, leave or {back} the end of it,"
     " {cursor.choose} how the cell was made, {softmax} the softmax of the row, naive and safe, {go} a step,"
+    " {find} finds a token, a step or a word and {match.next} the next match,"
     " {sentence.edit} a sentence, {cell.edit} a value, {open} another model, {breaks} what to break,"
     " {predict} a question on the step, r the answer to it,"
+    " {menu.look} {menu.act} {menu.run} {menu.compare} {menu.backward} {menu.mine} menus, which are read out,"
     f" {{undo}} undo, {{quit}} quit; commands are {', '.join(COMMANDS)}."
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Grain
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.plain.keys import STOPS, Typed, help_of, only_on_the_screen
+from tui_transformer.explorer.plain.keys import STOPS, Typed, help_of, menu_of, only_on_the_screen
 from tui_transformer.explorer.plain.sentences import (
     DIGITS,
     answer_changed,
@@ -28,18 +28,20 @@ from tui_transformer.explorer.plain.sentences import (
     words_of,
 )
 from tui_transformer.explorer.plain.tour import Questions, Touring
+from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import softmax_row
 from tui_transformer.session.edit_format import EXAMPLES, break_titles, read_number, unknown_break, words, written
 from tui_transformer.session.exploration import Exploration, Way
+from tui_transformer.session.finding import WORD_VECTORS, Match, at_token, find
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position, destination, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import cell_of
 from tui_transformer.session.view_state import GRADIENT, NOTHING
 from tui_transformer.text.display import visible
-from tui_transformer.views.step_view import index_of
+from tui_transformer.views.step_view import Place, index_of
 from tui_transformer.views.view import Values, View
 
 SHOWN_OF_A_LINE = 12
@@ -77,6 +79,8 @@ class Reader:
         self.explored, self._keymap, self._begins = explored, keymap, told is not None
         self._touring, self._questions = Touring(explored, told, keymap, by_line=by_line), Questions(explored)
         self.ended = False
+        self._found: Sequence[Match] = ()
+        self._match = 0
 
     def begin(self) -> str:
         """The model, and where one is, or the first stop of the tour."""
@@ -132,6 +136,24 @@ class Reader:
     def _go_to(self, typed: Typed) -> str:
         session, position = self.explored.session, self.explored.position
         return self._go(position.at(destination(session, position.stop, typed.words)))
+
+    def _find(self, typed: Typed) -> str:
+        self._found, self._match = find(self.explored.session, typed.words), -1
+        return self._go_to_match(typed, 1)
+
+    def _go_to_match(self, _: Typed, by: int) -> str:
+        """The next of what was found: a token's row, a step, the row of a word in the embedding table."""
+        if not self._found:
+            raise InputError("nothing was looked for: find and a token, a step or a word behind it")
+        self._match = (self._match + by) % len(self._found)
+        match, position = self._found[self._match], self.explored.position
+        if match.word is not None:
+            self.explored.follow(Position(WORD_VECTORS, Place(row=match.word)))
+        elif match.token is not None:
+            self._go(at_token(self.explored.session, position, *match.token))
+        else:
+            self._go(position.at(match.stop))
+        return f"{visible(match.says)}, {self._match + 1} of {len(self._found)}"
 
     def _to_largest(self, _: Typed) -> str:
         values, place = self._row()[1], self.explored.position.place
@@ -336,6 +358,9 @@ DOING: Mapping[str, Doing] = {
     "head.back": partial(Reader._turn_head, direction=-1),
     **dict.fromkeys(("head", "row", "column", "cell"), Reader._set_place),
     "go": Reader._go_to,
+    "find": Reader._find,
+    "match.next": partial(Reader._go_to_match, by=1),
+    "match.back": partial(Reader._go_to_match, by=-1),
     "largest": Reader._to_largest,
     "back": Reader._back,
     "weights": Reader._weights,
@@ -364,5 +389,7 @@ TELLING: Mapping[str, Doing] = {
     "predict": lambda reader, _: reader._questions.ask(),
     "answer": lambda reader, typed: reader._questions.reveal(typed.words),
     "help": lambda reader, _: help_of(reader._keymap),
+    "menu": lambda reader, typed: menu_of(typed.words, reader._keymap),
+    **{name: lambda reader, typed: menu_of(typed.meaning, reader._keymap) for name in MENUS},
     "quit": Reader._quit,
 }

@@ -26,8 +26,8 @@ def run_plain(session: Session, at: Position | None = None, told: Lecture | None
     """Answer what is typed until it ends; the exit code is 1 where a line of a pipe could not be done."""
     preferences = read_preferences(preferences_path())
     by_line = sys.stdin is None or not sys.stdin.isatty()
-    reader = Reader(Exploration.begun(session, at), told, preferences.keys, by_line=by_line)
-    known = meanings(preferences.keys)
+    reader = Reader(Exploration.begun(session, at), told, preferences.keymap, by_line=by_line)
+    known = meanings(preferences.keymap)
     begin = (*preferences.problems, reader.begin())
     if sys.stdin is None:
         _say(*begin)
@@ -37,7 +37,7 @@ def run_plain(session: Session, at: Position | None = None, told: Lecture | None
         return int(_answered(reader, _lines(sys.stdin, known)))
     with _at_once(sys.stdin):  # before anything is said: whoever reads it may press a key
         _say(*begin)
-        _answered(reader, _keys(sys.stdin, known, preferences.keys))
+        _answered(reader, _keys(sys.stdin, known, preferences.keymap))
     return 0
 
 
@@ -78,12 +78,13 @@ def _lines(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputEr
 
 def _keys(source: TextIO, known: Mapping[str, str], keymap: Mapping[str, str]) -> Iterator[Typed | InputError]:
     """Commands of keys as they are pressed; words are read as a line."""
-    count = ""
+    count = menu = ""
     for key in pressed(source.fileno()):
         if key.isdecimal() and (count or key != "0") and len(count) < 4:
             count += key
             continue
-        meaning, times, count = known.get(key_name(key), ""), int(count or 1), ""
+        meaning, times, count = known.get(f"{menu}{key}" if menu else key_name(key), ""), int(count or 1), ""
+        menu = key if meaning.startswith("menu.") else ""
         if key in ("\x03", "\x04"):
             yield Typed("quit")
         elif meaning in ASKS:

@@ -14,15 +14,17 @@ from textual.binding import Binding
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.style import Style
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.keys import KEYS, UNBOUND, Action, spelled
+from tui_transformer.explorer.shell.command_list import KEY, NO_KEY
+from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MEANINGS, MENUS, UNBOUND, Action, spelled
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.text.display import cells
 
 _MEANING, _KEY = re.compile(r"\{([a-z.-]+)\}"), re.compile(r"\{key:([^{}\s]+)\}")
 
-_LISTED = re.compile(r"- `[^:]*`:")
+_LISTED = re.compile(r"- (?:`?\{key:[^{}\s]+\}`?(?:, | or | to | and | )?)+:")
 """The beginning of a line of help, with its keys."""
 
 
@@ -33,40 +35,51 @@ def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Bin
 
 
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
-    """Actions as the line of keys writes them: with the first of the keys that the user gave them."""
+    """Actions as the line of keys writes them: with the first of the keys that the user gave them, if they have one."""
     keymap = keymap_of(app)
-    return [replace(each, shown=_shown(each, app, keymap)) for each in actions]
+    written = ((each, _shown(each, app, keymap)) for each in actions)
+    return [replace(each, shown=keys) for each, keys in written if keys or not each.direct]
 
 
 def _shown(action: Action, app: App[Any], keymap: Mapping[str, str]) -> str:
     meanings = action.of.split() or [action.id]
     if keymap.keys().isdisjoint(meanings):
         return action.shown
-    return " ".join(_displayed(meaning, app, keymap) for meaning in meanings)
+    return " ".join(filter(None, (_displayed(meaning, app, keymap) for meaning in meanings)))
 
 
 def _displayed(meaning: str, app: App[Any], keymap: Mapping[str, str]) -> str:
-    """The first key of a meaning in the line of keys; a name that is none is a key itself."""
-    if meaning not in KEYS and meaning not in keymap:
+    """The first key of a meaning in the line of keys, "" for none; a name that is none is a key itself."""
+    if meaning not in MEANINGS and meaning not in keymap:
         return meaning
-    return app.get_key_display(next(bindings_in_use(Action(meaning, "", "").binding(), keymap)))
+    binding = next(bindings_in_use(Action(meaning, "", "").binding(), keymap), None)
+    return app.get_key_display(binding) if binding is not None else ""
 
 
 def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:
     """The keys of these meanings, those of the user where there are any; `step.` stands for all of this beginning."""
     keymap, groups = keymap_of(app), tuple(each for each in meanings if each.endswith("."))
-    for name, keys in KEYS.items():
+    for name in MEANINGS:
         if name in meanings or name.startswith(groups):
-            yield from (key.strip() for key in (keymap.get(name) or keys).split(","))
+            keys = keymap.get(name) or ("" if name in IN_MENUS else KEYS[name])
+            yield from (key.strip() for key in keys.split(",") if key)
 
 
 def first_key(app: App[Any], meaning: str) -> str:
-    """The first key of a meaning, as it is written on the screen."""
-    return _first_key(keymap_of(app), meaning)
+    """The first key of a meaning, as it is written on the screen: `u`, or `g h` in a menu."""
+    return key_in(keymap_of(app), meaning)
 
 
-def _first_key(keymap: Mapping[str, str], meaning: str) -> str:
-    return spelled((keymap.get(meaning) or KEYS[meaning]).split(",")[0].strip())
+def key_in(keymap: Mapping[str, str], meaning: str, *, direct: bool = False) -> str:
+    """The first key that a keymap gives to a meaning; `direct`: as a tool has it, which has no menus."""
+    given = keymap.get(meaning) or (KEYS.get(meaning, "") if direct or meaning not in IN_MENUS else "")
+    if given and not given.startswith(UNBOUND):
+        return spelled(given.split(",")[0].strip())
+    if meaning not in IN_MENUS:
+        return "" if meaning in KEYS else spelled(meaning)
+    menu, letter = IN_MENUS[meaning]
+    key = key_in(keymap, menu)
+    return f"{key} {letter}" if key else ""
 
 
 def hint(app: App[Any], text: str) -> str:
@@ -76,7 +89,7 @@ def hint(app: App[Any], text: str) -> str:
 
 def hint_in(keymap: Mapping[str, str], text: str) -> str:
     """The same with the keys that a user gave to meanings."""
-    return _MEANING.sub(lambda match: _first_key(keymap, match[1]) if match[1] in KEYS else match[0], text)
+    return _MEANING.sub(lambda match: key_in(keymap, match[1]) if match[1] in MEANINGS else match[0], text)
 
 
 def with_keys(told: Lecture, keymap: Mapping[str, str]) -> Lecture:
@@ -87,39 +100,34 @@ def with_keys(told: Lecture, keymap: Mapping[str, str]) -> Lecture:
     """
     stops = []
     for stop in told.stops:
-        fill = partial(_KEY.sub, partial(_named, keymap, f"{told.path or told.name}: [{stop.name}]"))
+        fill = partial(_filled, keymap=keymap, where=f"{told.path or told.name}: [{stop.name}]")
         stops.append(replace(stop, title=fill(stop.title), text=fill(stop.text), notes=fill(stop.notes)))
     return replace(told, stops=tuple(stops))
 
 
-def _named(keymap: Mapping[str, str], where: str, named: re.Match[str]) -> str:
-    if named[1] not in KEYS:
-        near = ", ".join(get_close_matches(named[1], KEYS, 3, 0.3)) or "undo"
-        raise InputError(f"{where} {named[0][:60]} is no key of the program: use a name such as {near}")
-    return _first_key(keymap, named[1])
+def page_with_keys(page: str, keymap: Mapping[str, str], *, direct: bool) -> str:
+    """A page of help in which `{key:undo}` is the key for that; `direct`: of a tool, which has no menus."""
+    return _filled(page, keymap=keymap, where="help:", direct=direct)
 
 
-def with_own_keys(app: App[Any], markdown: str) -> str:
-    """A page in which keys stand between backticks, with those that the user gave in the place of the program's."""
-    keymap = keymap_of(app)
-    own = {
-        f"`{spelled(key)}`": f"`{_first_key(keymap, meaning)}`"
-        for meaning in keymap
-        for key in KEYS.get(meaning, "").split(",")
-        if key
-    }
-    return re.sub(r"`[^`\s]+`", lambda match: own.get(match[0], match[0]), markdown)
+def _filled(text: str, *, keymap: Mapping[str, str], where: str, direct: bool = False) -> str:
+    def key(named: re.Match[str]) -> str:
+        if named[1] not in MEANINGS:
+            near = ", ".join(get_close_matches(named[1], MEANINGS, 3, 0.3)) or "undo"
+            raise InputError(f"{where} {named[0][:60]} is no key of the program: use a name such as {near}")
+        return key_in(keymap, named[1], direct=direct)
+
+    return _KEY.sub(key, text)
 
 
-def without(markdown: str, meanings: Collection[str]) -> str:
-    """A page without the lines of a list about keys of these meanings alone: "- `W`: write on"."""
-    keys = {f"`{spelled(key)}`" for meaning in meanings for key in KEYS.get(meaning, "").split(",") if key}
-    return "\n".join(line for line in markdown.split("\n") if not _of_keys(line, keys))
+def without(page: str, meanings: Collection[str]) -> str:
+    """A page of help without the lines of a list about keys of these meanings alone: "- `{key:generate}`: write"."""
+    return "\n".join(line for line in page.split("\n") if not _of_meanings(line, meanings))
 
 
-def _of_keys(line: str, keys: set[str]) -> bool:
+def _of_meanings(line: str, meanings: Collection[str]) -> bool:
     said = _LISTED.match(line)
-    return said is not None and set(re.findall(r"`[^`]+`", said[0])) <= keys
+    return said is not None and set(_KEY.findall(said[0])) <= set(meanings)
 
 
 def keymap_of(app: App[Any]) -> Mapping[str, str]:
@@ -129,7 +137,7 @@ def keymap_of(app: App[Any]) -> Mapping[str, str]:
 
 def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int = 2) -> Content:
     """The actions that have a word, each with its key, as many as fit; so many of the last ones in any case."""
-    named = [action for action in in_use(actions, app) if action.short]
+    named = [action for action in in_use(actions, app) if action.short and action.shown]
     room, chosen = width - 1 - sum(map(_width, named[-always:])), list[Action]()
     for action in named[:-always]:
         if _width(action) <= room:
@@ -143,7 +151,10 @@ def _width(action: Action) -> int:
 
 
 def _key(action: Action) -> Content:
-    return Content.assemble(" ", (action.shown, "bold $accent"), (f" {action.short} ", "$foreground 70%"))
+    """A key and its word; a click does what the key does."""
+    said = Content.assemble(" ", (action.shown, "bold $accent"), (f" {action.short} ", "$foreground 70%"))
+    name = action.action if "." in action.action.partition("(")[0] else f"screen.{action.action}"
+    return said.stylize(Style.from_meta({"@click": name})) if action.action else said
 
 
 Display = Callable[[Binding], str]
@@ -162,13 +173,15 @@ def commands_of(
     """
     said: set[str] = set()
     nodes = (screen,) if screen.focused is None else (screen, screen.focused)
+    menus = any(binding.id in MENUS for binding in _bindings(screen))
     for node in nodes:
         for binding in _bindings(node):
             if binding.tooltip not in said and binding.id not in left_out:
                 said.add(binding.tooltip)
                 keys = " ".join(map(display, bindings_in_use(binding, keymap)))
-                hint = f"key: {keys}" if keys else "no key"
-                yield SystemCommand(binding.tooltip, hint, partial(node.run_action, binding.action))
+                keys = keys or (key_in(keymap, str(binding.id)) if menus else "")
+                told = f"{KEY}{keys}" if keys else NO_KEY
+                yield SystemCommand(binding.tooltip, told, partial(node.run_action, binding.action))
 
 
 def _bindings(node: DOMNode) -> Iterator[Binding]:

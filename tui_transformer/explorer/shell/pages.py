@@ -2,32 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal
 
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.widgets import Static
 
-from tui_transformer.explorer.shell.actions.dialogs import HELP_PAGE, READER
+from tui_transformer.explorer.shell.actions.dialogs import CARD_PAGE, HELP_PAGE, READER
+from tui_transformer.explorer.shell.actions.main import ACTIONS, CARD
 from tui_transformer.explorer.shell.dialog import Dialog, Page, plain
-from tui_transformer.explorer.shell.keymap import with_own_keys
-from tui_transformer.text.display import visible
+from tui_transformer.explorer.shell.keymap import key_in, keymap_of, page_with_keys
+from tui_transformer.explorer.shell.keys import MENUS
+from tui_transformer.text.display import cells, visible
+
+COLUMN, TITLE = 36, 11
+"""Columns of a group of the card, and of the title of a menu in it."""
+
+
+class CardScreen(Dialog[Literal["explain"]]):
+    """Every key of the main screen on one card; gives "explain" where the explanation of what is focused is wanted."""
+
+    ACTIONS = CARD_PAGE
+    DEFAULT_CSS = """
+    CardScreen #box { width: 116; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("Keys")
+
+    def text(self) -> Content:
+        """Groups of plain keys side by side where there is room, and the menus below them."""
+        width, keymap = min(self.app.size.width, 116) - 5, keymap_of(self.app)
+        words = {action.id: action.short or action.title.partition(":")[0] for action in ACTIONS}
+        groups = [
+            (title, [(" ".join(key_in(keymap, each) for each in meanings.split()), said) for meanings, said in keys])
+            for title, keys in CARD.items()
+        ]
+        lines = list[Content]()
+        abreast = len(groups) if width >= COLUMN * len(groups) else 1
+        for first in range(0, len(groups), abreast):
+            lines += _columns(groups[first : first + abreast], width // abreast)
+        for name, menu in MENUS.items():
+            entries = [
+                (key_in(keymap, meaning, direct=True) if meaning in keymap else letter, words[meaning])
+                for letter, meaning in menu.entries.items()
+            ]
+            lines += _paragraph(f"{key_in(keymap, name)} {menu.title}".strip(), entries, width)
+        return Content("\n").join(lines)
+
+    def on_mount(self) -> None:
+        """Show the card."""
+        self.show_text()
+
+    def action_explain(self) -> None:
+        """Close, and explain what is focused."""
+        self.dismiss("explain")
+
+
+Keys = Sequence[tuple[str, str]]
+
+
+def _columns(groups: Sequence[tuple[str, Keys]], width: int) -> list[Content]:
+    """Groups of keys side by side, each under its title."""
+    titles = [Content.styled(f"{title:<{width}}", "bold") for title, _ in groups]
+    rows = zip_longest(*(keys for _, keys in groups), fillvalue=("", ""))
+    lines = [Content("").join(titles)]
+    for row in rows:
+        padded = (_key(key, said).pad_right(max(width - cells(f"{key} {said}"), 0)) for key, said in row)
+        lines.append(Content("").join(padded))
+    return [*lines, Content("")]
+
+
+def _paragraph(title: str, keys: Keys, width: int) -> list[Content]:
+    """The entries of a menu, as many in a line as there is room for."""
+    lines = [Content.styled(f"{title:<{TITLE}}", "bold")]
+    for key, said in keys:
+        if lines[-1].cell_length > TITLE and lines[-1].cell_length + cells(f"{key} {said}") + 3 > width:
+            lines.append(Content(" " * TITLE))
+        lines[-1] = lines[-1] + _key(key, said) + Content("   ")
+    return lines
+
+
+def _key(key: str, said: str) -> Content:
+    return Content.assemble((key, "bold $accent"), (f" {said}", "$foreground 75%"))
 
 
 class HelpScreen(Dialog[None]):
-    """A page of help."""
+    """A page of help, in whose text `{key:undo}` is the key for that."""
 
     ACTIONS = HELP_PAGE
 
-    def __init__(self, markdown: str, title: str) -> None:
+    def __init__(self, markdown: str, title: str, *, direct: bool = True) -> None:
         super().__init__(title)
-        self._markdown = markdown
+        self._markdown, self._direct = markdown, direct
 
     def body(self) -> ComposeResult:
         """The text; what draws Markdown takes a while to import, so only now."""
         from tui_transformer.explorer.widgets.markdown import MarkdownText
 
         with Page():
-            yield MarkdownText("\n".join(map(visible, with_own_keys(self.app, self._markdown).splitlines())))
+            page = page_with_keys(self._markdown, keymap_of(self.app), direct=self._direct)
+            yield MarkdownText("\n".join(map(visible, page.splitlines())))
 
 
 Kind = Literal["info", "error"]

@@ -20,12 +20,14 @@ RENAMED = {"beside": "overlay"}
 class Preferences:
     """The settings of the file. `problems` are lines about what could not be used.
 
-    Without `whole` the explorer opens with lists of steps and heads, however large the terminal is.
+    Without `whole` the explorer opens with lists of steps and heads, however large the terminal is. With `classic` it
+    has the keys that were before there were menus.
 
     A file looks so::
 
         theme = "tui-light"
         whole = false
+        classic = true
         [keys]
         "step.next" = "space,j"
     """
@@ -34,6 +36,16 @@ class Preferences:
     whole: bool = True
     keys: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    classic: bool = False
+
+    @property
+    def keymap(self) -> Mapping[str, str]:
+        """The keys of the user, and below them the classic ones where those are wanted."""
+        if not self.classic:
+            return self.keys
+        from tui_transformer.explorer.shell.keys import CLASSIC
+
+        return {**CLASSIC, **self.keys}
 
 
 def preferences_path() -> Path:
@@ -47,16 +59,17 @@ def read_preferences(path: Path) -> Preferences:
         raw = read_toml(path, LARGEST) if is_there(path) else {}
     except (InputError, OSError) as error:
         return Preferences(problems=(str(error),))
-    theme, whole, keys = raw.get("theme"), raw.get("whole", True), raw.get("keys", {})
-    problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "whole", "keys")]
+    theme, keys = raw.get("theme"), raw.get("keys", {})
+    switches = {"whole": raw.get("whole", True), "classic": raw.get("classic", False)}
+    problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "keys", *switches)]
     if theme is not None and not isinstance(theme, str):
         problems.append(f"{path}: theme is a name in quotes")
-    if not isinstance(whole, bool):
-        problems.append(f"{path}: whole is true or false")
+    problems += [f"{path}: {name} is true or false" for name, value in switches.items() if not isinstance(value, bool)]
     raw_keys = keys if isinstance(keys, dict) else {}
     good = {name: value for name, value in raw_keys.items() if isinstance(value, str)}
     if raw_keys is not keys or len(good) < len(keys):
         problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
     name = theme if isinstance(theme, str) else None
     renamed = {RENAMED[former]: key for former, key in good.items() if former in RENAMED}
-    return Preferences(name, whole is not False, renamed | good, tuple(problems))
+    whole, classic = switches["whole"] is not False, switches["classic"] is True
+    return Preferences(name, whole, renamed | good, tuple(problems), classic)

@@ -46,6 +46,7 @@ class Offer:
         build: The answer (or "") → what is beside. Called on the worker, as a model may have to be loaded.
         ask: What has to be asked first; "" for nothing.
         value: What is in the input at first.
+        kind: As what a menu asks for it; "" for what only the list has.
     """
 
     title: str
@@ -53,30 +54,42 @@ class Offer:
     build: Callable[[str], Overlay]
     ask: str = ""
     value: str = ""
+    kind: str = ""
 
 
 def open_from(port: Port) -> None:
     """Choose what to compare with, and compare; where something is compared, end that."""
-    session = port.session
-    if session.overlay.kind == "trace":
-        port.change(session.with_overlay(Overlay()))
+    if _ended(port):
         return
-    choices = offers(session)
+    choices = offers(port.session)
+    port.open(CompareScreen(choices), lambda index: None if index is None else take(port, choices[index]))
 
-    def ask(index: int | None) -> None:
-        if index is None:
-            return
-        offer = choices[index]
-        if not offer.ask:
-            compare(port, offer, "")
-            return
-        show = compare_dump if offer.title == DUMP else compare
-        port.open(
-            PromptScreen(offer.ask, value=offer.value, hint=offer.detail),
-            lambda answer: None if answer is None else show(port, offer, answer),
-        )
 
-    port.open(CompareScreen(choices), ask)
+def compare_with(port: Port, kind: str) -> None:
+    """Compare with what is of this kind; another checkpoint, where something is compared, ends that."""
+    if kind == "checkpoint" and _ended(port):
+        return
+    take(port, next(offer for offer in offers(port.session) if offer.kind == kind))
+
+
+def _ended(port: Port) -> bool:
+    """End a comparison; whether there was one."""
+    compared = port.session.overlay.kind == "trace"
+    if compared:
+        port.change(port.session.with_overlay(Overlay()))
+    return compared
+
+
+def take(port: Port, offer: Offer) -> None:
+    """Ask for what an offer needs, and compare."""
+    if not offer.ask:
+        compare(port, offer, "")
+        return
+    show = compare_dump if offer.title == DUMP else compare
+    port.open(
+        PromptScreen(offer.ask, value=offer.value, hint=offer.detail),
+        lambda answer: None if answer is None else show(port, offer, answer),
+    )
 
 
 def compare(port: Port, offer: Offer, answer: str) -> None:
@@ -110,7 +123,9 @@ def _offers(session: Session) -> Iterator[Offer]:
     model = session.model
     if model.config.vocab_size:
         given = session.text or session.encoding.text
-        yield Offer("another sentence", "the same model reads both", _of_text, "Sentence to compare with", given)
+        yield Offer(
+            "another sentence", "the same model reads both", _of_text, "Sentence to compare with", given, "sentence"
+        )
     if session.edits:
         yield Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE)
     yield Offer(
@@ -119,16 +134,22 @@ def _offers(session: Session) -> Iterator[Offer]:
         lambda where: _of_checkpoint(session, where),
         "Checkpoint to compare with",
         str(model.folder or ""),
+        "checkpoint",
     )
     yield Offer(
-        DUMP, "what another program computed", lambda where: of_dump(session, where).overlay, "Dump to compare with"
+        DUMP,
+        "what another program computed",
+        lambda where: of_dump(session, where).overlay,
+        "Dump to compare with",
+        kind="dump",
     )
     if model.folder is None and model.seed is not None:
         other = model.seed + 1
         detail = "the same sizes, other random weights"
         yield Offer(f"seed {other}", detail, lambda _: _other(model, f"seed {other}", seed=other))
     dtype = next(name for name in DTYPES if name != str(model.backend.dtype))
-    yield Offer(dtype, f"the same in {dtype}: what rounding changes", lambda _: _other(model, dtype, dtype=dtype))
+    detail = f"the same in {dtype}: what rounding changes"
+    yield Offer(dtype, detail, lambda _: _other(model, dtype, dtype=dtype), kind="precision")
     device = "cpu" if model.backend.device == "gpu" else "gpu"
     name = device.upper()
     yield Offer(f"the {name}", "the same on the other device", lambda _: _other(model, name, device=device))

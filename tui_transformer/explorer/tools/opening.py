@@ -101,11 +101,15 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
 """What a tool needs, by its name; what it cannot do besides, it says when it is opened."""
 
 
+def missing(name: str, session: Session) -> str:
+    """What a tool needs and is not there; "" where nothing is missing."""
+    return next((need.reason for need in NEEDS.get(name, ()) if not need.is_there(session)), "")
+
+
 def open_tool(name: str, port: Port) -> None:
     """Open a tool, or say what it needs."""
-    missing = next((need.reason for need in NEEDS.get(name, ()) if not need.is_there(port.session)), None)
-    if missing is not None:
-        port.say(port.hint(missing))
+    if needed := missing(name, port.session):
+        port.say(port.hint(needed))
         return
     try:
         _open(name, port)
@@ -203,6 +207,12 @@ def _draw_again(port: Port) -> None:
     port.ask("draw", AT_ONCE + 1, lambda _: session.with_model(model.changed(seed=seed)), done)
 
 
+def _compare(kind: str, port: Port) -> None:
+    from tui_transformer.explorer.tools.compare import compare_with
+
+    compare_with(port, kind)
+
+
 def _turn_item(by: int, port: Port) -> None:
     """Another sentence of the batch, going round."""
     session = port.session
@@ -219,6 +229,7 @@ SCREENS = (
 )
 TOOLS: Mapping[str, Callable[[Port], None]] = {
     **{name: partial(open_tool, name) for name in SCREENS},
+    **{f"compare-{kind}": partial(_compare, kind) for kind in ("sentence", "dump", "checkpoint", "precision")},
     **{f"ablate-{kind}": partial(_ablate, kind, "zero") for kind in ("head", "position")},
     **{f"ablate-{kind}-mean": partial(_ablate, kind, "mean") for kind in ("head", "position")},
     "draw-again": _draw_again,

@@ -22,7 +22,7 @@ CURSOR_KEYS: Mapping[str, str] = {
     "cursor.right": "right,l",
     "cursor.up": "up,k",
     "cursor.down": "down,j",
-    "cursor.top": "g",
+    "cursor.top": "ctrl+home",
     "cursor.bottom": "G",
     "cursor.row-start": "home",
     "cursor.row-end": "end",

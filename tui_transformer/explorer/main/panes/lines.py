@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import accumulate
 
 from rich.cells import cell_len
@@ -10,18 +11,25 @@ from rich.style import Style
 from rich.text import Text
 from textual.content import Content
 
-from tui_transformer.analysis.attentions import attentions
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.ops import Parameter
-from tui_transformer.engine.program import Program, by_program
-from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
+from tui_transformer.explorer.main.enabled_actions import refused
+from tui_transformer.explorer.shell.actions.main import (
+    ACTIONS,
+    ALWAYS,
+    COUNTED,
+    FOCUSED,
+    KEY_LINE,
+    MENU_KEYS,
+    ON_CARD,
+)
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line
+from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of, spread
-from tui_transformer.generation.cache import writes
 from tui_transformer.guide.texts import StepText, step_text, tour_question
 from tui_transformer.session.edit_format import active, broken
 from tui_transformer.session.open_session import model_name
@@ -35,6 +43,9 @@ from tui_transformer.views.inside.cell import short_name
 
 INSTEAD = {VOCABULARY: "vocabulary", **dict.fromkeys(WORDS, "text")}
 """Names of the panes that stops show in the place of the matrix."""
+
+ROOM_FOR_MENUS = 120
+"""Columns of a terminal whose line of keys names each menu; a smaller one has their keys together."""
 
 CARD = "card"
 """The name of the card of a tour."""
@@ -121,11 +132,16 @@ class Lines:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
         first = FOCUSED.get("tour" if card else INSTEAD.get(stop, active) if active == "matrix" else active, ())
-        hidden = refused(session, stop, scene.step) | (ON_CARD if card else set[str]())
+        hidden = set(refused(session, stop, scene.step)) | (ON_CARD if card else set[str]())
         taken = {action.shown for action in first}
         named = {action.id: action for action in ACTIONS if action.id not in hidden}
         others = [named[name] for name in KEY_LINE if name in named and named[name].shown not in taken]
         always = [named[name] for name in ALWAYS if name in named]
+        if width < ROOM_FOR_MENUS:
+            menus = [each for each in in_use([named[name] for name in MENUS], app) if each.shown]
+            others = [each for each in others if each.id not in MENUS]
+            if menus:
+                first = (*first[:2], replace(MENU_KEYS, shown=" ".join(each.shown for each in menus)), *first[2:])
         return key_line([*first, *others, *always], app, width, len(always))
 
 
@@ -269,54 +285,6 @@ def _tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
         line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
         line.append(" ", inks.quiet)
     return line
-
-
-# Which keys are named
-
-
-def refused(session: Session, stop: str, scene: StepScene | None) -> frozenset[str]:
-    """The actions, by name, that would only say why they cannot be done: not named in the line of keys."""
-    program = session.trace.program
-    step = program.by_name.get(stop)
-    useless = {
-        "head.next": scene is None or scene.view.heads < 2,
-        "layer.next": layer_count(program) < 2,
-        "cell.edit": scene is None or scene.view.integer,
-        "predict": scene is None,
-        "export": scene is None and session.model.vocabulary is None,
-        "chart.next": scene is None,
-        "weights": step is None or not any(name in program.weights for name in step.inputs),
-        "patch": scene is None or session.model.vocabulary is None,
-        "overlay": session.overlay.kind == "nothing",
-    }
-    anywhere = session.cache.compared.get("refused", lambda: refused_anywhere(session))
-    return frozenset(name for name, holds in useless.items() if holds) | anywhere
-
-
-@by_program
-def layer_count(program: Program) -> int:
-    """Layers of all stacks."""
-    return sum(layer.rpartition(".")[2].isdigit() for layer in {step.layer for step in program.steps})
-
-
-def refused_anywhere(session: Session) -> frozenset[str]:
-    """Those that would be refused at every step of what is explored: neither palette nor help names them."""
-    program, model = session.trace.program, session.model
-    reads = bool(model.config.vocab_size)
-    useless = {
-        "sentence.edit": not reads,
-        "target.edit": session.decoder_encoding is None,
-        "vocabulary.open": model.vocabulary is None,
-        "tour": tour_of(session) is None,
-        "backward": not session.has_loss,
-        "targets": not session.has_loss,
-        "generate": not reads or not writes(model.program(1, 1)),
-        "lens": not program.logits,
-        "heads.all": not attentions(program),
-        "item.next": not session.batch,
-        "item.back": not session.batch,
-    }
-    return frozenset(name for name, holds in useless.items() if holds)
 
 
 # The line that a person meets first

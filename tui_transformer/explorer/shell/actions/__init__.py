@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui_transformer.explorer.shell.actions.dialogs import (
+    CARD_PAGE,
     CHOICE,
     COMPARE,
     CUTS,
     DIALOG,
     FORM,
     HELP_PAGE,
+    MENU,
     OPEN,
     PAGE,
     PATCH,
@@ -42,11 +44,13 @@ SCREENS: Mapping[str, tuple[Action, ...]] = {
     "dialog": DIALOG,
     "prompt": PROMPT,
     "pick": PICK,
+    "menu": MENU,
     "compare": COMPARE,
     "open": OPEN,
     "form": FORM,
     "reader": READER,
     "help": HELP_PAGE,
+    "card": CARD_PAGE,
     "page": PAGE,
     "choice": CHOICE,
     "tour": TOUR,

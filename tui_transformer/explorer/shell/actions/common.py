@@ -17,8 +17,8 @@ CHOOSE_SHOWN = Action("", "", "Go to what is under the cursor", "go there", "ent
 CELL_SHOWN = Action("", "", "Move the cell", "cell", "← ↑ ↓ →", EVERY_WAY)
 WIDTH_SHOWN = Action("", "", "Wider or narrower cells", "width", "+ -", ZOOM)
 HIDING = (
-    Action("hide.special", "hide('special')", "Hide special tokens, and show them again", "hide special", "i"),
-    Action("hide.first", "hide('first')", "Hide the first token, and show it again", "hide first", "I"),
+    Action("hide.special", "hide('special')", "Hide special tokens, and show them again", "hide special"),
+    Action("hide.first", "hide('first')", "Hide the first token, and show it again", "hide first"),
 )
 A_HEAD = (
     Action("head.next", "turn('head', 1)", "The next head", "head", "[ ]", HEAD),

@@ -18,6 +18,12 @@ PICK = (
     Action("", "", "Pick what is under the cursor", "pick", of=CHOOSE),
     Action("back", "leave", "Leave without a change", "stay", "esc"),
 )
+MENU = (
+    Action("cursor.up", "move(-1)", "The entry before", "move", "↑↓", UP_DOWN),
+    Action("cursor.down", "move(1)", "The next entry"),
+    Action("cursor.choose", "choose", "Choose the entry", "choose", "letter, enter"),
+    Action("back", "leave", "Close the menu", "close", "esc"),
+)
 COMPARE = (Action("", "", "Compare with what is under the cursor", "compare", of=CHOOSE), LEAVE)
 OPEN = (
     Action("", "", "Choose in the list", "choose", "↑↓"),
@@ -49,6 +55,13 @@ CLOSING = (
 READER = (SCROLL_SHOWN, *CLOSING)
 CUTS = (Action("vocabulary.open", "add", "Add another vocabulary", "add a vocabulary"), *CLOSING)
 HELP_PAGE = (Action("help", "leave", "Close the help"), SCROLL_SHOWN, *CLOSING)
+CARD_PAGE = (
+    Action("help", "leave", "Close the card"),
+    Action("cursor.choose", "explain", "Explain what is focused, step by step", "explain", "enter"),
+    SCROLL_SHOWN,
+    Action("quit", "leave", "Close the card"),
+    Action("back", "leave", "Close the card", "close", "esc"),
+)
 SOFTMAX = (
     Action("cursor.wider", "raise(1)", "Raise all scores by 10", "raise, lower the scores", of=ZOOM),
     Action("cursor.narrower", "raise(-1)", "Lower all scores by 10"),

@@ -5,90 +5,133 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tui_transformer.explorer.shell.actions.common import ACROSS, CHOOSE, EVERY_WAY, HEAD, HELP, LAYER, UP_DOWN, ZOOM
-from tui_transformer.explorer.shell.keys import Action
+from tui_transformer.explorer.shell.keys import MENUS, Action, menus_first
 
-ACTIONS = (
+_ACTIONS = (
     Action("step.next", "step('operation', 1)", "Next step", "next", "space"),
     Action("step.back", "step('operation', -1)", "Previous step", "back", "backspace"),
     Action("head.next", "head(1)", "Next head", "head", "[ ]", HEAD),
     Action("head.back", "head(-1)", "Previous head"),
     Action("layer.next", "step('layer', 1)", "Next layer", "layer", "{ }", LAYER),
     Action("layer.back", "step('layer', -1)", "Previous layer"),
-    Action("sublayer.next", "step('sublayer', 1)", "Next sublayer", "sublayer", "s S", "sublayer.next sublayer.back"),
-    Action("sublayer.back", "step('sublayer', -1)", "Previous sublayer"),
-    Action("sentence.edit", "edit('sentence')", "Edit the sentence", "sentence", "/"),
-    Action("target.edit", "edit('target')", "Edit the target of an encoder–decoder"),
+    Action("sublayer.next", "step('sublayer', 1)", "Next sublayer", "sublayer", of="sublayer.next sublayer.back"),
+    Action("sublayer.back", "step('sublayer', -1)", "Previous sublayer", "previous sublayer"),
+    *(Action(name, f"menu('{name}')", f"Menu: {menu.title}", menu.title) for name, menu in MENUS.items()),
+    Action("sentence.edit", "edit('sentence')", "Edit the sentence", "sentence"),
+    Action("find", "find", "Find a token of the sentence, a step, a word of the vocabulary", "find"),
+    Action("match.next", "match(1)", "Next match of what was looked for"),
+    Action("match.back", "match(-1)", "Match before"),
+    Action("target.edit", "edit('target')", "Edit the target of an encoder–decoder", "target"),
     Action(
         "vocabulary.open",
         "navigate('follow_vocabulary')",
         "The vocabulary; while it is shown, another one",
         "vocabulary",
-        "v",
     ),
-    Action("cuts", "open('cuts')", "How several vocabularies cut the sentence"),
+    Action("cuts", "open('cuts')", "How several vocabularies cut the sentence", "vocabularies"),
     Action("help", "app.help", "Help on the focused pane", "help", "?"),
     Action("quit", "app.quit", "Quit", "quit", "q"),
-    Action("backward", "backward", "Backward: gradients from the loss back, and forward again", "backward", "b"),
-    Action("targets", "open('targets')", "Set the targets of the loss"),
-    Action("compare", "open('compare')", "Compare with another trace, and end it", "compare", "d"),
-    Action("compare.first", "navigate('follow_first_difference')", "Go to the first step that differs"),
-    Action("overlay", "navigate('next_shown')", "Values, gradient or other trace, difference", "beside", "z"),
-    Action("weights", "navigate('follow_weights')", "Show the weight of this step, and back", "weights", "w"),
+    Action("backward", "backward", "Backward: gradients from the loss back, and forward again", "backward"),
+    Action("targets", "open('targets')", "Set the targets of the loss", "targets"),
+    Action("compare", "open('compare')", "Compare with another trace, and end it", "compare"),
+    Action("compare.sentence", "open('compare-sentence')", "Compare with another sentence", "a sentence"),
+    Action("compare.dump", "open('compare-dump')", "Compare with a dump: what another program computed", "a dump"),
+    Action(
+        "compare.checkpoint",
+        "open('compare-checkpoint')",
+        "Compare with a checkpoint; where compared, end it",
+        "a checkpoint, or end",
+    ),
+    Action(
+        "compare.precision", "open('compare-precision')", "Compare with the same in float64, or float32", "precision"
+    ),
+    Action(
+        "compare.first", "navigate('follow_first_difference')", "Go to the first step that differs", "first difference"
+    ),
+    Action("overlay", "navigate('next_shown')", "Values, gradient or other trace, difference", "beside"),
+    Action("weights", "navigate('follow_weights')", "Show the weight of this step, and back", "weights"),
     Action("cell.edit", "edit('cell')", "Edit the cell, or any step or weight: += 1, *= 0.5, = mean", "edit", "e"),
-    Action("ablate", "open('ablation')", "Ablate: what each head, layer, position or neuron does", "ablate", "A"),
-    Action("ablate.head", "open('ablate-head')", "Ablate this head (zero)"),
+    Action("ablate", "open('ablation')", "Ablate: what each head, layer, position or neuron does", "ablate"),
+    Action("ablate.head", "open('ablate-head')", "Ablate this head (zero)", "this head"),
     Action("ablate.head.mean", "open('ablate-head-mean')", "Ablate this head (mean)"),
     Action("ablate.position", "open('ablate-position')", "Ablate this position (zero)"),
     Action("ablate.position.mean", "open('ablate-position-mean')", "Ablate this position (mean)"),
-    Action("patch", "open('patch')", "Patch this step from another sentence", "patch", "P"),
-    Action("patching", "open('patching')", "Tables of patches: every position, head or layer from another sentence"),
-    Action("circuits", "open('circuits')", "Circuits of weights: OV, QK, composition of heads"),
-    Action("terms", "open('terms')", "Direct logit attribution: what every head, layer and embedding writes"),
-    Action("inputs", "open('inputs')", "What every token adds: gradient × input, integrated gradients"),
-    Action("measure", "open('measure')", "Measure ablations and patches by a logit, a difference, KL, the loss"),
+    Action("patch", "open('patch')", "Patch this step from another sentence", "patch"),
+    Action(
+        "patching",
+        "open('patching')",
+        "Tables of patches: every position, head or layer from another sentence",
+        "tables of patches",
+    ),
+    Action("circuits", "open('circuits')", "Circuits of weights: OV, QK, composition of heads", "circuits"),
+    Action(
+        "terms",
+        "open('terms')",
+        "Direct logit attribution: what every head, layer and embedding writes",
+        "what heads write",
+    ),
+    Action(
+        "inputs", "open('inputs')", "What every token adds: gradient × input, integrated gradients", "what tokens add"
+    ),
+    Action(
+        "measure",
+        "open('measure')",
+        "Measure ablations and patches by a logit, a difference, KL, the loss",
+        "measured by",
+    ),
     Action("undo", "history('undo')", "Undo the last change", "undo", "u"),
     Action("redo", "history('redo')", "Redo"),
-    Action("settings", "open('settings')", "Settings: sizes, seed, masks, device", "settings", ","),
-    Action("draw.again", "open('draw-again')", "Draw again: other random weights, from the next seed"),
+    Action("settings", "open('settings')", "Settings: sizes, seed, masks, device", "settings"),
+    Action("draw.again", "open('draw-again')", "Draw again: other random weights, from the next seed", "draw again"),
     Action(
         "breaks",
         "open('breaks')",
         "Break it: without ÷ √d_k, positions, mask …, and what each changes",
         "break it",
-        "!",
     ),
-    Action("heads.all", "open('heads')", "All heads at once, by layer or by a measure", "all heads", "H"),
-    Action("links", "open('links')", "The strongest links of attention"),
-    Action("rollout", "open('rollout')", "Attention rollout: what reached which token"),
-    Action("arcs", "open('arcs')", "Arcs: who looks at whom, as lines between words", "arcs", "Q"),
-    Action("lens", "open('lens')", "Logit lens: which word each layer spells, and each head raises", "lens", "L"),
-    Action("similar", "open('similar')", "Compare with another sentence: cosine, and what every pair of tokens gives"),
-    Action("nearest", "open('nearest')", "Words nearest to a word, or to king - man + woman"),
-    Action("survey", "open('survey')", "Survey: heads by a measure over many texts, and the strongest examples"),
-    Action("score", "open('score')", "How likely the text is: surprise of every token, perplexity"),
-    Action("softmax", "open('softmax')", "Softmax of this row, naive and safe; break the naive one"),
-    Action("item.next", "open('item-next')", "Next sentence of the batch", shown="."),
-    Action("item.back", "open('item-back')", "Sentence of the batch before"),
-    Action("chart.next", "navigate('next_chart')", "Next chart", "chart", "c"),
-    Action("scale", "scale", "One colour scale for all layers, or one a step", "scale", "m"),
-    Action("hide.special", "hide('special')", "Hide special tokens in attention, the rest renormalised"),
-    Action("hide.first", "hide('first')", "Hide the first token in attention, the rest renormalised"),
-    Action("export", "export", "Export what is shown: CSV, JSON, NPZ, SVG or text", "export", "x"),
+    Action("heads.all", "open('heads')", "All heads at once, by layer or by a measure", "all heads"),
+    Action("links", "open('links')", "The strongest links of attention", "links"),
+    Action("rollout", "open('rollout')", "Attention rollout: what reached which token", "rollout"),
+    Action("arcs", "open('arcs')", "Arcs: who looks at whom, as lines between words", "arcs"),
+    Action("lens", "open('lens')", "Logit lens: which word each layer spells, and each head raises", "lens"),
+    Action(
+        "similar",
+        "open('similar')",
+        "Compare with another sentence: cosine, and what every pair of tokens gives",
+        "how alike",
+    ),
+    Action("nearest", "open('nearest')", "Words nearest to a word, or to king - man + woman", "nearest words"),
+    Action(
+        "survey", "open('survey')", "Survey: heads by a measure over many texts, and the strongest examples", "survey"
+    ),
+    Action("score", "open('score')", "How likely the text is: surprise of every token, perplexity", "likelihood"),
+    Action("softmax", "open('softmax')", "Softmax of this row, naive and safe; break the naive one", "softmax"),
+    Action("item.next", "open('item-next')", "Next sentence of the batch", "next of batch"),
+    Action("item.back", "open('item-back')", "Sentence of the batch before", "batch before"),
+    Action("chart.next", "navigate('next_chart')", "Next chart", "chart"),
+    Action("scale", "scale", "One colour scale for all layers, or one a step", "scale"),
+    Action(
+        "hide.special", "hide('special')", "Hide special tokens in attention, the rest renormalised", "hide special"
+    ),
+    Action("hide.first", "hide('first')", "Hide the first token in attention, the rest renormalised", "hide first"),
+    Action("export", "export", "Export what is shown: CSV, JSON, NPZ, SVG or text", "export"),
     Action("copy.cell", "copy('cell')", "Copy the cell"),
-    Action("copy.row", "copy('row')", "Copy the row"),
-    Action("generate", "open('generate')", "Write on, token by token, with the KV cache", "write", "W"),
-    Action("train", "open('train')", "Train a model, and watch it learn", "train", "^l"),
-    Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run"),
+    Action("copy.row", "copy('row')", "Copy the row", "copy row"),
+    Action("generate", "open('generate')", "Write on, token by token, with the KV cache", "write"),
+    Action("train", "open('train')", "Train a model, and watch it learn", "train"),
+    Action("checkpoints", "open('checkpoints')", "Step through the checkpoints of a training run", "checkpoints"),
     Action("tour", "tour", "Guided tour", "tour", "t"),
-    Action("bookmark", "bookmark", "Bookmark: append this place to a lecture, which --tour opens", "bookmark", "^b"),
-    Action("exercises", "open('exercises')", "Exercises: write a transformer, step by step"),
+    Action("bookmark", "bookmark", "Bookmark: append this place to a lecture, which --tour opens", "bookmark"),
+    Action("exercises", "open('exercises')", "Exercises: write a transformer, step by step", "exercises"),
     Action("open", "open('open')", "Open another model: trained, recent, on this computer, a path", "open", "o"),
     Action("go", "go", "Go to a step, a layer or a number", "go to", ":"),
     Action("predict", "predict", "Predict, then reveal: a question on this step", "predict", "p"),
     Action("whole", "whole", "The whole on one screen, and back", "whole", "0"),
-    Action("zoom", "zoom", "Zoom: this pane in the whole terminal, and back", "zoom", "Z"),
-    Action("messages", "app.messages", "Messages: what was said"),
-    Action("theme", "app.next_theme", "Dark or light"),
+    Action("zoom", "zoom", "Zoom: this pane in the whole terminal, and back", "zoom"),
+    Action("messages", "app.messages", "Messages: what was said", "messages"),
+    Action("theme", "app.next_theme", "Dark or light", "dark or light"),
+    Action("record", "record", "Record what is shown, and end it: a film, a moving picture, a page", "record"),
+    Action("keys", "app.choose_keys", "Keys: menus, or the classic ones", "keys"),
     Action("pane.next", "next_pane(1)", "Next pane"),
     Action("pane.back", "next_pane(-1)", "Previous pane"),
     Action("pane.sentence", "pane('sentence')", "Go to the sentence"),
@@ -99,7 +142,43 @@ ACTIONS = (
     Action("pane.chart", "pane('chart')", "Go to the chart"),
     Action("back", "back", "Back one level; ends a computation"),
     Action("suspend", "app.suspend_process", "Suspend (fg comes back)"),
+    Action("cursor.top", "first_row", "First row", "first row"),
 )
+ACTIONS = menus_first(_ACTIONS, shown=("overlay",))
+CARD: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "Go": (
+        ("step.next step.back", "next, previous step"),
+        (EVERY_WAY, "the cell"),
+        (HEAD, "head"),
+        (LAYER, "same step, other layer"),
+        ("go", "to a step"),
+        ("find", "find"),
+        ("match.next match.back", "next, previous match"),
+        ("back", "out, back"),
+    ),
+    "Look": (
+        (CHOOSE, "look inside"),
+        ("pane.next", "next pane"),
+        ("pane.sentence", "to 6: a pane"),
+        ("whole", "the whole"),
+        ("zoom", "this pane alone"),
+        ("tour", "a tour"),
+        ("predict", "predict"),
+        ("help", "this card"),
+    ),
+    "Change": (
+        ("sentence.edit", "the sentence"),
+        ("cell.edit", "the cell"),
+        ("undo redo", "undo, redo"),
+        ("copy.cell", "copy the cell"),
+        ("open", "another model"),
+        ("suspend", "suspend"),
+        ("ctrl+p", "everything by name"),
+        ("quit", "quit"),
+    ),
+}
+"""The plain keys, in groups, as the card has them."""
+
 FOCUSED: Mapping[str, tuple[Action, ...]] = {
     "whole": (
         Action("", "", "Look inside: the operation with its operands", "look inside", "enter", CHOOSE),
@@ -124,13 +203,13 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
     "cell": (
         Action("", "", "Follow the term to the cell that it was read from", "follow", "enter", CHOOSE),
         Action("", "", "Follow the second factor of a product", "second factor", ";", "second"),
-        Action("", "", "Terms in order, or the largest first", "order", "r", "order"),
+        Action("", "", "Terms in order, or the largest first", "order", of="terms.order"),
     ),
-    "chart": (Action("", "", "The next chart", "next chart", "c", "chart.next"),),
+    "chart": (Action("", "", "The next chart", "next chart", "g d", "chart.next"),),
     "vocabulary": (
         Action("", "", "The word's row of the embedding", "its vector", "enter", CHOOSE),
-        Action("", "", "Find a word", "find", "^f", "find"),
-        Action("", "", "Another vocabulary", "another vocabulary", "v", "vocabulary.open"),
+        Action("", "", "Find a word", "find", of="find"),
+        Action("", "", "Another vocabulary", "another vocabulary", "g v", "vocabulary.open"),
     ),
     "text": (Action("", "", "Higher or lower temperature", "temperature", "+ -", ZOOM),),
     "tour": (
@@ -154,8 +233,12 @@ COUNTED = (
 ALWAYS = ("overlay", "help", "quit")
 """Actions that the line of keys ends with, however short it is; the first only where there is an overlay."""
 
+MENU_KEYS = Action("", "", "Menus, which show themselves", "menus")
+"""The keys of all menus together, where there is no room for each."""
+
 KEY_LINE = (
     "step.next",
+    *MENUS,
     "step.back",
     "head.next",
     "layer.next",
@@ -180,6 +263,7 @@ KEY_LINE = (
     "go",
     "predict",
     "open",
+    "find",
 )
 """Actions before those, as far as there is room: the most useful first."""
 
@@ -223,7 +307,7 @@ WHOLE = (
     Action("cursor.choose", "screen.navigate('look_inside')", "Look inside: the step in full"),
 )
 CELL = (
-    Action("order", "screen.navigate('turn_order')", "Terms in order, or the largest first"),
+    Action("terms.order", "screen.navigate('turn_order')", "Terms in order, or the largest first"),
     Action("second", "follow_second", "Follow the second factor of a product"),
 )
 TEMPERATURE = (

@@ -1,0 +1,203 @@
+"""Menus: letters behind a key, which show themselves, say why something cannot be, and need not be waited for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+
+from tui_transformer.explorer.main.enabled_actions import refused
+from tui_transformer.explorer.shell.actions.main import ACTIONS, CARD
+from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, in_menu
+from tui_transformer.explorer.shell.menu import MenuScreen
+from tui_transformer.explorer.shell.pages import CardScreen, HelpScreen
+from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
+
+DEFAULT = Preferences()
+
+
+def menu_of(explorer) -> MenuScreen:
+    assert isinstance(explorer.app.screen, MenuScreen)
+    return explorer.app.screen
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
+@pytest.mark.parametrize("name", MENUS)
+async def test_every_menu_shows_its_entries_and_is_left_by_escape(name, size):
+    async with exploring(size, preferences=DEFAULT) as explorer:
+        await explorer.press("space")
+        before = explorer.text
+        await explorer.press(MENUS[name].key)
+        menu = menu_of(explorer)
+        assert [entry.letter for entry in menu._entries] == list(MENUS[name].entries)
+        first = next(iter(MENUS[name].entries))
+        assert f" {first}  " in explorer.text
+        await explorer.press("Q", "escape")
+        assert explorer.text == before
+
+
+async def test_an_entry_is_chosen_by_letter_by_cursor_and_by_a_click_and_typed_without_waiting():
+    async with exploring(MEDIUM, preferences=DEFAULT) as explorer:
+        explorer.send("g", "h")
+        await explorer.handled()
+        await explorer.settled()
+        assert "all heads" in type(explorer.app.screen).__name__.lower() or "entropy" in explorer.text
+        await explorer.press("escape", "g", "down", "up", "enter")
+        assert "entropy" in explorer.text
+        await explorer.press("escape", "m")
+        place = next(i for i, line in enumerate(explorer.text.splitlines()) if " ,  Settings" in line)
+        await explorer.pilot.click(offset=(20, place))
+        await explorer.shown("d_model")
+
+
+async def test_what_cannot_be_is_there_with_its_reason_and_does_nothing():
+    async with exploring(MEDIUM, model="question", preferences=DEFAULT) as explorer:
+        await explorer.press("r")
+        assert "w  Write on, token by token, with the KV cache · an encoder writes nothing" in explorer.text
+        await explorer.press("w")
+        menu_of(explorer)
+        assert explorer.text.count("an encoder writes nothing") == 2
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_what_is_refused_where_one_is_says_why():
+    async with exploring(MEDIUM, model="attention", preferences=DEFAULT) as explorer:
+        reasons = refused(explorer.session, explorer.stop, explorer.parts.explored.step)
+        assert reasons["sentence.edit"] == "this model reads no sentence"
+        assert all(reason and not reason.endswith(".") for reason in reasons.values())
+
+
+@pytest.mark.parametrize(("keys", "then"), [("gw", "step"), ("bb", "backward"), ("aa", "edit"), ("mh", "hidden")])
+async def test_letters_do_what_the_key_did_before(keys, then):
+    async with exploring(WIDE, model="question", preferences=DEFAULT) as explorer:
+        await explorer.press(":")
+        explorer.app.focused.value = "scores" if then != "step" else "query"
+        await explorer.press("enter")
+        stop = explorer.stop
+        await explorer.press(*keys)
+        done = {
+            "step": lambda: explorer.stop != stop,
+            "backward": lambda: explorer.session.backward or explorer.app.screen is not explorer.main,
+            "edit": lambda: explorer.session.edits,
+            "hidden": lambda: explorer.view.hidden.special,
+        }
+        assert done[then]()
+
+
+async def test_a_user_gives_a_menu_another_key_and_a_meaning_in_it_a_key_of_its_own():
+    keys = Preferences(keys={"menu.look": "ctrl+k", "lens": "L"})
+    async with exploring(WIDE, preferences=keys) as explorer:
+        await explorer.press("space")
+        assert " ^k look at " in explorer.text.splitlines()[-1]
+        await explorer.press("L")
+        assert "lens" in explorer.text
+        await explorer.press("escape", "ctrl+k")
+        assert "Logit lens" in explorer.text
+
+
+async def test_the_keys_that_were_before_can_be_had_and_left_again_from_the_menu(tmp_path):
+    async with exploring(WIDE, preferences=DEFAULT) as explorer:
+        await explorer.press("m", "k", "down", "enter")
+        await explorer.press("space", "H")
+        assert "entropy" in explorer.text
+        await explorer.press("escape", "g")
+        assert explorer.app.screen is explorer.main
+        assert " / sentence " in explorer.text.splitlines()[-1]
+    file = tmp_path / "config.toml"
+    file.write_text("classic = true\n[keys]\n'lens' = 'l'\n")
+    read = read_preferences(file)
+    assert read.keymap["heads.all"] == "H"
+    assert read.keymap["lens"] == "l"
+    file.write_text("classic = 'yes'\n")
+    assert read_preferences(file).problems == (f"{file}: classic is true or false",)
+
+
+async def test_the_card_names_every_key_and_explains_behind_enter():
+    async with exploring((160, 50), model="question", preferences=DEFAULT) as explorer:
+        await explorer.press("?")
+        assert isinstance(explorer.app.screen, CardScreen)
+        card = explorer.text
+        for menu in MENUS.values():
+            assert f"{menu.key} {menu.title} " in card
+        for action in ACTIONS:
+            if action.id in IN_MENUS:
+                letter = in_menu(action.id)[-1]
+                assert f"{letter} {action.short or action.title.partition(':')[0]}" in card, action
+        for keys in CARD.values():
+            for _, said in keys:
+                assert said in card
+        await explorer.press("enter")
+        assert isinstance(explorer.app.screen, HelpScreen)
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_a_word_of_the_line_of_keys_can_be_clicked():
+    async with exploring(WIDE, preferences=DEFAULT) as explorer:
+        await explorer.press("space")
+        line = explorer.text.splitlines()[-1]
+        await explorer.pilot.click(offset=(line.index("look at"), WIDE[1] - 1))
+        await explorer.settled()
+        menu_of(explorer)
+
+
+async def test_a_layer_further_is_the_same_step_there():
+    async with exploring(NARROW, model="encoder", sizes={"layers": 3}, preferences=DEFAULT) as explorer:
+        explorer.parts.navigation.go_to_stop("encoder.0.self_attention.scores")
+        await explorer.press("}")
+        assert explorer.stop == "encoder.1.self_attention.scores"
+        await explorer.press("}", "{", "{")
+        assert explorer.stop == "encoder.0.self_attention.scores"
+        await explorer.press("{")
+        assert explorer.stop == "embedding.output"
+
+
+async def test_what_is_looked_for_is_gone_through_token_step_and_word():
+    async with exploring(WIDE, model="question", preferences=DEFAULT) as explorer:
+        await explorer.press("space", "n")
+        assert explorer.messages[-1] == "nothing was looked for: / finds a token, a step, a word"
+        await explorer.press("/")
+        explorer.app.focused.value = "nowhere"
+        await explorer.press("enter")
+        assert "is in no token, no step and no word of the vocabulary" in explorer.text
+        explorer.app.focused.value = "map"
+        await explorer.press("enter")
+        assert (explorer.stop, explorer.position.place.row) == ("tokens", 7)
+        await explorer.press("n")
+        assert explorer.stop == "embedding.tokens.weight"
+        await explorer.press("N")
+        assert explorer.stop == "tokens"
+        assert "token 7, map: 1 of 2" in explorer.messages[-1]
+
+
+def test_no_letter_of_a_menu_has_two_meanings_and_every_one_is_an_action():
+    actions = {action.id for action in ACTIONS}
+    for menu in MENUS.values():
+        assert set(menu.entries.values()) <= actions
+        assert len(menu.title) <= 10
+    assert set(MENUS) <= set(KEYS)
+
+
+async def test_what_is_shown_is_recorded_between_two_presses(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(NARROW, model="question", preferences=DEFAULT) as explorer:
+        await explorer.press("r", "r")
+        assert "everything that is shown is recorded: r r ends it" in explorer.messages[-1]
+        recording = explorer.parts.recording
+        await explorer.until(lambda: recording._screens)
+        await explorer.press("space")
+        await explorer.until(lambda: len(recording._screens) > 1)
+        await explorer.press("r", "r")
+        assert "screens, as .cast, .gif, .png or .html" in explorer.text
+        explorer.app.focused.value = "walk.mp4"
+        await explorer.press("enter")
+        assert "a recording is a folder of pictures, or a file that ends in" in explorer.text
+        explorer.app.focused.value = "walk.cast"
+        await explorer.press("enter")
+        await explorer.until(lambda: (tmp_path / "walk.cast").is_file())
+    head, *screens = map(json.loads, (tmp_path / "walk.cast").read_text().splitlines())
+    assert (head["width"], head["height"]) == NARROW
+    assert "step 2 of 26" in "".join(text for _, _, text in screens) or len(screens) > 2
+    assert [second for second, _, _ in screens] == sorted(second for second, _, _ in screens)

@@ -1,0 +1,85 @@
+"""What cannot be done of what is explored, or where one is, and why: not in the line of keys, grey in the menus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tui_transformer.analysis.attentions import attentions
+from tui_transformer.engine.program import Program, by_program
+from tui_transformer.explorer.shell.keys import MENUS
+from tui_transformer.explorer.shell.menu import Entry
+from tui_transformer.explorer.tools.opening import missing
+from tui_transformer.generation.cache import writes
+from tui_transformer.session.session import Session
+from tui_transformer.session.step_scene import StepScene
+from tui_transformer.session.tour_stop import tour_of
+
+NO_NUMBERS = "there are no numbers here"
+
+
+def refused(session: Session, stop: str, scene: StepScene | None) -> Mapping[str, str]:
+    """The reason of each action, by name, that would only say that it cannot be done."""
+    program = session.trace.program
+    step = program.by_name.get(stop)
+    weights = step is not None and any(name in program.weights for name in step.inputs)
+    useless = {
+        "head.next": "this step has no heads" if scene is None or scene.view.heads < 2 else "",
+        "layer.next": "this model has one layer" if layer_count(program) < 2 else "",
+        "cell.edit": NO_NUMBERS if scene is None or scene.view.integer else "",
+        "predict": NO_NUMBERS if scene is None else "",
+        "export": NO_NUMBERS if scene is None and session.model.vocabulary is None else "",
+        "chart.next": NO_NUMBERS if scene is None else "",
+        "weights": "" if weights else "this step has no weights",
+        "patch": NO_NUMBERS if scene is None else "this model has no words" if session.model.vocabulary is None else "",
+        "overlay": "nothing stands beside: no gradient, no other trace" if session.overlay.kind == "nothing" else "",
+        "compare.first": "" if session.overlay.kind == "trace" else "nothing is compared",
+    }
+    anywhere = session.cache.compared.get("refused", lambda: refused_anywhere(session))
+    return {name: reason for name, reason in useless.items() if reason} | anywhere
+
+
+@by_program
+def layer_count(program: Program) -> int:
+    """Layers of all stacks."""
+    return sum(layer.rpartition(".")[2].isdigit() for layer in {step.layer for step in program.steps})
+
+
+def refused_anywhere(session: Session) -> dict[str, str]:
+    """Those that would be refused at every step of what is explored: neither palette nor help names them."""
+    program, model = session.trace.program, session.model
+    reads, one = bool(model.config.vocab_size), "one sentence is open"
+    loss = "" if session.has_loss else "this model has no loss to go back from"
+    useless = {
+        "sentence.edit": "" if reads else "this model reads no sentence",
+        "compare.sentence": "" if reads else "this model reads no sentence",
+        "target.edit": "this model reads one sentence" if session.decoder_encoding is None else "",
+        "vocabulary.open": "this model has no vocabulary" if model.vocabulary is None else "",
+        "tour": "no tour leads through this model" if tour_of(session) is None else "",
+        "backward": loss,
+        "targets": loss,
+        "generate": "" if reads and writes(model.program(1, 1)) else "an encoder writes nothing",
+        "lens": "" if program.logits else "this model has no logits of words",
+        "heads.all": "" if attentions(program) else "this model has no attention",
+        "item.next": "" if session.batch else one,
+        "item.back": "" if session.batch else one,
+    }
+    return {name: reason for name, reason in useless.items() if reason}
+
+
+TOOLS_OF: Mapping[str, str] = {
+    name: name
+    for name in ("arcs", "links", "rollout", "circuits", "softmax", "score", "nearest", "survey", "cuts", "similar")
+} | {"patching": "patching", "inputs": "inputs", "terms": "terms", "ablate": "ablation", "heads.all": "heads"}
+"""The tool that an entry of a menu opens, where it may need what the model has not."""
+
+
+def entries(menu: str, session: Session, stop: str, scene: StepScene | None, titles: Mapping[str, str]) -> list[Entry]:
+    """The entries of a menu, each with its title and why it cannot be done now."""
+    reasons = refused(session, stop, scene)
+
+    def made() -> Iterator[Entry]:
+        for letter, meaning in MENUS[menu].entries.items():
+            reason = reasons.get(meaning, "") or missing(TOOLS_OF.get(meaning, ""), session)
+            yield Entry(letter, meaning, titles[meaning], reason)
+
+    return list(made())
