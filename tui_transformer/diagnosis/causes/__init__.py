@@ -30,7 +30,7 @@ CAUSES: tuple[Causes, ...] = (
     weights.activation_causes,
     weights.gate_causes,
     attention.cap_causes,
-    positions.distance_causes,
+    attention.distance_causes,
     weights.expert_causes,
     weights.label_causes,
     weights.exchange_causes,

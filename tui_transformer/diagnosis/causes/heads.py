@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
     Cause,
     Segment,
+    as_it_is,
     cause,
     computed,
+    earlier_like,
     groups,
     instead,
     last,
+    reading,
     result_of,
     with_op,
 )
 from tui_transformer.diagnosis.causes.ops import TiledContext, TiledScores
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Context, Linear, Mask, MergeHeads, Op, Project, Rotate, Scores, Unembed
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Step
 
 Slip = Callable[[Array], Array]
 """Heads × tokens × d_k (with a batch axis) as they are read from the wrong places."""
 
 ORDERS = ("memory", "dealt")
 """Orders in which columns may be dealt to heads: that of memory, or like cards."""
-
-NEAREST = 12
-"""Most steps before one that are tried in its place."""
 
 
 def split_causes(segment: Segment) -> Iterator[Cause]:
@@ -41,19 +42,16 @@ def split_causes(segment: Segment) -> Iterator[Cause]:
         for order in ORDERS:
             yield cause(f"heads-order/{order}", (_in_order(step, order) for step in group))
     # matrices that are right side by side, as the dump has them, and are split wrongly where they are read
-    reading = segment.of(Scores, Context, Rotate)
-    for group in groups(step for step in reading if any(name in segment.given for name in step.inputs)):
+    read = segment.of(Scores, Context, Rotate)
+    for group in groups(step for step in read if any(name in segment.given for name in step.inputs)):
         for order in ORDERS:
-            split = [_read_in_order(segment, step, order) for step in group]
+            split = []
+            for step in group:  # queries and keys, what is rotated, or the values
+                places = (0, 1) if isinstance(step.op, Scores) else (0,) if isinstance(step.op, Rotate) else (1,)
+                wrong = [i for i in places if step.inputs[i] in segment.given]
+                split.append(_slipped(step, partial(_again, order=order), wrong))
             for joined in ((), merges) if merges else ((),):
                 yield cause(f"heads-order/{order}", (*split, *(_in_order(step, order) for step in joined)))
-
-
-def _read_in_order(segment: Segment, step: Step, order: str) -> Step:
-    """A step that splits its columns into heads in another order: queries and keys, what is rotated, or the values."""
-    split_there = (0, 1) if isinstance(step.op, Scores) else (0,) if isinstance(step.op, Rotate) else (1,)
-    wrong = [i for i, name in enumerate(step.inputs) if name in segment.given and i in split_there]
-    return _slipped(step, lambda x: _again(x, order), wrong)
 
 
 def _slipped(step: Step, slip: Slip, places: Sequence[int]) -> Step:
@@ -130,7 +128,7 @@ def index_causes(segment: Segment) -> Iterator[Cause]:
                     changed = [instead(s, lambda s, *x, slip=slip: slip(result_of(s, *x))) for s in group]
                 else:
                     changed = [_slipped(s, slip, (0 if isinstance(s.op, Rotate) else place,)) for s in group]
-                name = "keys-reshaped" if part == "key" and slip in (_reshaped, _head_reshaped) else f"{part}-index"
+                name = "keys-reshaped" if part == "key" and key in ("index", "index/head") else f"{part}-index"
                 yield replace(cause(key, changed, part=part[0].upper()), name=name)
     for group in groups(segment.of(Context)):
         yield computed("value-index", group, _own_row)
@@ -196,18 +194,7 @@ def cross_causes(segment: Segment) -> Iterator[Cause]:
         own = [reading(step, program.step(f"{step.sublayer}.query").inputs[0]) for step in group]
         sublayers = {step.sublayer for step in group}
         masks = (step for step in segment.of(Mask) if step.sublayer in sublayers)  # of the encoder, which has no part
-        yield cause("cross-source", (*own, *(instead(step, lambda _, scores, *__: scores) for step in masks)))
+        yield cause("cross-source", (*own, *(instead(step, as_it_is) for step in masks)))
         memory = group[0].inputs[0]
         for name in earlier_like(program, program.step(memory)):
             yield cause("cross-source/earlier", (reading(step, name) for step in group), name=name, memory=memory)
-
-
-def reading(step: Step, name: str) -> Step:
-    """The step with another first input."""
-    return replace(step, inputs=(name, *step.inputs[1:]))
-
-
-def earlier_like(program: Program, step: Step, but: Sequence[str] = ()) -> list[str]:
-    """The nearest steps before this that have its axes, without these, nearest first."""
-    before = program.steps[: program.places[step.name]]
-    return [each.name for each in reversed(before) if each.axes == step.axes and each.name not in but][:NEAREST]

@@ -19,11 +19,8 @@ from tui_transformer.engine.ops.base import Gradients
 class Silent(Op):
     """Zeros in the place of what an operation gives."""
 
+    definition = "0 (left out)"
     of: Op
-
-    @property
-    def formula(self) -> str:
-        return "0 (left out)"
 
     def axes(self, *inputs: Axes) -> Axes:
         return self.of.axes(*inputs)
@@ -70,9 +67,7 @@ class MaskAround(Mask):
 class DownColumns(Softmax):
     """The softmax over the queries in place of the keys."""
 
-    @property
-    def formula(self) -> str:
-        return "e^s ÷ Σ e^s down a column"
+    definition = "e^s ÷ Σ e^s down a column"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         turned = backend.like(inputs[0].swapaxes(-1, -2))
@@ -96,9 +91,7 @@ class DownColumns(Softmax):
 class NaiveSoftmax(Softmax):
     """The softmax without taking off the largest score first: e^s overflows where a score is large."""
 
-    @property
-    def formula(self) -> str:
-        return "e^s ÷ Σ e^s, without − max"
+    definition = "e^s ÷ Σ e^s, without − max"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -133,9 +126,7 @@ class _AllHeads(Op):
 class TiledScores(_AllHeads, Scores):
     """Query head i reads key head i mod g, as where key heads are tiled; i ÷ share is right."""
 
-    @property
-    def formula(self) -> str:
-        return "Q Kᵀ, key heads tiled"
+    definition = "Q Kᵀ, key heads tiled"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         query, key = inputs
@@ -157,9 +148,7 @@ class TiledScores(_AllHeads, Scores):
 class TiledContext(_AllHeads, Context):
     """Query head i reads value head i mod g."""
 
-    @property
-    def formula(self) -> str:
-        return "weights · V, value heads tiled"
+    definition = "weights · V, value heads tiled"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         weights, value = inputs
