@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_transformer.diagnosis.causes.attention import score_scales
+from tui_transformer.diagnosis.causes.attention import score_scales, tiled
 from tui_transformer.diagnosis.causes.cause import passing_on, with_op
-from tui_transformer.diagnosis.causes.heads import tiled
 from tui_transformer.diagnosis.causes.norms import sublayers
 from tui_transformer.diagnosis.causes.ops import DownColumns, MaskAround, NaiveSoftmax, Silent
 from tui_transformer.diagnosis.causes.positions import paired_otherwise

@@ -1,4 +1,4 @@
-"""Norms that are computed or placed otherwise, and sums around a sublayer that add something else."""
+"""Norms that are computed or placed otherwise, and steps that read another step: sums, and a cross-attention."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tui_transformer.diagnosis.causes.cause import (
     computed,
     earlier_like,
     groups,
+    instead,
     kind,
     last,
     passing_on,
@@ -24,7 +25,7 @@ from tui_transformer.diagnosis.causes.cause import (
     result_of,
 )
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.ops import Add, LayerNorm, NormOfSum, RmsNorm
+from tui_transformer.engine.ops import Add, LayerNorm, Mask, NormOfSum, Project, RmsNorm
 from tui_transformer.engine.program import Program, Step
 
 EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-9, 1e-10, 1e-4, 1e-2, 0.1, 0.0)
@@ -225,3 +226,20 @@ def centred_causes(segment: Segment) -> Iterator[Cause]:
     step = segment.steps[-1]
     if step.axes and step.axes[-1].name == "dimension":
         yield computed("residual-centred", [step], centred)
+
+
+# A cross-attention whose keys and values are not of the encoder's output (Vaswani et al. 2017, §3.2.3)
+
+
+def cross_causes(segment: Segment) -> Iterator[Cause]:
+    """Keys and values of the decoder itself, or of an earlier step of the encoder."""
+    program = segment.program
+    steps = [step for step in segment.of(Project) if step.sublayer.endswith("cross_attention")]
+    for group in groups(step for step in steps if last(step.name) in ("key", "value")):
+        own = [reading(step, program.step(f"{step.sublayer}.query").inputs[0]) for step in group]
+        sublayers = {step.sublayer for step in group}
+        masks = (step for step in segment.of(Mask) if step.sublayer in sublayers)  # of the encoder, which has no part
+        yield cause("cross-source", (*own, *(instead(step, as_it_is) for step in masks)))
+        memory = group[0].inputs[0]
+        for name in earlier_like(program, program.step(memory)):
+            yield cause("cross-source/earlier", (reading(step, name) for step in group), name=name, memory=memory)
