@@ -162,8 +162,8 @@ class Explained:
                 return self._by_token(name)
             axes = f" ({' × '.join(right.axes)})" if right.axes else ""
             shape = f"{name} has the shape {_shape(values.array)}: it should be {_shape(right.value)}{axes}"
-            if known := self._known():
-                return Why(f"{shape}. {known.says}", known.cause)
+            if known := self._known(shape):
+                return known
             others = [(each, answer) for each, answer in self.facts.answers.items() if each != name]
             same = (each for each, answer in others if _alike(values, answer.value, answer.granted))
             if (other := next(same, None)) is not None:
@@ -181,8 +181,7 @@ class Explained:
                 place, count = ", ".join(map(str, np.argwhere(missing)[0])), int(missing.sum())
                 more = f", {count} cells are" if count > 1 else ""
                 says = f"{name}{f'[{place}]' if place else ''} is not a number (NaN){more}"
-                known = self._known()
-                return Why(f"{says}. {known.says}", known.cause) if known else Why(f"{says}: look for 0 ÷ 0 or ∞ − ∞")
+                return self._known(says) or Why(f"{says}: look for 0 ÷ 0 or ∞ − ∞")
         return None
 
     def stand_in(self) -> Why | None:
@@ -208,28 +207,26 @@ class Explained:
         """A mistake that is smaller than roundings of float32, where float64 shows it; None where there is none."""
         relative = max(self.difference(name).relative for name in self.theirs)
         whole = all(values.precision == FLOAT64 for values in self.theirs.values())
-        known = self._known(EXACT) if whole and relative > EXACT else None
-        if known is None:
+        if not whole or relative <= EXACT:
             return None
-        return Why(f"Nearly: right to {relative:.0e} and not exactly. {known.says}", known.cause)
+        return self._known(f"Nearly: right to {relative:.0e} and not exactly", EXACT)
 
     def differing(self, name: str) -> Why:
         """What is wrong with an answer of the right shape."""
         if self.facts.is_ids(name):
             return self._by_token(name)
         difference = self.difference(name)
-        begin = f"{name} differs ({_size(difference)})."
+        begin = f"{name} differs ({_size(difference)})"
         first = self._diagnosed()
         if first is not None and first.cause is not None:
-            begin = f"{first.theirs} differs ({_size(self.difference(first.theirs))})."
-            return Why(f"{begin} {first.says[first.says.index('It matches') :]}", first.cause)
-        known = self._known()
-        if known is not None:
-            return Why(f"{begin} {known.says}", known.cause)
+            begin = f"{first.theirs} differs ({_size(self.difference(first.theirs))})"
+            return Why(f"{begin}. {first.says[first.says.index('It matches') :]}", first.cause)
+        if known := self._known(begin):
+            return known
         if first is not None:
-            return Why(f"{begin} {first.says[first.says.index('No known mistake') :]}")
+            return Why(f"{begin}. {first.says[first.says.index('No known mistake') :]}")
         factor = self._factor(name)
-        return Why(f"{begin} No known mistake explains it{f': {factor}' if factor else ''}.")
+        return Why(f"{begin}. No known mistake explains it{f': {factor}' if factor else ''}.")
 
     def difference(self, name: str, counted: Host | None = None) -> Difference:
         """An answer beside the right one."""
@@ -254,8 +251,7 @@ class Explained:
         else:
             words = f"{self._word(theirs[i])}, and should be {self._word(right[i])}"
             says = f"token {i} is the first that differs: {name}[{i}] is {words}"
-        known = self._known()
-        return Why(f"{says}. {known.says}", known.cause) if known else Why(says)
+        return self._known(says) or Why(says)
 
     def _word(self, number: float) -> str:
         words = self.facts.words
@@ -272,8 +268,8 @@ class Explained:
             exercise.wrong, list(exercise.mistakes), self.facts.inputs, list(self.facts.answers), self.limits
         )
 
-    def _known(self, relative: float = 0.0) -> Why | None:
-        """The mistake of the exercise whose answers are the learner's, all of them."""
+    def _known(self, begin: str, relative: float = 0.0) -> Why | None:
+        """The mistake of the exercise whose answers are the learner's, all of them; said behind a sentence."""
         granted = {
             name: relative * float(np.abs(answer.value).max(initial=0.0)) if relative else answer.granted
             for name, answer in self.facts.answers.items()
@@ -283,7 +279,7 @@ class Explained:
             if arrays is not None and mistake.says:
                 pairs = zip(self.theirs.items(), arrays, strict=True)
                 if all(_alike(values, array, granted[name]) for (name, values), array in pairs):
-                    return Why(mistake.says, mistake.cause)
+                    return Why(f"{begin}. {mistake.says}", mistake.cause)
         return None
 
     def failing(self, why: str) -> Why | None:
