@@ -27,7 +27,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tui_transformer.course.processes import Family, Scope, adopting, every, scope
+from tui_transformer.course.processes import Family, adopting, every, scope
 from tui_transformer.course.sources import Given
 from tui_transformer.course.start import write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
@@ -116,7 +116,11 @@ def run_python(
         raise InputError(f"{file}: no such file") from error
     with scratch() as folder:
         (folder.path / "source.py").write_bytes(source)
-        np.savez(folder.path / "input.npz", **_flat(inputs))
+        arrays: dict[str, Any] = {}
+        for name, given in inputs.items():
+            weights = given.value if isinstance(given.value, dict) else {"": given.value}
+            arrays |= {f"{name}/{below}".removesuffix("/"): np.asarray(each) for below, each in weights.items()}
+        np.savez(folder.path / "input.npz", **arrays)
         job = {"file": str(file.absolute()), "functions": list(functions), "answers": list(answers)}
         ran = _ran(folder, job, limits)
         if ran.failed.get(""):
@@ -138,15 +142,6 @@ def run_command(command: Sequence[str], inputs: Mapping[str, Given], limits: Lim
         return _ran(folder, {"command": [*command, str(place)]}, limits)
 
 
-def _flat(inputs: Mapping[str, Given]) -> dict[str, Any]:
-    """Arrays for one file; weights by name below the name of the input."""
-    arrays: dict[str, Any] = {}
-    for name, given in inputs.items():
-        below = given.value if isinstance(given.value, dict) else None
-        arrays |= {name: np.asarray(given.value)} if below is None else {f"{name}/{k}": v for k, v in below.items()}
-    return arrays
-
-
 def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
     """Run a job to its end, and read what it says; its arrays are read by those who know them."""
     most = {"memory": limits.memory, "disk": limits.disk, "seconds": int(limits.seconds * (os.cpu_count() or 1)) + 1}
@@ -155,26 +150,21 @@ def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
         with adopting():
             why, code = _watched(folder, job, (printed, errors), limits)
-        why = why or _too_much(folder, (printed, errors), limits)
-        said = None
+        why, said = why or _too_much(folder, (printed, errors), limits), None
         if not why:
             try:  # why functions failed, as the process wrote it
                 data = folder.read("result.json", LARGEST_RESULT)
-                said = (
-                    None
-                    if data is None
-                    else {
-                        name: {key: text for key, text in each.items() if isinstance(text, str)}
-                        for name, each in json_object(data, "result.json").items()
-                        if isinstance(each, dict) and isinstance(each.get("says"), str)
-                    }
-                )
+                said = None if data is None else json_object(data, "result.json")
             except InputError as error:
                 why = f"leaves no result that can be read: {error}"
         if said is None and not why and not (code == 0 and "command" in job):
             why = _said(code)
-        failed = {"": why} if why else {name: each["says"] for name, each in (said or {}).items()}
-        causes = {name: each["cause"] for name, each in (said or {}).items() if each.get("cause")}
+        failed, causes = {"": why} if why else dict[str, str](), dict[str, str]()
+        for name, each in (said or {}).items() if not why else ():
+            if isinstance(each, dict) and isinstance(each.get("says"), str):
+                failed[name] = each["says"]
+                if isinstance(cause := each.get("cause"), str) and cause:
+                    causes[name] = cause
         return Ran({}, failed, _text(printed), _text(errors), causes)
 
 
@@ -212,21 +202,16 @@ def _watched(
             if why:
                 return why, 0
             pause = max(PAUSE, SHARE * (time.monotonic() - looked))
-    finally:
-        _end(process, family, group)
-
-
-def _end(process: subprocess.Popen[bytes], family: Family, group: Scope) -> None:
-    """End a process and all that it started."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGSTOP)  # none of them starts others meanwhile
-        family.end()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    group.end()
-    process.wait()
+    finally:  # end it and all that it started
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGSTOP)  # none of them starts others meanwhile
+            family.end()
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        group.end()
+        process.wait()
 
 
 def _beyond(family: Family, limits: Limits) -> str:
