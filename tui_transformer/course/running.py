@@ -180,7 +180,7 @@ def _watched(
     group = scope(limits.memory, MOST_TASKS, limits.seconds, environment)
     before = every()
     process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
-        [*group.words, sys.executable, "-P", "-X", "utf8", str(CHILD), str(folder.path)],
+        [*group.words, sys.executable, "-B", "-P", "-X", "utf8", str(CHILD), str(folder.path)],
         stdin=subprocess.DEVNULL,
         stdout=streams[0],
         stderr=streams[1],
