@@ -18,9 +18,9 @@ from tui_transformer.course.sources import Answer, Facts
 from tui_transformer.course.start import printed_answers
 from tui_transformer.diagnosis.diagnose import judge
 from tui_transformer.diagnosis.diagnosis import First, common_factor, describe_factor, sizes_of
-from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_precision
+from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_values
 from tui_transformer.diagnosis.matching import Entry
-from tui_transformer.diagnosis.reference_values import Difference, compare, tolerance_of
+from tui_transformer.diagnosis.reference_values import Difference, compare
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.number_format import spoken
@@ -82,7 +82,7 @@ def check(exercise: Exercise, file: Path, limits: Limits = USUAL, function: str 
 
 def returned(arrays: Iterable[tuple[str, Host]]) -> dict[str, Values]:
     """Arrays that a function returned, with the precision that they are in."""
-    return {name: Values(array, stored_precision(array.dtype)) for name, array in arrays}
+    return {name: stored_values(array) for name, array in arrays}
 
 
 def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = USUAL) -> Finding:
@@ -232,9 +232,7 @@ class Explained:
         """An answer beside the right one."""
         values, right = self.theirs[name], self.facts.answers[name]
         theirs = np.asarray(values.array, np.float64)
-        return compare(
-            theirs, right.value, counted, tolerance_of(values.precision, theirs, right.granted), shares=False
-        )
+        return compare(theirs, right.value, counted, values.precision.of(theirs) + right.granted, shares=False)
 
     def _by_token(self, name: str) -> Why:
         """Token IDs that differ: the first of them, with its words."""
@@ -334,16 +332,11 @@ def _alike(values: Values, other: Host, granted: float) -> bool:
         if theirs.ndim != 2 or other.ndim < 2 or theirs.shape != (other.size // other.shape[-1], other.shape[-1]):
             return False
         theirs = theirs.reshape(other.shape)  # as text has it: row below row
-    missing = np.isnan(other)
+    missing, tolerance = np.isnan(other), values.precision.of(theirs) + granted
     if (np.isnan(theirs) != missing).any():
         return False
-    return not compare(
-        np.where(missing, 0.0, theirs),
-        np.where(missing, 0.0, other),
-        None,
-        tolerance_of(values.precision, theirs, granted),
-        shares=False,
-    ).beyond
+    theirs, other = np.where(missing, 0.0, theirs), np.where(missing, 0.0, other)
+    return not compare(theirs, other, None, tolerance, shares=False).beyond
 
 
 def _turned(values: Values, right: Answer) -> str:

@@ -274,11 +274,6 @@ def stands_for_infinity(theirs: Host, ours: Host) -> Host:
     return hidden
 
 
-def tolerance_of(precision: Precision, theirs: Host, noise: float) -> Host:
-    """How far cells may be apart: the precision of the dump, and noise."""
-    return precision.of(theirs) + noise
-
-
 def float32_noise(exact: Host, rough: Host) -> float:
     """Largest difference between values in float32 and in float64, and at least a few roundings of the largest."""
     return max(largest_difference(rough, exact), LEAST * FLOAT32_UNIT * largest(np.abs(exact)))

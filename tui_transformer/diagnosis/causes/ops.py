@@ -12,7 +12,7 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working, product
 from tui_transformer.engine.ops import Context, Mask, Op, Rotate, Scores, Softmax
-from tui_transformer.engine.ops.base import Gradients
+from tui_transformer.engine.ops.base import Gradients, single
 
 
 @dataclass(frozen=True)
@@ -132,16 +132,10 @@ class TiledScores(_AllHeads, Scores):
         query, key = inputs
         return backend.xp.matmul(query, backend.xp.tile(key, (1, self.share, 1, 1)).swapaxes(-1, -2), out=out)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        inner = range(inputs[0][-1])
-        return (range(inputs[0][0]), rows, inner), (range(inputs[1][0]), columns, inner)
-
     def explain(self, index: Index, *sources: Source) -> Working:
         head, row, column = index
         query, key = sources
-        total = product("Σ q · k", query.factor(head, row, None), key.factor(head % key.shape[0], column, None))
-        return Working((total,), total.total)
+        return single(product("Σ q · k", query.factor(head, row, None), key.factor(head % key.shape[0], column, None)))
 
 
 @dataclass(frozen=True)
@@ -154,17 +148,11 @@ class TiledContext(_AllHeads, Context):
         weights, value = inputs
         return backend.xp.matmul(weights, backend.xp.tile(value, (1, self.share, 1, 1)), out=out)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        keys = range(inputs[0][-1])
-        return (range(inputs[0][0]), rows, keys), (range(inputs[1][0]), keys, columns)
-
     def explain(self, index: Index, *sources: Source) -> Working:
         head, row, column = index
         weights, value = sources
         read = value.factor(head % value.shape[0], None, column)
-        total = product("Σ weight · v", weights.factor(head, row, None), read)
-        return Working((total,), total.total)
+        return single(product("Σ weight · v", weights.factor(head, row, None), read))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, part_of, role_of
 from tui_transformer.diagnosis.dumps.headings import Heading, Scopes, is_named, is_sentence, says
@@ -293,23 +293,19 @@ def text_lines(path: Path) -> Iterator[Line]:
     wide = begin[:2] in (b"\xff\xfe", b"\xfe\xff")
     if b"\0" in begin and not wide:
         raise InputError(f"{shown_path(path)}: not a text, nor a file of arrays whose ending is known")
-    with path.open(encoding="utf-16" if wide else "utf-8-sig", errors="replace") as text:
-        yield from _lines(text)
-
-
-def _lines(text: TextIO) -> Iterator[Line]:
     rest, within = "", False
-    while piece := text.read(PIECE):
-        piece, at = rest + piece, 0
-        while end := piece.find("\n", at) + 1:
-            rows = None if within else ROWS.match(piece, at)
-            yield Line(rows[0], rows=True) if rows else Line(piece[at:end])
-            at, within = rows.end() if rows else end, False
-        rest = piece[at:]
-        if len(rest) >= PIECE:
-            cut = max(map(rest.rfind, " ,\t;")) + 1 or len(rest)
-            yield Line(rest[:cut], ended=False)
-            rest, within = rest[cut:], True
+    with path.open(encoding="utf-16" if wide else "utf-8-sig", errors="replace") as text:
+        while piece := text.read(PIECE):
+            piece, at = rest + piece, 0
+            while end := piece.find("\n", at) + 1:
+                rows = None if within else ROWS.match(piece, at)
+                yield Line(rows[0], rows=True) if rows else Line(piece[at:end])
+                at, within = rows.end() if rows else end, False
+            rest = piece[at:]
+            if len(rest) >= PIECE:
+                cut = max(map(rest.rfind, " ,\t;")) + 1 or len(rest)
+                yield Line(rest[:cut], ended=False)
+                rest, within = rest[cut:], True
     yield Line(rest)
 
 

@@ -16,12 +16,12 @@ from tui_transformer.diagnosis.naming.conventions import (
     Target,
     canonical,
     ggml,
+    modules,
     outputs,
     present,
     stacks,
     transformer_lens,
 )
-from tui_transformer.diagnosis.naming.modules import modules
 from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
