@@ -27,7 +27,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tui_transformer.course.processes import Family, adopting, every, scope
+from tui_transformer.course.processes import Family, started
 from tui_transformer.course.sources import Given
 from tui_transformer.course.start import write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
@@ -53,7 +53,6 @@ SHARE = 5
 KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
         "DYLD_FALLBACK_LIBRARY_PATH", "JAVA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "PATHEXT")  # fmt: skip
 """Of the user's environment: what programs and their libraries are found by, and the language."""
-MARK = "TUI_TRANSFORMER_ANSWER"
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
 """Threads take memory each, and exercises are small."""
 
@@ -148,8 +147,7 @@ def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
     (folder.path / "job.json").write_text(json.dumps({**job, **most}), encoding="utf-8")
     # files without a name, which nobody can put something else in the place of
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
-        with adopting():
-            why, code = _watched(folder, job, (printed, errors), limits)
+        why, code = _watched(folder, job, (printed, errors), limits)
         why, said = why or _too_much(folder, (printed, errors), limits), None
         if not why:
             try:  # why functions failed, as the process wrote it
@@ -172,26 +170,22 @@ def _watched(
     folder: Scratch, job: Mapping[str, Any], streams: tuple[IO[bytes], IO[bytes]], limits: Limits
 ) -> tuple[str, int]:
     """Run a job and look at it as long as it runs: why it had to be ended, and the exit code."""
-    mark = secrets.token_hex(16)
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     home = {name: str(folder.home) for name in ("HOME", "TMPDIR", "TEMP", "TMP")}
     # NumPy may be among the packages of this user alone, which are looked for below HOME
-    environment = {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase(), MARK: mark}
-    group = scope(limits.memory, MOST_TASKS, limits.seconds, environment)
-    before = every()
-    process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
-        [*group.words, sys.executable, "-B", "-P", "-X", "utf8", str(CHILD), str(folder.path)],
-        stdin=subprocess.DEVNULL,
+    environment = {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase()}
+    command = [sys.executable, "-B", "-P", "-X", "utf8", str(CHILD), str(folder.path)]
+    with started(
+        command,
+        environment,
+        limits.memory,
+        MOST_TASKS,
+        limits.seconds,
         stdout=streams[0],
         stderr=streams[1],
         cwd=None if "command" in job else folder.home,
-        start_new_session=True,
-        env=None if group.words else environment,
-    )
-    family = Family(process.pid, before, f"{MARK}={mark}")
-    began = time.monotonic()
-    try:
-        pause = PAUSE
+    ) as (process, family):
+        began, pause = time.monotonic(), PAUSE
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return "", process.wait(pause)
@@ -202,16 +196,6 @@ def _watched(
             if why:
                 return why, 0
             pause = max(PAUSE, SHARE * (time.monotonic() - looked))
-    finally:  # end it and all that it started
-        if hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGSTOP)  # none of them starts others meanwhile
-            family.end()
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
-        group.end()
-        process.wait()
 
 
 def _beyond(family: Family, limits: Limits) -> str:
