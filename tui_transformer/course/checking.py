@@ -140,13 +140,7 @@ class Why(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """A learner's answers beside the right ones.
-
-    Attributes:
-        facts: What is right.
-        theirs: The learner's answers by name.
-        limits: Of what is run.
-    """
+    """A learner's answers by name beside the right ones; limits are of the exercise's own mistakes, which are run."""
 
     facts: Facts
     theirs: Mapping[str, Values]

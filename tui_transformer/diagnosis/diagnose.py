@@ -307,14 +307,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """A step computed from the inputs that the dump has.
-
-    Attributes:
-        entry: The step in the dump.
-        segment: What lies between.
-        tolerance: How far the two may be apart, one number a cell.
-        counted: Cells that are compared.
-    """
+    """A step of the dump beside what is computed from the inputs that the dump has, each cell within its tolerance."""
 
     entry: Entry
     segment: Segment

@@ -55,12 +55,7 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The right values.
-
-    Attributes:
-        exact: In float64.
-        rough: In float32.
-    """
+    """The right values, in float64 and in float32."""
 
     exact: Trace
     rough: Trace

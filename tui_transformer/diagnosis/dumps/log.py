@@ -62,13 +62,7 @@ DECIMAL = re.compile(
 
 
 class Line(NamedTuple):
-    """A line of a text, or a part of a long one; or several of numbers alone.
-
-    Attributes:
-        text: It.
-        ended: The line ends here.
-        rows: It is whole lines of numbers between spaces, and blank ones.
-    """
+    """A line, or a part of a long one, which ends here or not; or `rows`: lines of numbers alone, and blank ones."""
 
     text: str
     ended: bool = True

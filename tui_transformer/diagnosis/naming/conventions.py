@@ -162,13 +162,7 @@ def last_logits(program: Program) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Stack:
-    """The encoder or the decoder of a program.
-
-    Attributes:
-        name: "encoder" or "decoder".
-        layers: How many.
-        embedding: What is in front of the names of its embedding: "" or "decoder.".
-    """
+    """The encoder or the decoder of a program; names of its embedding begin with `embedding`: "" or "decoder."."""
 
     name: str
     layers: int
