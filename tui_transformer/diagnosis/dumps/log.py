@@ -128,8 +128,8 @@ class Reading:
     def _line(self, text: str, *, ended: bool) -> None:
         self.within = "" if ended else "text"
         if (columns := columns_of(text)) is not None:
-            self.matrix.begin_columns(columns.first, columns.last)
-            text = columns.rest
+            first, last, text = columns
+            self.matrix.begin_columns(first, last)
         if "*" in text and (scaled := SCALE.search(text)):
             if text[: scaled.start()].strip():
                 self._line(text[: scaled.start()], ended=True)
