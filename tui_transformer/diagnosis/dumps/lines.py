@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_transformer.diagnosis.dumps.numbers import LONGEST_SIZE, NUMBER, PLAIN, plain
-from tui_transformer.diagnosis.naming.words import is_spoken, phrase_of, phrases, spelled
+from tui_transformer.diagnosis.naming.words import PLACES, is_spoken, phrase_of, spelled
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 PREFIX = re.compile(
@@ -142,11 +142,6 @@ PLACED = re.compile(
 
 ROW_WORDS = re.compile(r"[\s,_-]*\b(?:row|token|tok|pos|position|word|query)$", re.I)
 SIZED = re.compile(r"(.*?)[\s_.,(-]*\b(?:shape|sizes?|dims?|dimensions)\b(?:\s*is)?\s*", re.I)
-PLACES = phrases(
-    """
-    layer, block, head, encoder, decoder, encoder layer, decoder layer, sentence, example, sample
-    """
-)
 
 
 class Label(NamedTuple):

@@ -14,7 +14,6 @@ from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, part_of, role_of
 from tui_transformer.diagnosis.dumps.headings import Heading, Scopes, is_named, is_sentence, says
 from tui_transformer.diagnosis.dumps.lines import (
     PAGE,
-    PLACES,
     SCALE,
     SIGNS,
     SIZED,
@@ -30,7 +29,7 @@ from tui_transformer.diagnosis.dumps.lines import (
     with_count,
 )
 from tui_transformer.diagnosis.dumps.numbers import LETTERS, RAGGED, ROWS, Matrix, Printed, with_precision
-from tui_transformer.diagnosis.naming.words import BEGINNING, phrase_of
+from tui_transformer.diagnosis.naming.words import BEGINNING, PLACES, phrase_of
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.text.display import visible

@@ -55,6 +55,7 @@ ROLES = {role: phrases(said) for role, said in _WORDS["inputs"].items()}
 _SETS = {name: phrases(said) for name, said in _WORDS["sets"].items()}
 BEGINNING, RESULTS, SETTINGS, SILENT = (_SETS[each] for each in ("beginning", "results", "settings", "silent"))
 OF_LAYER, AFTER_PART, LAST_NORM = (_SETS[each] for each in ("of_layer", "after_part", "last_norm"))
+PLACES, COUNTED = _SETS["places"], _SETS["counted"]
 OF_FEED_FORWARD, BEHIND, POSITIONS, ADDED = (
     _SETS[each] for each in ("of_feed_forward", "behind", "positions", "added")
 )
