@@ -175,13 +175,7 @@ def transposed(weight: Host) -> Host:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Steps that lie between a step and the steps before it whose values are in the dump.
-
-    Attributes:
-        trace: The right values in float64: of weights and inputs.
-        target: The step.
-        given: Values of a dump, by step, with their precision.
-    """
+    """Steps that lie between the target and the steps before it whose values a dump gives; the rest is of the trace."""
 
     trace: Trace
     target: str
