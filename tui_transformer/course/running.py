@@ -155,10 +155,10 @@ def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
                 said = None if data is None else json_object(data, "result.json")
             except InputError as error:
                 why = f"leaves no result that can be read: {error}"
-        if said is None and not why and not (code == 0 and "command" in job):
+        if not why and said is None and not (code == 0 and "command" in job):
             why = _said(code)
-        failed, causes = {"": why} if why else dict[str, str](), dict[str, str]()
-        for name, each in (said or {}).items() if not why else ():
+        failed, causes = dict[str, str](), dict[str, str]()
+        for name, each in ({"": {"says": why}} if why else said or {}).items():
             if isinstance(each, dict) and isinstance(each.get("says"), str):
                 failed[name] = each["says"]
                 if isinstance(cause := each.get("cause"), str) and cause:
