@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import sys
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def read(path):
     return array.astype(int) if path.stem == "ids" else array
 
 names = {}
+sys.path.insert(0, str(Path(sys.argv[1]).parent))
 exec(Path(sys.argv[1]).read_text(encoding="utf-8"), names)
 answers = sys.argv[3].split(",")
 for function in sys.argv[2].split(","):
@@ -54,7 +56,7 @@ def command(folder: Path, exercise: Exercise, file: Path, function: str) -> list
     """A program that knows nothing of this one, and prints six digits as `cout` does."""
     program = folder / "program.py"
     program.write_text(BY_TEXT, encoding="utf-8")
-    return [sys.executable, "-W", "ignore", str(program), str(file), function, ",".join(exercise.answers)]
+    return [sys.executable, "-B", "-W", "ignore", str(program), str(file), function, ",".join(exercise.answers)]
 
 
 @pytest.fixture
@@ -121,6 +123,7 @@ def test_planted_mistakes_are_named(name: str) -> None:
 def test_a_mistake_that_ends_in_an_error_is_named(tmp_path: Path, name: str, function: str) -> None:
     """In a file of another name, on another line, written otherwise."""
     file = tmp_path / "mine.py"
+    shutil.copy(EXERCISES[name].solution, tmp_path)
     file.write_text("\n\n" + EXERCISES[name].wrong.read_text(encoding="utf-8").replace(function, "mine"))
     finding = check(EXERCISES[name], file, function="mine")
     assert finding.cause == EXERCISES[name].mistakes[function].cause, finding.says

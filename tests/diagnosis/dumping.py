@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -92,6 +92,15 @@ def projections(arrays: Arrays) -> Arrays:
 
 def logits(arrays: Arrays) -> Arrays:
     return {"logits": arrays["output.logits"]}
+
+
+PARTS: dict[str, Callable[[Arrays], Arrays]] = {
+    "every step": lambda arrays: arrays,
+    "hidden states": hidden_states,
+    "projections": projections,
+    "logits": logits,
+}
+"""What of a program somebody dumps."""
 
 
 def merged(array: np.ndarray) -> np.ndarray:

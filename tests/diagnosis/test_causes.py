@@ -13,16 +13,14 @@ from dumping import (
     IDS,
     LENS,
     MODULES,
+    PARTS,
     REFERENCES,
     batched,
     blamed,
     coarse_bits,
     computed,
     dumped,
-    hidden_states,
-    logits,
     model_of,
-    projections,
     renamed,
 )
 from small import encoder
@@ -30,13 +28,6 @@ from small import encoder
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, FLOAT32, Dump, held
 from tui_transformer.model import Model
-
-PARTS = {
-    "every step": lambda arrays: arrays,
-    "hidden states": hidden_states,
-    "projections": projections,
-    "logits": logits,
-}
 
 COMMON = """
     scale-missing scale-d_model scale-d_k softmax-axis weight-transposed heads-order norm-epsilon

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from dumping import IDS, blamed, coarse_bits, computed, dumped, hidden_states, logits, model_of, projections
+from dumping import IDS, PARTS, blamed, coarse_bits, computed, dumped, hidden_states, model_of
 from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis import diagnose
@@ -20,12 +20,6 @@ from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, FLOAT32, Dum
 from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 
-PARTS = {
-    "every step": lambda arrays: arrays,
-    "hidden states": hidden_states,
-    "projections": projections,
-    "logits": logits,
-}
 ALL = ("post", "pre", "llama")
 NORMED = ("post", "pre")
 AT = "self_attention."

@@ -227,8 +227,8 @@ FAULTS = (
     Fault(
         "a causal mask that is too much hides nothing",
         "diagnosis/causes/attention.py",
-        "replace(op, causal=True)",
-        "replace(op, causal=False)",
+        "altered(step, causal=True)",
+        "altered(step, causal=False)",
         "tests/diagnosis/test_causes.py::test_a_causal_mask_where_all_keys_are_visible_is_seen",
     ),
     Fault(

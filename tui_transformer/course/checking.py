@@ -18,9 +18,9 @@ from tui_transformer.course.sources import Answer, Facts
 from tui_transformer.course.start import printed_answers
 from tui_transformer.diagnosis.diagnose import judge
 from tui_transformer.diagnosis.diagnosis import First, common_factor, describe_factor, sizes_of
-from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_precision
+from tui_transformer.diagnosis.dumps.dump import FLOAT64, Values, stored_values
 from tui_transformer.diagnosis.matching import Entry
-from tui_transformer.diagnosis.reference_values import Difference, compare, tolerance_of
+from tui_transformer.diagnosis.reference_values import Difference, compare
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.number_format import spoken
@@ -82,7 +82,7 @@ def check(exercise: Exercise, file: Path, limits: Limits = USUAL, function: str 
 
 def returned(arrays: Iterable[tuple[str, Host]]) -> dict[str, Values]:
     """Arrays that a function returned, with the precision that they are in."""
-    return {name: Values(array, stored_precision(array.dtype)) for name, array in arrays}
+    return {name: stored_values(array) for name, array in arrays}
 
 
 def check_command(exercise: Exercise, command: Sequence[str], limits: Limits = USUAL) -> Finding:
@@ -140,13 +140,7 @@ class Why(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """A learner's answers beside the right ones.
-
-    Attributes:
-        facts: What is right.
-        theirs: The learner's answers by name.
-        limits: Of what is run.
-    """
+    """A learner's answers by name beside the right ones; limits are of the exercise's own mistakes, which are run."""
 
     facts: Facts
     theirs: Mapping[str, Values]
@@ -162,8 +156,8 @@ class Explained:
                 return self._by_token(name)
             axes = f" ({' × '.join(right.axes)})" if right.axes else ""
             shape = f"{name} has the shape {_shape(values.array)}: it should be {_shape(right.value)}{axes}"
-            if known := self._known():
-                return Why(f"{shape}. {known.says}", known.cause)
+            if known := self._known(shape):
+                return known
             others = [(each, answer) for each, answer in self.facts.answers.items() if each != name]
             same = (each for each, answer in others if _alike(values, answer.value, answer.granted))
             if (other := next(same, None)) is not None:
@@ -181,8 +175,7 @@ class Explained:
                 place, count = ", ".join(map(str, np.argwhere(missing)[0])), int(missing.sum())
                 more = f", {count} cells are" if count > 1 else ""
                 says = f"{name}{f'[{place}]' if place else ''} is not a number (NaN){more}"
-                known = self._known()
-                return Why(f"{says}. {known.says}", known.cause) if known else Why(f"{says}: look for 0 ÷ 0 or ∞ − ∞")
+                return self._known(says) or Why(f"{says}: look for 0 ÷ 0 or ∞ − ∞")
         return None
 
     def stand_in(self) -> Why | None:
@@ -208,36 +201,32 @@ class Explained:
         """A mistake that is smaller than roundings of float32, where float64 shows it; None where there is none."""
         relative = max(self.difference(name).relative for name in self.theirs)
         whole = all(values.precision == FLOAT64 for values in self.theirs.values())
-        known = self._known(EXACT) if whole and relative > EXACT else None
-        if known is None:
+        if not whole or relative <= EXACT:
             return None
-        return Why(f"Nearly: right to {relative:.0e} and not exactly. {known.says}", known.cause)
+        return self._known(f"Nearly: right to {relative:.0e} and not exactly", EXACT)
 
     def differing(self, name: str) -> Why:
         """What is wrong with an answer of the right shape."""
         if self.facts.is_ids(name):
             return self._by_token(name)
         difference = self.difference(name)
-        begin = f"{name} differs ({_size(difference)})."
+        begin = f"{name} differs ({_size(difference)})"
         first = self._diagnosed()
         if first is not None and first.cause is not None:
-            begin = f"{first.theirs} differs ({_size(self.difference(first.theirs))})."
-            return Why(f"{begin} {first.says[first.says.index('It matches') :]}", first.cause)
-        known = self._known()
-        if known is not None:
-            return Why(f"{begin} {known.says}", known.cause)
+            begin = f"{first.theirs} differs ({_size(self.difference(first.theirs))})"
+            return Why(f"{begin}. {first.says[first.says.index('It matches') :]}", first.cause)
+        if known := self._known(begin):
+            return known
         if first is not None:
-            return Why(f"{begin} {first.says[first.says.index('No known mistake') :]}")
+            return Why(f"{begin}. {first.says[first.says.index('No known mistake') :]}")
         factor = self._factor(name)
-        return Why(f"{begin} No known mistake explains it{f': {factor}' if factor else ''}.")
+        return Why(f"{begin}. No known mistake explains it{f': {factor}' if factor else ''}.")
 
     def difference(self, name: str, counted: Host | None = None) -> Difference:
         """An answer beside the right one."""
         values, right = self.theirs[name], self.facts.answers[name]
         theirs = np.asarray(values.array, np.float64)
-        return compare(
-            theirs, right.value, counted, tolerance_of(values.precision, theirs, right.granted), shares=False
-        )
+        return compare(theirs, right.value, counted, values.precision.of(theirs) + right.granted, shares=False)
 
     def _by_token(self, name: str) -> Why:
         """Token IDs that differ: the first of them, with its words."""
@@ -254,8 +243,7 @@ class Explained:
         else:
             words = f"{self._word(theirs[i])}, and should be {self._word(right[i])}"
             says = f"token {i} is the first that differs: {name}[{i}] is {words}"
-        known = self._known()
-        return Why(f"{says}. {known.says}", known.cause) if known else Why(says)
+        return self._known(says) or Why(says)
 
     def _word(self, number: float) -> str:
         words = self.facts.words
@@ -272,8 +260,8 @@ class Explained:
             exercise.wrong, list(exercise.mistakes), self.facts.inputs, list(self.facts.answers), self.limits
         )
 
-    def _known(self, relative: float = 0.0) -> Why | None:
-        """The mistake of the exercise whose answers are the learner's, all of them."""
+    def _known(self, begin: str, relative: float = 0.0) -> Why | None:
+        """The mistake of the exercise whose answers are the learner's, all of them; said behind a sentence."""
         granted = {
             name: relative * float(np.abs(answer.value).max(initial=0.0)) if relative else answer.granted
             for name, answer in self.facts.answers.items()
@@ -283,7 +271,7 @@ class Explained:
             if arrays is not None and mistake.says:
                 pairs = zip(self.theirs.items(), arrays, strict=True)
                 if all(_alike(values, array, granted[name]) for (name, values), array in pairs):
-                    return Why(mistake.says, mistake.cause)
+                    return Why(f"{begin}. {mistake.says}", mistake.cause)
         return None
 
     def failing(self, why: str) -> Why | None:
@@ -338,16 +326,11 @@ def _alike(values: Values, other: Host, granted: float) -> bool:
         if theirs.ndim != 2 or other.ndim < 2 or theirs.shape != (other.size // other.shape[-1], other.shape[-1]):
             return False
         theirs = theirs.reshape(other.shape)  # as text has it: row below row
-    missing = np.isnan(other)
+    missing, tolerance = np.isnan(other), values.precision.of(theirs) + granted
     if (np.isnan(theirs) != missing).any():
         return False
-    return not compare(
-        np.where(missing, 0.0, theirs),
-        np.where(missing, 0.0, other),
-        None,
-        tolerance_of(values.precision, theirs, granted),
-        shares=False,
-    ).beyond
+    theirs, other = np.where(missing, 0.0, theirs), np.where(missing, 0.0, other)
+    return not compare(theirs, other, None, tolerance, shares=False).beyond
 
 
 def _turned(values: Values, right: Answer) -> str:

@@ -233,12 +233,7 @@ FILE = "course.json"
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress in one course.
-
-    Attributes:
-        done: Exercises that were passed.
-        hints: How many hints of an exercise were seen.
-    """
+    """Progress in one course: the exercises that were passed, and how many hints of each were seen."""
 
     done: frozenset[str] = frozenset()
     hints: Mapping[str, int] = field(default_factory=dict)

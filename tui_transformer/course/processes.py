@@ -21,15 +21,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PROC = Path("/proc")
 PS = ("ps", "-A", "-E", "-ww", "-o", "pid=,ppid=,stat=,lstart=,command=")
 """Every process and its environment, where there is no /proc: macOS."""
 
 PS_SECONDS = 5.0
+MARK = "TUI_TRANSFORMER_ANSWER"
+"""In the environment of all that comes of a command."""
+
 PATIENCE = 5.0
 """Seconds after which processes that do not end are left alone: the system itself holds them."""
 
@@ -172,38 +174,49 @@ SHOW = 'cd "/sys/fs/cgroup$(sed -n "s/^0:://p" /proc/self/cgroup)" && cat memory
 """Prints the limits that really hold in the cgroup of this command."""
 
 
-@dataclass(frozen=True)
-class Scope:
-    """A cgroup by the name that systemd has for it; "" where there is none.
-
-    Attributes:
-        words: What a command begins with that is to run in it.
-    """
-
-    name: str = ""
-    words: tuple[str, ...] = ()
-
-    def end(self) -> None:
-        """End whatever runs in it."""
-        if self.name:
-            _run(["systemctl", "--user", "kill", "--signal=SIGKILL", self.name])
-
-
-def scope(memory: int, tasks: int, seconds: float, environment: dict[str, str]) -> Scope:
-    """A cgroup of its own for a command, with limits.
+@contextlib.contextmanager
+def started(
+    command: Sequence[str], environment: Mapping[str, str], memory: int, tasks: int, seconds: float, **how: Any
+) -> Iterator[tuple[subprocess.Popen[bytes], Family]]:
+    """Start a command, in a cgroup of its own where one can be made; at the end all that came of it is ended.
 
     Args:
-        memory: Bytes.
-        tasks: Processes and threads.
+        command: The command.
+        environment: What it gets, and not what systemd-run needs.
+        memory: Bytes, in the cgroup.
+        tasks: Processes and threads there.
         seconds: From the clock.
-        environment: What the command gets, and not what systemd-run needs.
+        how: Streams and folder, as `subprocess.Popen` takes them.
     """
-    program = _program()
-    if not program:
-        return Scope()
-    name = f"tui-transformer-{secrets.token_hex(8)}.scope"
-    own = ("env", "-i", *(f"{key}={value}" for key, value in environment.items()))
-    return Scope(name, (*_words(program, memory, tasks, seconds), f"--unit={name}", "--", *own))
+    mark = secrets.token_hex(16)
+    environment = {**environment, MARK: mark}
+    name, words = f"tui-transformer-{secrets.token_hex(8)}.scope", list[str]()
+    if program := _program():
+        own = ("env", "-i", *(f"{key}={value}" for key, value in environment.items()))
+        words = [*_words(program, memory, tasks, seconds), f"--unit={name}", "--", *own]
+    with adopting():
+        before = every()
+        process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
+            [*words, *command],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            env=None if words else environment,
+            **how,
+        )
+        family = Family(process.pid, before, f"{MARK}={mark}")
+        try:
+            yield process, family
+        finally:
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGSTOP)  # none of them starts others meanwhile
+                family.end()
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            if words:
+                _run(["systemctl", "--user", "kill", "--signal=SIGKILL", name])
+            process.wait()
 
 
 def describe_limits() -> str:

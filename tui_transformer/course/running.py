@@ -27,7 +27,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tui_transformer.course.processes import Family, Scope, adopting, every, scope
+from tui_transformer.course.processes import Family, started
 from tui_transformer.course.sources import Given
 from tui_transformer.course.start import write_inputs
 from tui_transformer.diagnosis.dumps.npz_reader import open_trace
@@ -53,7 +53,6 @@ SHARE = 5
 KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
         "DYLD_FALLBACK_LIBRARY_PATH", "JAVA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "PATHEXT")  # fmt: skip
 """Of the user's environment: what programs and their libraries are found by, and the language."""
-MARK = "TUI_TRANSFORMER_ANSWER"
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
 """Threads take memory each, and exercises are small."""
 
@@ -116,7 +115,11 @@ def run_python(
         raise InputError(f"{file}: no such file") from error
     with scratch() as folder:
         (folder.path / "source.py").write_bytes(source)
-        np.savez(folder.path / "input.npz", **_flat(inputs))
+        arrays: dict[str, Any] = {}
+        for name, given in inputs.items():
+            weights = given.value if isinstance(given.value, dict) else {"": given.value}
+            arrays |= {f"{name}/{below}".removesuffix("/"): np.asarray(each) for below, each in weights.items()}
+        np.savez(folder.path / "input.npz", **arrays)
         job = {"file": str(file.absolute()), "functions": list(functions), "answers": list(answers)}
         ran = _ran(folder, job, limits)
         if ran.failed.get(""):
@@ -138,43 +141,28 @@ def run_command(command: Sequence[str], inputs: Mapping[str, Given], limits: Lim
         return _ran(folder, {"command": [*command, str(place)]}, limits)
 
 
-def _flat(inputs: Mapping[str, Given]) -> dict[str, Any]:
-    """Arrays for one file; weights by name below the name of the input."""
-    arrays: dict[str, Any] = {}
-    for name, given in inputs.items():
-        below = given.value if isinstance(given.value, dict) else None
-        arrays |= {name: np.asarray(given.value)} if below is None else {f"{name}/{k}": v for k, v in below.items()}
-    return arrays
-
-
 def _ran(folder: Scratch, job: Mapping[str, Any], limits: Limits) -> Ran:
     """Run a job to its end, and read what it says; its arrays are read by those who know them."""
     most = {"memory": limits.memory, "disk": limits.disk, "seconds": int(limits.seconds * (os.cpu_count() or 1)) + 1}
     (folder.path / "job.json").write_text(json.dumps({**job, **most}), encoding="utf-8")
     # files without a name, which nobody can put something else in the place of
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
-        with adopting():
-            why, code = _watched(folder, job, (printed, errors), limits)
-        why = why or _too_much(folder, (printed, errors), limits)
-        said = None
+        why, code = _watched(folder, job, (printed, errors), limits)
+        why, said = why or _too_much(folder, (printed, errors), limits), None
         if not why:
             try:  # why functions failed, as the process wrote it
                 data = folder.read("result.json", LARGEST_RESULT)
-                said = (
-                    None
-                    if data is None
-                    else {
-                        name: {key: text for key, text in each.items() if isinstance(text, str)}
-                        for name, each in json_object(data, "result.json").items()
-                        if isinstance(each, dict) and isinstance(each.get("says"), str)
-                    }
-                )
+                said = None if data is None else json_object(data, "result.json")
             except InputError as error:
                 why = f"leaves no result that can be read: {error}"
-        if said is None and not why and not (code == 0 and "command" in job):
+        if not why and said is None and not (code == 0 and "command" in job):
             why = _said(code)
-        failed = {"": why} if why else {name: each["says"] for name, each in (said or {}).items()}
-        causes = {name: each["cause"] for name, each in (said or {}).items() if each.get("cause")}
+        failed, causes = dict[str, str](), dict[str, str]()
+        for name, each in ({"": {"says": why}} if why else said or {}).items():
+            if isinstance(each, dict) and isinstance(each.get("says"), str):
+                failed[name] = each["says"]
+                if isinstance(cause := each.get("cause"), str) and cause:
+                    causes[name] = cause
         return Ran({}, failed, _text(printed), _text(errors), causes)
 
 
@@ -182,26 +170,22 @@ def _watched(
     folder: Scratch, job: Mapping[str, Any], streams: tuple[IO[bytes], IO[bytes]], limits: Limits
 ) -> tuple[str, int]:
     """Run a job and look at it as long as it runs: why it had to be ended, and the exit code."""
-    mark = secrets.token_hex(16)
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     home = {name: str(folder.home) for name in ("HOME", "TMPDIR", "TEMP", "TMP")}
     # NumPy may be among the packages of this user alone, which are looked for below HOME
-    environment = {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase(), MARK: mark}
-    group = scope(limits.memory, MOST_TASKS, limits.seconds, environment)
-    before = every()
-    process = subprocess.Popen(  # noqa: S603 - Python itself, with a path of our own
-        [*group.words, sys.executable, "-P", "-X", "utf8", str(CHILD), str(folder.path)],
-        stdin=subprocess.DEVNULL,
+    environment = {"LANG": "C.UTF-8", **kept, **home, **ONE_THREAD, "PYTHONUSERBASE": site.getuserbase()}
+    command = [sys.executable, "-B", "-P", "-X", "utf8", str(CHILD), str(folder.path)]
+    with started(
+        command,
+        environment,
+        limits.memory,
+        MOST_TASKS,
+        limits.seconds,
         stdout=streams[0],
         stderr=streams[1],
         cwd=None if "command" in job else folder.home,
-        start_new_session=True,
-        env=None if group.words else environment,
-    )
-    family = Family(process.pid, before, f"{MARK}={mark}")
-    began = time.monotonic()
-    try:
-        pause = PAUSE
+    ) as (process, family):
+        began, pause = time.monotonic(), PAUSE
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return "", process.wait(pause)
@@ -212,21 +196,6 @@ def _watched(
             if why:
                 return why, 0
             pause = max(PAUSE, SHARE * (time.monotonic() - looked))
-    finally:
-        _end(process, family, group)
-
-
-def _end(process: subprocess.Popen[bytes], family: Family, group: Scope) -> None:
-    """End a process and all that it started."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGSTOP)  # none of them starts others meanwhile
-        family.end()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    group.end()
-    process.wait()
 
 
 def _beyond(family: Family, limits: Limits) -> str:

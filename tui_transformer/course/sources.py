@@ -38,12 +38,7 @@ ROWS: Mapping[str, slice] = {"last": slice(-1, None), "earlier": slice(None, -1)
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A value, and how it is said.
-
-    Attributes:
-        value: In float64 where it is an array of numbers.
-        axes: Names of its axes; () where it has none.
-    """
+    """A value, in float64 where it is an array of numbers, and the names of its axes."""
 
     value: Value
     axes: tuple[str, ...] = ()
@@ -51,13 +46,7 @@ class Given:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A right answer.
-
-    Attributes:
-        value: In float64.
-        axes: Names of its axes.
-        granted: How far another order of the same computation, in float32, may be from it.
-    """
+    """A right answer in float64; `granted`: how far another order of the same computation in float32 may be from it."""
 
     value: Host
     axes: tuple[str, ...]

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from tui_transformer.diagnosis.causes.attention import score_scales
-from tui_transformer.diagnosis.causes.cause import passing_on, with_op
-from tui_transformer.diagnosis.causes.heads import tiled
+from tui_transformer.diagnosis.causes.attention import score_scales, tiled
+from tui_transformer.diagnosis.causes.cause import altered, passing_on, with_op
 from tui_transformer.diagnosis.causes.norms import sublayers
 from tui_transformer.diagnosis.causes.ops import DownColumns, MaskAround, NaiveSoftmax, Silent
 from tui_transformer.diagnosis.causes.positions import paired_otherwise
@@ -20,7 +19,6 @@ from tui_transformer.engine.ops import (
     Disentangle,
     DistanceBias,
     Mask,
-    Op,
     RelativeBias,
     Rotate,
     Scale,
@@ -78,12 +76,6 @@ def fitting(trace: Trace) -> tuple[Break, ...]:
 # What is broken
 
 
-def _unscaled(trace: Trace) -> Iterator[Step]:
-    for step in score_scales(trace.program, trace.program.steps):
-        if isinstance(step.op, Scale) and step.op.factor != 1:
-            yield with_op(step, Scale(1.0, "(not divided)"))
-
-
 def _without_positions(trace: Trace) -> Iterator[Step]:
     for step in trace.program.steps:
         if step.name.rpartition(".")[2] == "positions":
@@ -103,10 +95,9 @@ def _masks(trace: Trace) -> Iterator[tuple[Step, Mask]]:
                 yield step, step.op
 
 
-def _masked_causally(trace: Trace) -> Iterator[Step]:
-    for step in trace.program.steps:
-        if isinstance(step.op, Mask) and not step.op.causal and "cross_attention" not in step.name:
-            yield with_op(step, replace(step.op, causal=True))
+def _softmaxes(trace: Trace) -> Iterator[Step]:
+    """Every softmax of a square of scores."""
+    return (step for step in trace.program.steps if isinstance(step.op, Softmax) and step.square)
 
 
 def _norms_moved(trace: Trace) -> Iterator[Step]:
@@ -115,33 +106,31 @@ def _norms_moved(trace: Trace) -> Iterator[Step]:
         yield from each.moved()
 
 
-def _paired_otherwise(trace: Trace) -> Iterator[Step]:
-    turns = (step for step in trace.program.steps if isinstance(step.op, Rotate) and step.op.half > 1)
-    return map(paired_otherwise, turns)
-
-
-def _tiled(trace: Trace) -> Iterator[Step]:
-    for step in trace.program.steps:
-        if isinstance(step.op, Scores | Context) and 1 < step.op.share < step.shape[0]:
-            yield tiled(step)
-
-
-def _softmaxes(op: Op) -> Make:
-    """Every softmax of a square of scores with another operation."""
-    return lambda trace: (with_op(s, op) for s in trace.program.steps if isinstance(s.op, Softmax) and s.square)
-
-
 MAKES: Mapping[str, Make] = {
-    "no-scale": _unscaled,
+    "no-scale": lambda trace: (
+        with_op(step, Scale(1.0, "(not divided)"))
+        for step in score_scales(trace.program, trace.program.steps)
+        if isinstance(step.op, Scale) and step.op.factor != 1
+    ),
     "no-positions": _without_positions,
     "no-mask": lambda trace: (passing_on(step, "no mask", "score") for step, _ in _masks(trace)),
     "mask-around": lambda trace: (with_op(step, MaskAround(op.causal, op.window)) for step, op in _masks(trace)),
-    "causal-mask": _masked_causally,
+    "causal-mask": lambda trace: (
+        altered(step, causal=True)
+        for step in trace.program.steps
+        if isinstance(step.op, Mask) and not step.op.causal and "cross_attention" not in step.name
+    ),
     "norm-place": _norms_moved,
-    "rotary-interleaved": _paired_otherwise,
-    "keys-tiled": _tiled,
-    "softmax-axis": _softmaxes(DownColumns()),
-    "naive-softmax": _softmaxes(NaiveSoftmax()),
+    "rotary-interleaved": lambda trace: (
+        paired_otherwise(step) for step in trace.program.steps if isinstance(step.op, Rotate) and step.op.half > 1
+    ),
+    "keys-tiled": lambda trace: (
+        tiled(step)
+        for step in trace.program.steps
+        if isinstance(step.op, Scores | Context) and 1 < step.op.share < step.shape[0]
+    ),
+    "softmax-axis": lambda trace: (with_op(step, DownColumns()) for step in _softmaxes(trace)),
+    "naive-softmax": lambda trace: (with_op(step, NaiveSoftmax()) for step in _softmaxes(trace)),
 }
 BREAKS = tuple(
     Break(name, **words, make=MAKES[name])

@@ -27,7 +27,6 @@ from tui_transformer.diagnosis.reference_values import (
     largest,
     reference_values,
     stands_for_infinity,
-    tolerance_of,
 )
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent
@@ -129,7 +128,7 @@ def _judged(
     for entry in entries:
         ours = reference.value(entry.step)
         if tolerance is None:
-            limit = tolerance_of(entry.precision, entry.array, reference.granted(entry.step, entry.precision))
+            limit = entry.precision.of(entry.array) + reference.granted(entry.step, entry.precision)
         else:
             sizes = np.maximum(np.abs(entry.array), np.abs(ours))
             limit = tolerance * np.maximum(1.0, np.where(np.isfinite(sizes), sizes, 1.0))
@@ -308,14 +307,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """A step computed from the inputs that the dump has.
-
-    Attributes:
-        entry: The step in the dump.
-        segment: What lies between.
-        tolerance: How far the two may be apart, one number a cell.
-        counted: Cells that are compared.
-    """
+    """A step of the dump beside what is computed from the inputs that the dump has, each cell within its tolerance."""
 
     entry: Entry
     segment: Segment
@@ -349,7 +341,7 @@ def local(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Local
     unit = max(FLOAT32_UNIT, entry.precision.unit)
     noise = max(SPREAD * segment.noise(unit), LEAST * unit * largest(np.abs(segment.value())))
     counted = counted_cells(reference.counted(entry.step), entry.known)
-    return Local(entry, segment, tolerance_of(entry.precision, entry.array, noise), counted)
+    return Local(entry, segment, entry.precision.of(entry.array) + noise, counted)
 
 
 def segment_of(entry: Entry, entries: Sequence[Entry], reference: Reference) -> Segment:

@@ -244,14 +244,10 @@ def _fitting(shape: Shape, axes: Axes, sizes: Shape, *, fastest_first: bool) -> 
                     seen.add((many, how))
                     kept = tuple(i for i in order if sizes[i] != 1 or i)
                     said = [f"axes are {_named(kept, axes)}"] if many != plain_order else []
-                    said += (
-                        ["the shape names the fastest axis first"] if how == "reversed" and not fastest_first else []
-                    )
-                    said += ["the matrix is transposed"] if how == "transposed" else []
-                    yield order, how, ", ".join(said)
+                    yield order, how, ", ".join([*said, *([] if fastest_first else HOW.get(how, []))])
 
 
-HOW = {"transposed": "the matrix is transposed", "reversed": "the shape names the fastest axis first"}
+HOW = {"transposed": ["the matrix is transposed"], "reversed": ["the shape names the fastest axis first"]}
 
 
 def _of_many(order: Order, sizes: Shape) -> Order:

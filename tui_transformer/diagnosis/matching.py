@@ -29,10 +29,9 @@ from tui_transformer.diagnosis.entries import (
 )
 from tui_transformer.diagnosis.naming import Names, Target
 from tui_transformer.diagnosis.naming.conventions import stacks
-from tui_transformer.diagnosis.reference_values import Reference, compare, tolerance_of
+from tui_transformer.diagnosis.reference_values import Reference, compare
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias
-from tui_transformer.engine.program import Program
 
 MOST_ALIKE = 4
 """Matrices under one heading, for every head of every layer."""
@@ -71,16 +70,12 @@ Taken = set[tuple[str, int | None]]
 
 def match(dump: Dump, names: Names, reference: Reference) -> Matched:
     """Every array of a dump that is a step; layers and heads counted from 0, or from 1 where they show that."""
-    layers, heads = _sizes(reference.program)
+    heads_of = (step.axes[0].size for step in reference.program.steps if step.axes and step.axes[0].name == "head")
+    layers, heads = max((stack.layers for stack in stacks(reference.program)), default=0), max(heads_of, default=0)
     said = [_numbers(tensor, names) for tensor in dump.tensors.values()]
     firsts = product(_firsts({layer for layer, _ in said}, layers), _firsts({head for _, head in said}, heads))
-    ways = [Matching(dump, names.counted_from(*first), reference).matched() for first in firsts]
+    ways = [Matching(dump, names.counted_from(*first), reference, (layers, heads)).matched() for first in firsts]
     return max(ways, key=lambda each: sum(planned.agrees for planned in each.plan))
-
-
-def _sizes(program: Program) -> tuple[int, int]:
-    heads = (step.axes[0].size for step in program.steps if step.axes and step.axes[0].name == "head")
-    return max((stack.layers for stack in stacks(program)), default=0), max(heads, default=0)
 
 
 def _firsts(numbers: set[int | None], count: int) -> tuple[int, ...]:
@@ -101,19 +96,15 @@ def _numbers(tensor: Tensor, names: Names) -> tuple[int | None, int | None]:
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """The arrays of a dump beside the steps of a program."""
+    """The arrays of a dump beside the steps of a program; `sizes`: how many layers and heads there are."""
 
     dump: Dump
     names: Names
     reference: Reference
+    sizes: tuple[int, int]
     taken: Taken = field(default_factory=set)
     usual: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often the axes of a kind of step were so."""
-
-    @cached_property
-    def sizes(self) -> tuple[int, int]:
-        """How many layers and heads there are."""
-        return _sizes(self.reference.program)
 
     @cached_property
     def most(self) -> int:
@@ -268,7 +259,7 @@ class Matching:
             axes = reference.program.by_name[step].axes
             fitting = tuple(layouts(values, axes, reference.batch, target, fastest_first=tensor.fastest_first))
             for layout in (*fitting, *_moved(step, fitting, reference)):
-                tolerance = tolerance_of(values.precision, layout.array, reference.granted(step, values.precision))
+                tolerance = values.precision.of(layout.array) + reference.granted(step, values.precision)
                 counted = counted_cells(reference.counted(step), layout.known)
                 agrees = not compare(layout.array, reference.value(step), counted, tolerance, shares=False).beyond
                 yield Candidate(target, step, layout, agrees, reading)

@@ -55,12 +55,7 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The right values.
-
-    Attributes:
-        exact: In float64.
-        rough: In float32.
-    """
+    """The right values, in float64 and in float32."""
 
     exact: Trace
     rough: Trace
@@ -272,11 +267,6 @@ def stands_for_infinity(theirs: Host, ours: Host) -> Host:
     """True where a score that is hidden by −∞ is −∞ or a number that gives the same softmax."""
     hidden: Host = np.isneginf(ours) & (theirs <= HIDDEN)
     return hidden
-
-
-def tolerance_of(precision: Precision, theirs: Host, noise: float) -> Host:
-    """How far cells may be apart: the precision of the dump, and noise."""
-    return precision.of(theirs) + noise
 
 
 def float32_noise(exact: Host, rough: Host) -> float:

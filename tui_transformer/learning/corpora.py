@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
 from random import Random
+from typing import Any
 
 from tui_transformer.errors import UsageError
+from tui_transformer.files import read_toml
 
 
 def lines_of(name: str, count: int, seed: int = 0) -> Iterator[str]:
@@ -17,6 +21,12 @@ def lines_of(name: str, count: int, seed: int = 0) -> Iterator[str]:
     if name not in _TEXTS:
         raise UsageError(f"no text is called {name!r}: there are {', '.join(CORPORA)}")
     return _TEXTS[name](count, Random(seed))  # noqa: S311 - the same lines for the same seed, nothing secret
+
+
+@cache
+def _words() -> dict[str, Any]:
+    """What sentences are made of, by the subject of the text."""
+    return read_toml(Path(__file__).with_suffix(".toml"), 1 << 20)
 
 
 # Sequences that are repeated
@@ -39,11 +49,6 @@ def copies(count: int, random: Random) -> Iterator[str]:
 # Dates, as people write them and as ISO 8601 does
 
 FIRST, LAST = date(1950, 1, 1), date(2049, 12, 31)
-MONTHS = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ENDINGS = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
 
 Style = Callable[[date], str]
@@ -54,7 +59,7 @@ STYLES: tuple[Style, ...] = (
     lambda day: f"{_month(day)} {day.day}, {day.year % 100:02d}",
     lambda day: f"{_month(day)[:3]} {day.day} {day.year}",
     lambda day: f"{day.day} {_month(day)[:3]} {day.year % 100:02d}",
-    lambda day: f"{DAYS[day.weekday()]}, {_month(day)} {day.day}, {day.year}",
+    lambda day: f"{_words()['dates']['days'][day.weekday()]}, {_month(day)} {day.day}, {day.year}",
     lambda day: f"{day.day}.{day.month}.{day.year}",
     lambda day: f"{day.year}/{day.month:02d}/{day.day:02d}",
 )
@@ -70,7 +75,8 @@ def dates(count: int, random: Random) -> Iterator[str]:
 
 
 def _month(day: date) -> str:
-    return MONTHS[day.month - 1]
+    months: list[str] = _words()["dates"]["months"]
+    return months[day.month - 1]
 
 
 def _ordinal(day: date) -> str:
@@ -80,44 +86,6 @@ def _ordinal(day: date) -> str:
 # Questions and statements
 
 QUESTION, STATEMENT = "question", "statement"
-
-PEOPLE = (
-    "the teacher", "my sister", "the old sailor", "a child", "the doctor", "our neighbour", "the farmer", "the pilot",
-    "her brother", "the baker", "the captain", "a stranger",
-)  # fmt: skip
-OBJECTS = (
-    "the boat", "the letter", "a red hat", "the key", "the window", "a small lamp", "the bridge", "the garden",
-    "the map", "the bread", "the old clock", "a heavy box",
-)  # fmt: skip
-PLACES = (
-    "near the shore", "in the kitchen", "behind the house", "at the station", "under the tree", "on the hill",
-    "in the harbour", "across the river",
-)  # fmt: skip
-TIMES = ("today", "in the morning", "last winter", "every evening", "after the storm", "on monday", "at night")
-VERBS = (
-    ("find", "finds", "found"), ("carry", "carries", "carried"), ("sell", "sells", "sold"),
-    ("paint", "paints", "painted"), ("hide", "hides", "hid"), ("repair", "repairs", "repaired"),
-    ("lose", "loses", "lost"), ("watch", "watches", "watched"), ("want", "wants", "wanted"),
-    ("remember", "remembers", "remembered"),
-)  # fmt: skip
-"""Plain form, third person, past."""
-
-QUESTIONS = (
-    "where did {who} {plain} {what}", "when does {who} {plain} {what}", "why did {who} {plain} {what} {where}",
-    "how did {who} {plain} {what} {when}", "who {past} {what} {where}", "what does {who} {plain} {when}",
-    "which of them {third} {what}", "did {who} {plain} {what} {when}", "does {who} {plain} {what} {where}",
-    "can {who} {plain} {what} {when}", "is {who} {where} {when}", "will {who} {plain} {what}",
-    "do you know where {who} {past} {what}",
-)  # fmt: skip
-STATEMENTS = (
-    "{who} {past} {what} {where}", "{who} {third} {what} {when}", "{who} did not {plain} {what}",
-    "{who} can {plain} {what} {where}", "{who} is {where} {when}", "{who} will {plain} {what} {when}",
-    "i know where {who} {past} {what}", "nobody asked why {who} {past} {what}", "that is how {who} {third} {what}",
-    "we saw who {past} {what} {where}", "{when} {who} {past} {what}", "{what} is {where}",
-    "{who} told me what {other} {past}",
-)  # fmt: skip
-"""Sentences, in which forms of a verb, people, objects, places and times are filled in."""
-
 UNMARKED = 0.5
 """Share of lines without punctuation."""
 SPOKEN = 0.08
@@ -130,50 +98,22 @@ def questions(count: int, random: Random) -> Iterator[str]:
     No single sign decides: some lines have no punctuation, statements speak of who and where, questions can be spoken
     without a question word.
     """
+    words = _words()["questions"]
     for _ in range(count):
         asked = random.random() < 0.5
         spoken = asked and random.random() < SPOKEN
-        parts = dict(zip(("plain", "third", "past"), random.choice(VERBS), strict=True))
-        parts |= {"who": random.choice(PEOPLE), "what": random.choice(OBJECTS)}
-        parts |= {"where": random.choice(PLACES), "when": random.choice(TIMES)}
+        parts = dict(zip(("plain", "third", "past"), random.choice(words["verbs"]), strict=True))
+        parts |= {"who": random.choice(words["people"]), "what": random.choice(words["objects"])}
+        parts |= {"where": random.choice(words["places"]), "when": random.choice(words["times"])}
         is_question = asked and not spoken
-        parts |= {} if is_question else {"other": random.choice(PEOPLE)}
-        sentence = random.choice(QUESTIONS if is_question else STATEMENTS).format(**parts)
+        parts |= {} if is_question else {"other": random.choice(words["people"])}
+        sentence = random.choice(words["questions" if is_question else "statements"]).format(**parts)
         marked = spoken or random.random() >= UNMARKED
         end = (" ?" if asked else random.choice((" .", " .", " !"))) if marked else ""
         yield f"{sentence}{end}\t{QUESTION if asked else STATEMENT}"
 
 
 # Stories
-
-HEROES = (
-    ("Mira", "she", "her"), ("Tom", "he", "his"), ("Anna", "she", "her"), ("Ben", "he", "his"), ("Lila", "she", "her"),
-    ("Otto", "he", "his"), ("Nora", "she", "her"), ("Finn", "he", "his"), ("Ida", "she", "her"), ("Leo", "he", "his"),
-)  # fmt: skip
-"""Name, pronoun, possessive."""
-KINDS = ("a small girl", "a brave child", "a quiet child", "a curious child", "a kind child", "a sleepy child")
-HOMES = ("by the sea", "near a dark wood", "on a green hill", "in a little town", "beside the river", "in an old mill")
-FRIENDS = ("dog", "cat", "goat", "duck", "pony", "mouse", "crow", "hen")
-THINGS = ("a red kite", "a silver key", "a round stone", "a blue hat", "a paper boat", "a warm coat", "a golden bell")
-TROUBLES = (
-    "the wind took {it} away", "{it} fell into the water", "a fox ran off with {it}", "{it} was lost in the snow",
-    "the rain washed {it} down the road", "{it} was too high in a tree",
-)  # fmt: skip
-FEELINGS = ("sad", "angry", "worried", "tired", "afraid")
-SEARCHES = (
-    "{he} looked under the bridge", "{he} asked the old miller", "{he} walked along the shore", "{he} climbed the hill",
-    "{he} went from door to door", "{he} followed the tracks in the mud",
-)  # fmt: skip
-HELPS = (
-    "the {friend} swam out and brought {it} back", "the {friend} found {it} behind a wall",
-    "the {friend} heard a sound and ran to {it}", "the {friend} pulled {it} out of the grass",
-    "the {friend} carried {it} home without a sound",
-)  # fmt: skip
-ENDS = (
-    "That night they slept very well.", "From that day on they were always together.",
-    "And they laughed all the way home.",
-    "{name} never let {it} go again.", "Then they had bread and honey for supper.",
-)  # fmt: skip
 
 
 def stories(count: int, random: Random) -> Iterator[str]:
@@ -187,23 +127,24 @@ def stories(count: int, random: Random) -> Iterator[str]:
 
 def _story(random: Random) -> Iterator[str]:
     """The sentences of a story."""
-    name, he, his = random.choice(HEROES)
-    friend, thing = random.choice(FRIENDS), random.choice(THINGS)
+    said = _words()["stories"]
+    name, he, his = random.choice(said["heroes"])
+    friend, thing = random.choice(said["friends"]), random.choice(said["things"])
     the_thing = f"the {thing.split(' ', 1)[1]}"
     words = {"name": name, "he": he, "his": his, "friend": friend, "it": the_thing}
-    kind = random.choice(KINDS)
+    kind = random.choice(said["kinds"])
     kind = kind.replace("girl", "boy") if he == "he" else kind
-    yield f"Once there was {kind} called {name}, who lived {random.choice(HOMES)} with a {friend}."
+    yield f"Once there was {kind} called {name}, who lived {random.choice(said['homes'])} with a {friend}."
     yield f"One day {name} found {thing}."
     if random.random() < 0.6:
         yield random.choice((f"{_start(he)} loved it very much.", f"{_start(he)} showed it to {his} {friend}."))
-    yield f"But {random.choice(TROUBLES).format(**words)}."
-    yield f"{name} was {random.choice(FEELINGS)}."
+    yield f"But {random.choice(said['troubles']).format(**words)}."
+    yield f"{name} was {random.choice(said['feelings'])}."
     if random.random() < 0.7:
-        search = random.choice(SEARCHES).format(**words)
+        search = random.choice(said["searches"]).format(**words)
         yield f"{_start(search)}, but {the_thing} was not there."
-    yield f"Then {random.choice(HELPS).format(**words)}."
-    yield random.choice(ENDS).format(**words)
+    yield f"Then {random.choice(said['helps']).format(**words)}."
+    yield random.choice(said["ends"]).format(**words)
 
 
 def _start(sentence: str) -> str:

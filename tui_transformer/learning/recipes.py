@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import read_json, write_whole
+from tui_transformer.files import read_json, read_toml, write_whole
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.model.local_models import ABOUT
 
@@ -72,73 +72,7 @@ def answers_first(folder: Path | None) -> bool:
 
 
 _BY_NAME = {
-    each.name: each
-    for each in (
-        # A decoder of two layers, with induction heads (Olsson et al. 2022).
-        Recipe(
-            "copy",
-            "repeats sequences of letters",
-            40_000,
-            {
-                "task": "next-word",
-                "sizes": {"layers": 2, "d_model": 64, "heads": 4, "positions": "learned"},
-                "steps": 4_000,
-                "batch": 64,
-                "length": 48,
-                "learning_rate": 0.003,
-                "warm_up": 200,
-                "dropout": 0.0,
-            },
-        ),
-        # An encoder–decoder that turns a written date into the form of ISO 8601, character by character.
-        Recipe(
-            "dates",
-            "writes dates as 2021-05-03",
-            20_000,
-            {
-                "task": "pairs",
-                "tokens": "characters",
-                "sizes": {"layers": 2, "d_model": 64, "heads": 4},
-                "steps": 3_000,
-                "batch": 64,
-                "length": 40,
-                "learning_rate": 0.002,
-            },
-        ),
-        # An encoder.
-        Recipe(
-            "question",
-            "tells questions from statements",
-            8_000,
-            {
-                "task": "classify",
-                "sizes": {"layers": 1, "d_model": 32, "heads": 4},
-                "steps": 600,
-                "batch": 64,
-                "length": 24,
-                "learning_rate": 0.003,
-                "warm_up": 40,
-                "weight_decay": 0.1,
-            },
-        ),
-        # A decoder that writes in pieces of words.
-        Recipe(
-            "story",
-            "writes very short stories",
-            6_000,
-            {
-                "task": "next-word",
-                "tokens": "bpe",
-                "vocab_size": 512,
-                "sizes": {"layers": 3, "d_model": 80, "heads": 4, "tie_output": True, "max_length": 160},
-                "steps": 1_500,
-                "batch": 16,
-                "length": 160,
-                "learning_rate": 0.003,
-                "dropout": 0.0,
-            },
-        ),
-    )
+    name: Recipe(name, **words) for name, words in read_toml(Path(__file__).with_suffix(".toml"), LARGEST).items()
 }
 RECIPES = tuple(_BY_NAME)
 """The names."""

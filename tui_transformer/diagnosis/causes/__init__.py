@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tui_transformer.diagnosis.causes import attention, heads, norms, positions, weights
+from tui_transformer.diagnosis.causes import attention, norms, positions, weights
 from tui_transformer.diagnosis.causes.cause import Cause, Segment
 
 Causes = Callable[[Segment], Iterable[Cause]]
@@ -15,11 +15,11 @@ CAUSES: tuple[Causes, ...] = (
     attention.mask_causes,
     attention.softmax_causes,
     weights.linear_causes,
-    heads.split_causes,
-    heads.shared_causes,
-    heads.transposed_causes,
-    heads.index_causes,
-    heads.cross_causes,
+    attention.split_causes,
+    attention.shared_causes,
+    attention.transposed_causes,
+    attention.index_causes,
+    norms.cross_causes,
     positions.rotary_causes,
     positions.position_causes,
     positions.embedding_causes,
@@ -30,7 +30,7 @@ CAUSES: tuple[Causes, ...] = (
     weights.activation_causes,
     weights.gate_causes,
     attention.cap_causes,
-    positions.distance_causes,
+    attention.distance_causes,
     weights.expert_causes,
     weights.label_causes,
     weights.exchange_causes,

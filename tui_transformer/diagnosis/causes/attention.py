@@ -1,28 +1,45 @@
-"""Scores that are scaled, capped or masked otherwise, and shares that are no softmax of them (Vaswani et al. 2017)."""
+"""Attention: scores that are scaled, moved or masked otherwise, shares that are no softmax, heads that are mixed up."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
     Cause,
-    Function,
     Segment,
+    altered,
+    as_it_is,
     cause,
     computed,
     groups,
     instead,
+    last,
     result_of,
     with_op,
 )
-from tui_transformer.diagnosis.causes.ops import MaskAround
+from tui_transformer.diagnosis.causes.ops import MaskAround, TiledContext, TiledScores
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.ops import Mask, Scale, Scores, SoftCap, Softmax
+from tui_transformer.engine.ops import (
+    Context,
+    Linear,
+    Mask,
+    MergeHeads,
+    Op,
+    Project,
+    RelativeBias,
+    Rotate,
+    Scale,
+    Scores,
+    SoftCap,
+    Softmax,
+    Unembed,
+)
 from tui_transformer.engine.program import Program, Step
 
 HIDING = (-1e4, -1e9, -1e3, -100.0, -10.0, -1.0)
@@ -49,43 +66,41 @@ def scale_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(score_scales(program, segment.steps)):
         query = program.step(program.step(group[0].inputs[0]).inputs[0])
         weight = program.weights.get(f"{query.sublayer}.query.weight", ())
-        width = query.shape[-1]
+        width, (heads, _, keys) = query.shape[-1], group[0].shape
         model = weight[0].size if len(weight) == 2 else query.shape[0] * width
-        factor, root = group[0].op.factor if isinstance(group[0].op, Scale) else 1.0, math.sqrt(width)
-        words = {"wanted": f"√d_k = √{width}", "width": width, "model": model, "root": root}
-        for key, divided, more in _divisors(group[0], factor, width, model):
-            ops = (with_op(step, Scale(factor * root / divided, key)) for step in group)
-            yield cause(key, ops, **words, **more)
-
-
-def _divisors(step: Step, factor: float, width: int, model: int) -> Iterator[tuple[str, float, dict[str, object]]]:
-    """The name of a cause, what is divided by, where √d_k is right, and words of its own."""
-    if factor == 1.0 and width != 1:
-        yield "scale-added", width, {}
-        return
-    yield "scale-missing", 1.0, {}
-    if model != width:
-        yield "scale-d_model", math.sqrt(model), {}
-    if width != 1:
-        yield "scale-d_k", width, {}
-        yield "scale-multiplied", 1 / math.sqrt(width), {}
-        whole = math.isqrt(width)
-        if whole**2 != width:
-            yield "scale-integer", whole, {"whole": whole}
-    heads, _, keys = step.shape
-    for letter, size in (("h", heads), ("n", keys)):
-        if size not in (1, width):
-            yield "scale-size", math.sqrt(size), {"letter": letter, "size": size}
+        root, whole, factor = math.sqrt(width), math.isqrt(width), getattr(group[0].op, "factor", 1.0)
+        divided = [
+            ("scale-missing", 1.0, True),
+            ("scale-d_model", math.sqrt(model), model != width),
+            ("scale-d_k", width, width != 1),
+            ("scale-multiplied", 1 / root, width != 1),
+            ("scale-integer", whole, whole**2 != width),
+            ("scale-size/h", math.sqrt(heads), heads not in (1, width)),
+            ("scale-size/n", math.sqrt(keys), keys not in (1, width)),
+        ]
+        if factor == 1.0 and width != 1:
+            divided = [("scale-added", width, True)]
+        words = {"wanted": f"√d_k = √{width}", "width": width, "model": model, "root": root, "whole": whole}
+        for key, by, is_another in divided:
+            if is_another:
+                ops = (with_op(step, Scale(factor * root / by, key)) for step in group)
+                yield cause(key, ops, heads=heads, keys=keys, **words)
 
 
 def cap_causes(segment: Segment) -> Iterator[Cause]:
     """Scores or logits as they are, in place of c · tanh(x ÷ c) (Gemma Team 2024, §2)."""
     for group in groups(segment.of(SoftCap)):
-        yield computed("cap-missing", group, _as_they_are)
+        yield computed("cap-missing", group, as_it_is)
 
 
-def _as_they_are(_: Step, scores: Array, *__: Array) -> Array:
-    return scores
+def distance_causes(segment: Segment) -> Iterator[Cause]:
+    """Buckets for both sides or one, distances from key to query, the bias left out (Raffel et al. 2020, §2.1)."""
+    for group in groups(segment.of(RelativeBias)):
+        both = getattr(group[-1].op, "bidirectional", False)
+        turned = (altered(step, bidirectional=not getattr(step.op, "bidirectional", False)) for step in group)
+        yield cause(f"relative-bidirectional/{'two' if both else 'one'}", turned)
+        yield computed("relative-flipped", group, lambda step, s, table, q, k: result_of(step, s, table, -q, -k))
+        yield computed("relative-missing", group, as_it_is)
 
 
 # The mask; functions are given the scores, the places of queries and keys, and what is visible
@@ -94,29 +109,29 @@ def _as_they_are(_: Step, scores: Array, *__: Array) -> Array:
 def mask_causes(segment: Segment) -> Iterator[Cause]:
     """No mask, the complement or transpose of it, a number for −∞, a product, a mask after the softmax."""
     for group in groups(segment.of(Mask)):
-        yield computed("mask-missing", group, _as_they_are)
+        yield computed("mask-missing", group, as_it_is)
         masks = [(step, step.op) for step in group if isinstance(step.op, Mask)]
         if any(op.causal for _, op in masks):
-            without = (with_op(step, replace(op, causal=False, window=None)) for step, op in masks)
-            yield cause("mask-missing/causal", without)
+            yield cause("mask-missing/causal", (altered(step, causal=False, window=None) for step in group))
             yield computed("mask-missing/padding", group, _without_padding)
-            yield computed("mask-shifted", group, _hidden_as(-np.inf, 1))
-            yield computed("mask-shifted", group, _hidden_as(-1e9, 1))
-            yield computed("mask-shifted/ahead", group, _hidden_as(-np.inf, -1))
+            yield computed("mask-shifted", group, partial(_hidden_as, -np.inf, 1))
+            yield computed("mask-shifted", group, partial(_hidden_as, -1e9, 1))
+            yield computed("mask-shifted/ahead", group, partial(_hidden_as, -np.inf, -1))
         else:
-            yield cause("mask-added", (with_op(step, replace(op, causal=True)) for step, op in masks))
+            yield cause("mask-added", (altered(step, causal=True) for step in group))
         yield cause("mask-flipped", (with_op(step, MaskAround(op.causal, op.window)) for step, op in masks))
         yield computed("mask-flipped/before", group, _transposed)
         factor = next((factor for step in group if (factor := _factor(segment, step)) != 1.0), None)
         for number in HIDING:
             if factor:
-                yield computed("mask-before-scale", group, _plus(number * factor), number=number)
-            yield computed("mask-finite", group, _plus(number), number=number)
-        yield computed("mask-zero", group, _hidden_as(0.0))
+                yield computed("mask-before-scale", group, partial(_plus, number * factor), number=number)
+            yield computed("mask-finite", group, partial(_plus, number), number=number)
+        yield computed("mask-zero", group, partial(_hidden_as, 0.0, 0))
         by_name = {step.name: step for step in group}
         if weights := [step for step in segment.of(Softmax) if step.inputs[0] in by_name]:
-            late = [_softmax_then_hide(step, by_name[step.inputs[0]]) for step in weights]
-            yield cause("mask-after-softmax", [*(instead(step, _as_they_are) for step in group), *late])
+            late = [instead(step, partial(_softmax_then_hide, by_name[step.inputs[0]])) for step in weights]
+            late = [replace(step, inputs=by_name[step.inputs[0]].inputs) for step in late]
+            yield cause("mask-after-softmax", [*(instead(step, as_it_is) for step in group), *late])
 
 
 def _factor(segment: Segment, step: Step) -> float:
@@ -134,15 +149,14 @@ def _hidden(step: Step, scores: Array, *rest: Array) -> Array:
     return np.isneginf(result_of(step, np.zeros_like(scores), *rest))
 
 
-def _hidden_as(number: float, later: int = 0) -> Function:
-    def function(step: Step, scores: Array, queries: Array, keys: Array, visible: Array) -> Array:
-        return np.where(_hidden(step, scores, queries, keys + later, visible), number, scores)
+def _hidden_as(
+    number: float, later: int, step: Step, scores: Array, queries: Array, keys: Array, visible: Array
+) -> Array:
+    return np.where(_hidden(step, scores, queries, keys + later, visible), number, scores)
 
-    return function
 
-
-def _plus(number: float) -> Function:
-    return lambda step, scores, *rest: scores + np.where(_hidden(step, scores, *rest), number, 0.0)
+def _plus(number: float, step: Step, scores: Array, *rest: Array) -> Array:
+    return scores + np.where(_hidden(step, scores, *rest), number, 0.0)
 
 
 def _transposed(_: Step, scores: Array, queries: Array, keys: Array, __: Array) -> Array:
@@ -153,11 +167,8 @@ def _without_padding(step: Step, scores: Array, queries: Array, keys: Array, vis
     return result_of(step, scores, queries, keys, np.ones_like(visible))
 
 
-def _softmax_then_hide(softmax: Step, mask: Step) -> Step:
-    def function(_: Step, scores: Array, *rest: Array) -> Array:
-        return np.where(_hidden(mask, scores, *rest), 0.0, _softmax(scores))
-
-    return replace(instead(softmax, function), inputs=mask.inputs)
+def _softmax_then_hide(mask: Step, _: Step, scores: Array, *rest: Array) -> Array:
+    return np.where(_hidden(mask, scores, *rest), 0.0, _softmax(scores))
 
 
 # The softmax
@@ -171,17 +182,17 @@ def softmax_causes(segment: Segment) -> Iterator[Cause]:
             along[(-3,)] = "the heads"
         for axes, over in along.items():
             for hidden in (-np.inf, -1e9):  # along other axes all scores may be hidden
-                yield computed("softmax-axis", group, _over(axes, hidden), over=over)
+                yield computed("softmax-axis", group, partial(_over, axes, hidden), over=over)
         for dtype, most in OVERFLOW.items():
-            yield computed("softmax-overflow", group, _without_maximum(dtype), name=dtype.__name__, most=most)
-        yield computed("softmax-missing", group, _as_they_are)
+            yield computed("softmax-overflow", group, partial(_naive, dtype), name=dtype.__name__, most=most)
+        yield computed("softmax-missing", group, as_it_is)
         yield computed("softmax-sum-missing", group, lambda _, scores: np.exp(scores))
         yield computed("softmax-base", group, lambda _, scores: _softmax(scores * np.log(2.0)))
         yield computed("softmax-exponential-missing", group, _without_exponentials)
         yield computed("softmax-twice", group, lambda _, scores: _softmax(_softmax(scores)))
         yield computed("softmax-logarithm", group, lambda _, scores: np.log(_softmax(scores)))
         for size in (size for size in BLOCKS if size < group[0].shape[-1]):
-            yield computed("softmax-rescale-missing", group, _not_rescaled(size), size=size)
+            yield computed("softmax-rescale-missing", group, partial(_not_rescaled, size), size=size)
 
 
 def _softmax(scores: Array, axes: tuple[int, ...] = (-1,), top: Array | None = None) -> Array:
@@ -192,29 +203,180 @@ def _softmax(scores: Array, axes: tuple[int, ...] = (-1,), top: Array | None = N
     return exponentials / (total if axes == (-1,) else np.where(total == 0.0, 1.0, total))
 
 
-def _over(axes: tuple[int, ...], hidden: float) -> Function:
-    return lambda _, scores: _softmax(np.where(np.isneginf(scores), hidden, scores), axes)
+def _over(axes: tuple[int, ...], hidden: float, _: Step, scores: Array) -> Array:
+    return _softmax(np.where(np.isneginf(scores), hidden, scores), axes)
 
 
-def _without_maximum(dtype: type[np.floating[Any]]) -> Function:
+def _naive(dtype: type[np.floating[Any]], _: Step, scores: Array) -> Array:
     """The softmax as it is written first: ∞ ÷ ∞ where an exponential does not fit."""
-
-    def softmax(_: Step, scores: Array) -> Array:
-        exponentials = np.exp(scores.astype(dtype)).astype(np.float64)
-        total = exponentials.sum(axis=-1, keepdims=True)
-        return exponentials / np.where(total > np.finfo(dtype).max, np.inf, total)
-
-    return softmax
+    exponentials = np.exp(scores.astype(dtype)).astype(np.float64)
+    total = exponentials.sum(axis=-1, keepdims=True)
+    return exponentials / np.where(total > np.finfo(dtype).max, np.inf, total)
 
 
-def _not_rescaled(size: int) -> Function:
-    def softmax(_: Step, scores: Array) -> Array:
-        ends = [min(j // size * size + size, scores.shape[-1]) - 1 for j in range(scores.shape[-1])]
-        return _softmax(scores, top=np.maximum.accumulate(scores, axis=-1)[..., ends])
-
-    return softmax
+def _not_rescaled(size: int, _: Step, scores: Array) -> Array:
+    ends = [min(j // size * size + size, scores.shape[-1]) - 1 for j in range(scores.shape[-1])]
+    return _softmax(scores, top=np.maximum.accumulate(scores, axis=-1)[..., ends])
 
 
 def _without_exponentials(_: Step, scores: Array) -> Array:
     scores = np.where(np.isneginf(scores), 0.0, scores)
     return scores / scores.sum(axis=-1, keepdims=True)
+
+
+# Heads: columns dealt to them otherwise, and queries, keys and values that are read from the wrong place
+
+Slip = Callable[[Array], Array]
+"""Heads × tokens × d_k (with a batch axis) as they are read from the wrong places."""
+
+ORDERS = ("memory", "dealt")
+"""Orders in which columns may be dealt to heads: that of memory, or like cards."""
+
+
+def split_causes(segment: Segment) -> Iterator[Cause]:
+    """Heads split, merged, or both, in the order of memory or dealt like cards."""
+    splits, merges = segment.of(Project), segment.of(MergeHeads)
+    both = [(*splits, *merges)] if splits and merges else []
+    for group in (*groups(splits), *groups(merges), *both):
+        for order in ORDERS:
+            yield cause(f"heads-order/{order}", (_in_order(step, order) for step in group))
+    # matrices that are right side by side, as the dump has them, and are split wrongly where they are read
+    read = segment.of(Scores, Context, Rotate)
+    for group in groups(step for step in read if any(name in segment.given for name in step.inputs)):
+        for order in ORDERS:
+            split = []
+            for step in group:  # queries and keys, what is rotated, or the values
+                places = (0, 1) if isinstance(step.op, Scores) else (0,) if isinstance(step.op, Rotate) else (1,)
+                wrong = [i for i in places if step.inputs[i] in segment.given]
+                split.append(_slipped(step, partial(_again, order=order), wrong))
+            for joined in ((), merges) if merges else ((),):
+                yield cause(f"heads-order/{order}", (*split, *(_in_order(step, order) for step in joined)))
+
+
+def _slipped(step: Step, slip: Slip, places: Sequence[int]) -> Step:
+    """The step, which reads some of its inputs from the wrong places."""
+    return instead(
+        step, lambda _, *inputs: result_of(step, *(slip(x) if i in places else x for i, x in enumerate(inputs)))
+    )
+
+
+def _again(heads: Array, order: str) -> Array:
+    """Heads of columns that are put side by side and split once more."""
+    batch, count, rows, width = heads.shape
+    columns = _side_by_side(heads)
+    if order == "memory":
+        return columns.reshape(batch, count, rows, width)
+    return columns.reshape(batch, rows, width, count).transpose(0, 3, 1, 2)
+
+
+def _side_by_side(x: Array) -> Array:
+    return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(len(x), x.shape[2], -1)
+
+
+def _in_order(step: Step, order: str) -> Step:
+    """A projection that splits, or a step that merges heads, in another order."""
+    if isinstance(step.op, Project):
+        return instead(step, lambda _, *inputs: _again(result_of(step, *inputs), order))
+
+    def merged(_: Step, context: Array) -> Array:
+        batch, heads, rows, width = context.shape
+        turned = np.ascontiguousarray(context) if order == "memory" else context.transpose(0, 2, 3, 1)
+        return turned.reshape(batch, rows, heads * width)
+
+    return instead(step, merged)
+
+
+def tiled(step: Step) -> Step:
+    """The step, in which query head i reads key head i mod g."""
+    share = step.op.share if isinstance(step.op, Scores | Context) else 1
+    return with_op(step, (TiledScores if isinstance(step.op, Scores) else TiledContext)(share))
+
+
+def shared_causes(segment: Segment) -> Iterator[Cause]:
+    """Grouped key heads laid out one after another again and again, in place of each several times."""
+    for group in groups(step for step in segment.of(Scores, Context) if getattr(step.op, "share", 1) > 1):
+        share = getattr(group[0].op, "share", 1)
+        yield cause("keys-tiled", map(tiled, group), share=share)
+        yield cause("keys-first", (_slipped(step, _without_head, (1,)) for step in group), share=share)
+
+
+def transposed_causes(segment: Segment) -> Iterator[Cause]:
+    """Scores of keys with queries, and values that are added up with the weights of a column."""
+    for group in groups(step for step in segment.of(Scores) if step.square):
+        yield computed("scores-transposed", group, lambda step, q, k: result_of(step, q, k).swapaxes(-1, -2))
+    for group in groups(segment.of(Context)):
+        yield computed("attention-transposed", group, lambda step, a, v: result_of(step, a.swapaxes(-1, -2), v))
+
+
+# Wrong indices
+
+PARTS: Mapping[str, tuple[type[Op], int]] = {"key": (Scores, 1), "value": (Context, 1), "query": (Scores, 0)}
+"""What is read → the operation that reads it, and as which of its inputs."""
+
+
+def index_causes(segment: Segment) -> Iterator[Cause]:
+    """K as d × n, rows d_k apart, columns without their head, the values of the query's own row; short sums."""
+    for part, (kind, place) in PARTS.items():
+        # what reads it is a product; before that a rotation; where the dump has no further, the projection
+        products = segment.of(kind)
+        turned = [step for step in segment.of(Rotate) if last(step.inputs[0]) == part]
+        projected = [] if products or turned else [s for s in segment.of(Project) if last(s.name) == part]
+        for group in (*groups(products), *groups(turned), *groups(projected)):
+            for key, slip in SLIPS.items():
+                if group[0] in projected:
+                    changed = [instead(s, lambda s, *x, slip=slip: slip(result_of(s, *x))) for s in group]
+                else:
+                    changed = [_slipped(s, slip, (0 if isinstance(s.op, Rotate) else place,)) for s in group]
+                name = "keys-reshaped" if part == "key" and key in ("index", "index/head") else f"{part}-index"
+                yield replace(cause(key, changed, part=part[0].upper()), name=name)
+    for group in groups(segment.of(Context)):
+        yield computed("value-index", group, _own_row)
+    for kinds, short, what in SHORT_SUMS:
+        for group in groups(step for step in segment.of(*kinds) if not isinstance(step.op, Unembed)):
+            yield computed("sum-short", group, lambda step, *x, short=short: result_of(step, *short(*x)), what=what)
+
+
+def _reshaped(x: Array) -> Array:
+    batch, heads, tokens, width = x.shape
+    return _side_by_side(x).reshape(batch, heads, width, tokens).swapaxes(-1, -2)
+
+
+def _head_reshaped(x: Array) -> Array:
+    batch, heads, tokens, width = x.shape
+    return np.ascontiguousarray(x).reshape(batch, heads, width, tokens).swapaxes(-1, -2)
+
+
+def _without_head(x: Array) -> Array:
+    return np.broadcast_to(x[:, :1], x.shape)
+
+
+def _read_at(x: Array, row: int, head: int) -> Array:
+    """Cells of the flat matrix: of token j, head h and column k the one at j · `row` + h · `head` + k."""
+    h, j, k = np.ogrid[: x.shape[1], : x.shape[2], : x.shape[3]]
+    return _side_by_side(x).reshape(len(x), -1)[:, j * row + h * head + k]
+
+
+SLIPS: Mapping[str, Slip] = {
+    "index": _reshaped,
+    "index/head": _head_reshaped,
+    "index/row": lambda x: _read_at(x, x.shape[3], x.shape[3]),
+    "index/first": _without_head,
+    "index/near": lambda x: _read_at(x, x.shape[1] * x.shape[3], 1),
+}
+
+
+def _own_row(_: Step, weights: Array, value: Array) -> Array:
+    rows = np.repeat(value, weights.shape[1] // value.shape[1], axis=1)
+    return weights.sum(axis=-1, keepdims=True) * rows
+
+
+def _without_last_row(x: Array, weight: Array, *bias: Array) -> tuple[Array, ...]:
+    return np.ascontiguousarray(x[..., :-1]), weight[:-1], *bias
+
+
+SHORT_SUMS: tuple[tuple[tuple[type[Op], ...], Callable[..., tuple[Array, ...]], str], ...] = (
+    ((Scores,), lambda query, key: (query[..., :-1], key[..., :-1]), "column of Q and K"),
+    ((Context,), lambda weights, value: (weights[..., :-1], value[..., :-1, :]), "key"),
+    ((Linear, Project), _without_last_row, "row of the weight"),
+)
+"""Operations, their inputs without what the last index meets, and what that is."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from tui_transformer.files import read_toml
 
 MOST_ALONE = 8
 """Most steps of a kind that are tried one at a time; more are tried together only."""
+
+NEAREST = 12
+"""Most steps before one that are tried in its place."""
 
 CPU = choose_backend("cpu", "float64", small=True)
 """Where causes are tried."""
@@ -97,6 +101,21 @@ def with_op(step: Step, op: Op) -> Step:
     return replace(step, op=op)
 
 
+def altered(step: Step, **fields: Any) -> Step:
+    """The step with other fields of its operation."""
+    return replace(step, op=replace(step.op, **fields))
+
+
+def reading(step: Step, name: str) -> Step:
+    """The step with another first input."""
+    return replace(step, inputs=(name, *step.inputs[1:]))
+
+
+def as_it_is(_: Step, x: Array, *__: Array) -> Array:
+    """The first input, to which nothing is done."""
+    return x
+
+
 def passing_on(step: Step, says: str, of: str = "x") -> Step:
     """The step, which gives its first input as it is."""
     return replace(step, op=Scale(1.0, f"({says})", of), inputs=step.inputs[:1])
@@ -142,6 +161,12 @@ def last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
+def earlier_like(program: Program, step: Step, but: Sequence[str] = ()) -> list[str]:
+    """The nearest steps before this that have its axes, without these, nearest first."""
+    before = program.steps[: program.places[step.name]]
+    return [each.name for each in reversed(before) if each.axes == step.axes and each.name not in but][:NEAREST]
+
+
 def transposed(weight: Host) -> Host:
     """A matrix that lies out × in and is taken for in × out, or the other way round."""
     turned: Host = weight.T.reshape(weight.shape)
@@ -150,13 +175,7 @@ def transposed(weight: Host) -> Host:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Steps that lie between a step and the steps before it whose values are in the dump.
-
-    Attributes:
-        trace: The right values in float64: of weights and inputs.
-        target: The step.
-        given: Values of a dump, by step, with their precision.
-    """
+    """Steps that lie between the target and the steps before it whose values a dump gives; the rest is of the trace."""
 
     trace: Trace
     target: str

@@ -1,28 +1,31 @@
-"""Norms that are computed or placed otherwise, and sums around a sublayer that add something else."""
+"""Norms that are computed or placed otherwise, and steps that read another step: sums, and a cross-attention."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
     Cause,
-    Function,
     Segment,
+    as_it_is,
     cause,
     computed,
+    earlier_like,
     groups,
+    instead,
     kind,
     last,
     passing_on,
+    reading,
     result_of,
 )
-from tui_transformer.diagnosis.causes.heads import earlier_like, reading
 from tui_transformer.engine.backend import Array
-from tui_transformer.engine.ops import Add, LayerNorm, NormOfSum, RmsNorm
+from tui_transformer.engine.ops import Add, LayerNorm, Mask, NormOfSum, Project, RmsNorm
 from tui_transformer.engine.program import Program, Step
 
 EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-9, 1e-10, 1e-4, 1e-2, 0.1, 0.0)
@@ -85,36 +88,35 @@ def norm_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(segment.of(LayerNorm, RmsNorm, NormOfSum)):
         epsilon = getattr(group[0].op, "epsilon", 0.0)
         for other in (other for other in EPSILONS if other != epsilon):
-            yield computed("norm-epsilon", group, _norm(Recipe(epsilon=other)), other=other, epsilon=epsilon)
+            norm = partial(_norm, Recipe(epsilon=other))
+            yield computed("norm-epsilon", group, norm, other=other, epsilon=epsilon)
         is_rms, first = all(isinstance(step.op, RmsNorm) for step in group), isinstance(group[0].op, RmsNorm)
         division = "norm-division-missing/layer" if first else "norm-division-missing/rms"
         others = (*(OF_LAYER_NORMS if is_rms else ("norm-kind/rms",)), division)
         for key, recipe in RECIPES.items():
             if key not in others:
-                yield computed(key, group, _norm(recipe))
-        yield computed("norm-missing", group, _sum)
+                yield computed(key, group, partial(_norm, recipe))
+        yield computed("norm-missing", group, lambda step, *inputs: _parts(step, inputs)[0])
 
 
-def _sum(step: Step, *inputs: Array) -> Array:
-    """The sum of what a step normalises, which may be the sum of several inputs."""
-    return sum(inputs[1 : step.op.parts if isinstance(step.op, NormOfSum) else 1], inputs[0])
+def _parts(step: Step, inputs: Sequence[Array]) -> tuple[Array, Sequence[Array]]:
+    """What a step normalises, which may be the sum of several inputs, and its weights."""
+    count = step.op.parts if isinstance(step.op, NormOfSum) else 1
+    return sum(inputs[1:count], inputs[0]), inputs[count:]
 
 
-def _norm(recipe: Recipe) -> Function:
-    def function(step: Step, *inputs: Array) -> Array:
-        epsilon = getattr(step.op, "epsilon", 0.0) if recipe.epsilon is None else recipe.epsilon
-        x = _sum(step, *inputs)
-        weights = inputs[step.op.parts if isinstance(step.op, NormOfSum) else 1 :][:: -1 if recipe.exchanged else 1]
-        if recipe.centred or (recipe.centred is None and not isinstance(step.op, RmsNorm)):
-            x = x - x.mean(axis=recipe.axis, keepdims=True)
-        squares = (x**2).sum(axis=recipe.axis, keepdims=True)
-        variance = squares / ((1 if recipe.summed else x.size // squares.size) - recipe.degrees)
-        normal = x / (np.sqrt(variance) + epsilon if recipe.outside else (variance + epsilon) ** recipe.power)
-        gamma = getattr(step.op, "offset", 0.0) + weights[0] + recipe.added if recipe.gamma and weights else 1.0
-        beta = weights[1] if recipe.beta and len(weights) > 1 else 0.0
-        return normal * gamma + beta
-
-    return function
+def _norm(recipe: Recipe, step: Step, *inputs: Array) -> Array:
+    epsilon = getattr(step.op, "epsilon", 0.0) if recipe.epsilon is None else recipe.epsilon
+    x, weights = _parts(step, inputs)
+    weights = weights[::-1] if recipe.exchanged else weights
+    if recipe.centred or (recipe.centred is None and not isinstance(step.op, RmsNorm)):
+        x = x - x.mean(axis=recipe.axis, keepdims=True)
+    squares = (x**2).sum(axis=recipe.axis, keepdims=True)
+    variance = squares / ((1 if recipe.summed else x.size // squares.size) - recipe.degrees)
+    normal = x / (np.sqrt(variance) + epsilon if recipe.outside else (variance + epsilon) ** recipe.power)
+    gamma = getattr(step.op, "offset", 0.0) + weights[0] + recipe.added if recipe.gamma and weights else 1.0
+    beta = weights[1] if recipe.beta and len(weights) > 1 else 0.0
+    return normal * gamma + beta
 
 
 # Norms before a sublayer in place of after it, and the other way round (Xiong et al. 2020, figure 1)
@@ -208,7 +210,7 @@ def residual_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(step for step in segment.of(Add) if last(step.name) == "residual"):
         yield computed("residual-missing", group, lambda _, __, *parts: sum(parts[1:], parts[0]))
         yield computed("residual-twice", group, lambda _, *parts: sum(parts, parts[0]))
-        yield computed("sublayer-missing", group, lambda _, x, *__: x)
+        yield computed("sublayer-missing", group, as_it_is)
         # a step before is added, the same number of steps back in all sums
         for names in zip(*(earlier_like(segment.program, step, step.inputs) for step in group), strict=False):
             yield cause("residual-place", map(reading, group, names), name=names[0], right=group[0].inputs[0])
@@ -221,6 +223,23 @@ def centred_causes(segment: Segment) -> Iterator[Cause]:
         result = result_of(step, *inputs)
         return result - result.mean(axis=-1, keepdims=True)
 
-    steps = [step for step in segment.steps if step.name == segment.target]
-    if steps and steps[0].axes and steps[0].axes[-1].name == "dimension":
-        yield computed("residual-centred", steps[:1], centred)
+    step = segment.steps[-1]
+    if step.axes and step.axes[-1].name == "dimension":
+        yield computed("residual-centred", [step], centred)
+
+
+# A cross-attention whose keys and values are not of the encoder's output (Vaswani et al. 2017, §3.2.3)
+
+
+def cross_causes(segment: Segment) -> Iterator[Cause]:
+    """Keys and values of the decoder itself, or of an earlier step of the encoder."""
+    program = segment.program
+    steps = [step for step in segment.of(Project) if step.sublayer.endswith("cross_attention")]
+    for group in groups(step for step in steps if last(step.name) in ("key", "value")):
+        own = [reading(step, program.step(f"{step.sublayer}.query").inputs[0]) for step in group]
+        sublayers = {step.sublayer for step in group}
+        masks = (step for step in segment.of(Mask) if step.sublayer in sublayers)  # of the encoder, which has no part
+        yield cause("cross-source", (*own, *(instead(step, as_it_is) for step in masks)))
+        memory = group[0].inputs[0]
+        for name in earlier_like(program, program.step(memory)):
+            yield cause("cross-source/earlier", (reading(step, name) for step in group), name=name, memory=memory)

@@ -12,18 +12,15 @@ from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working, product
 from tui_transformer.engine.ops import Context, Mask, Op, Rotate, Scores, Softmax
-from tui_transformer.engine.ops.base import Gradients
+from tui_transformer.engine.ops.base import Gradients, single
 
 
 @dataclass(frozen=True)
 class Silent(Op):
     """Zeros in the place of what an operation gives."""
 
+    definition = "0 (left out)"
     of: Op
-
-    @property
-    def formula(self) -> str:
-        return "0 (left out)"
 
     def axes(self, *inputs: Axes) -> Axes:
         return self.of.axes(*inputs)
@@ -70,9 +67,7 @@ class MaskAround(Mask):
 class DownColumns(Softmax):
     """The softmax over the queries in place of the keys."""
 
-    @property
-    def formula(self) -> str:
-        return "e^s ÷ Σ e^s down a column"
+    definition = "e^s ÷ Σ e^s down a column"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         turned = backend.like(inputs[0].swapaxes(-1, -2))
@@ -96,9 +91,7 @@ class DownColumns(Softmax):
 class NaiveSoftmax(Softmax):
     """The softmax without taking off the largest score first: e^s overflows where a score is large."""
 
-    @property
-    def formula(self) -> str:
-        return "e^s ÷ Σ e^s, without − max"
+    definition = "e^s ÷ Σ e^s, without − max"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -133,49 +126,33 @@ class _AllHeads(Op):
 class TiledScores(_AllHeads, Scores):
     """Query head i reads key head i mod g, as where key heads are tiled; i ÷ share is right."""
 
-    @property
-    def formula(self) -> str:
-        return "Q Kᵀ, key heads tiled"
+    definition = "Q Kᵀ, key heads tiled"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         query, key = inputs
         return backend.xp.matmul(query, backend.xp.tile(key, (1, self.share, 1, 1)).swapaxes(-1, -2), out=out)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        inner = range(inputs[0][-1])
-        return (range(inputs[0][0]), rows, inner), (range(inputs[1][0]), columns, inner)
-
     def explain(self, index: Index, *sources: Source) -> Working:
         head, row, column = index
         query, key = sources
-        total = product("Σ q · k", query.factor(head, row, None), key.factor(head % key.shape[0], column, None))
-        return Working((total,), total.total)
+        return single(product("Σ q · k", query.factor(head, row, None), key.factor(head % key.shape[0], column, None)))
 
 
 @dataclass(frozen=True)
 class TiledContext(_AllHeads, Context):
     """Query head i reads value head i mod g."""
 
-    @property
-    def formula(self) -> str:
-        return "weights · V, value heads tiled"
+    definition = "weights · V, value heads tiled"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         weights, value = inputs
         return backend.xp.matmul(weights, backend.xp.tile(value, (1, self.share, 1, 1)), out=out)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        keys = range(inputs[0][-1])
-        return (range(inputs[0][0]), rows, keys), (range(inputs[1][0]), keys, columns)
-
     def explain(self, index: Index, *sources: Source) -> Working:
         head, row, column = index
         weights, value = sources
         read = value.factor(head % value.shape[0], None, column)
-        total = product("Σ weight · v", weights.factor(head, row, None), read)
-        return Working((total,), total.total)
+        return single(product("Σ weight · v", weights.factor(head, row, None), read))
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,20 @@
-"""Tokens and positions: the wrong rows of a table, other angles, and relative distances that are counted otherwise."""
+"""Tokens and positions: the wrong rows of a table, other angles, and other columns that are turned together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from tui_transformer.diagnosis.causes.cause import (
     Cause,
     Change,
-    Function,
     Segment,
+    altered,
+    as_it_is,
     cause,
     computed,
     groups,
@@ -24,7 +26,7 @@ from tui_transformer.diagnosis.causes.cause import (
 )
 from tui_transformer.diagnosis.causes.ops import OtherPairs
 from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.ops import Add, Context, Embed, RelativeBias, Rotate, Sinusoid
+from tui_transformer.engine.ops import Add, Context, Embed, Rotate, Sinusoid
 from tui_transformer.engine.program import Step
 
 MOST_TOKENS = 32
@@ -38,40 +40,37 @@ def embedding_causes(segment: Segment) -> Iterator[Cause]:
     """Rows times √d_model or not (Vaswani et al. 2017, §3.4), the row beside the right one, shifted tokens."""
     for group in groups(step for step in segment.of(Embed) if last(step.name) == "tokens"):
         root, width = math.sqrt(group[0].shape[-1]), group[0].shape[-1]
-        scale = group[0].op.scale if isinstance(group[0].op, Embed) else 1.0
+        scale = getattr(group[0].op, "scale", 1.0)
         for key, factor in (
             ("embedding-unscaled", 1.0),
             ("embedding-scaled", root),
             ("embedding-scaled/divided", 1 / root),
         ):
             if not math.isclose(factor, scale):
-                yield cause(key, (_scaled(step, factor) for step in group), root=f"√d_model = √{width}")
+                yield cause(key, (altered(step, scale=factor) for step in group), root=f"√d_model = √{width}")
         yield cause("embedding-transposed", Change(weights={step.inputs[1]: transposed for step in group}))
         for by, word in ((1, "after"), (-1, "before")):
             for inside in (lambda ids, count: np.clip(ids, 0, count - 1), np.remainder):  # where there is no such row
-                yield computed("token-off-by-one", group, _beside(by, inside), word=word)
+                yield computed("token-off-by-one", group, partial(_beside, by, inside), word=word)
         if len(group) == 1:
-            yield from _other_ids(segment, group[0])
+            for key, ids, words in _other_ids(segment, group[0]):
+                yield computed(key, group, lambda step, _, table, ids=ids: result_of(step, ids, table), **words)
     for step in segment.program.steps:
         tokens = segment.program.by_name.get(step.inputs[0]) if isinstance(step.op, Add) else None
         if tokens is not None and isinstance(tokens.op, Embed) and last(tokens.name) == "tokens":
             width = step.shape[-1]
             late = instead(step, lambda _, *parts, width=width: math.sqrt(width) * sum(parts))
             if tokens.op.scale != 1.0:
-                yield cause("embedding-scaled-late/rows", (_scaled(tokens, 1.0), late), width=width)
+                yield cause("embedding-scaled-late/rows", (altered(tokens, scale=1.0), late), width=width)
             else:
                 yield cause("embedding-scaled-late", (late,), width=width)
 
 
-def _scaled(step: Step, factor: float) -> Step:
-    return with_op(step, replace(step.op, scale=factor)) if isinstance(step.op, Embed) else step
+def _beside(by: int, inside: Callable[[Array, int], Array], step: Step, ids: Array, table: Array) -> Array:
+    return result_of(step, inside(ids + by, len(table)), table)
 
 
-def _beside(by: int, inside: Callable[[Array, int], Array]) -> Function:
-    return lambda step, ids, table: result_of(step, inside(ids + by, len(table)), table)
-
-
-def _other_ids(segment: Segment, step: Step) -> Iterator[Cause]:
+def _other_ids(segment: Segment, step: Step) -> Iterator[tuple[str, Host, dict[str, object]]]:
     """One token of a sentence beside its own in the vocabulary; every token one place late or early."""
     source = segment.program.by_name.get(step.inputs[0])
     found = segment.trace.givens.get(step.inputs[0] if source is None else source.inputs[0])
@@ -85,8 +84,7 @@ def _other_ids(segment: Segment, step: Step) -> Iterator[Cause]:
                 other = given.copy()
                 other[place] += by
                 where = f"token {place[1]}" + (f" of sentence {place[0]}" if len(given) > 1 else "")
-                words = {"where": where, "other": other[place], "given": given[place]}
-                yield computed("token-off-by-one/alone", [step], _of_ids(other), **words)
+                yield "token-off-by-one/alone", other, {"where": where, "other": other[place], "given": given[place]}
     if given.shape[1] < 2:
         return
     for by, word, end in ((1, "late", 0), (-1, "early", -1)):
@@ -94,11 +92,7 @@ def _other_ids(segment: Segment, step: Step) -> Iterator[Cause]:
         for fill in (rolled[:, end], given[:, end], *(np.full(len(given), i) for i in range(min(FILLS, count)))):
             other = rolled.copy()
             other[:, end] = fill  # something stands in the place that is left
-            yield computed("tokens-shifted", [step], _of_ids(other), word=word)
-
-
-def _of_ids(ids: Host) -> Function:
-    return lambda step, _, table: result_of(step, ids, table)
+            yield "tokens-shifted", other, {"word": word}
 
 
 # Positions that are added to the tokens (Vaswani et al. 2017, §3.5)
@@ -113,30 +107,27 @@ def position_causes(segment: Segment) -> Iterator[Cause]:
     for group in groups(step for step in segment.steps if last(step.name) == "positions"):
         table = "/table" if isinstance(group[0].op, Embed) else ""
         for offset, word in ((1, "more"), (-1, "less")):
-            yield computed(f"position-off-by-one{table}", group, _places_from(offset), offset=offset, word=word)
+            moved = partial(_places_from, offset)
+            yield computed(f"position-off-by-one{table}", group, moved, offset=offset, word=word)
         yield computed("position-missing", group, _nothing)
         yield computed("position-twice", group, lambda step, *inputs: 2.0 * result_of(step, *inputs))
-        ops = [(step, step.op) for step in group if isinstance(step.op, Sinusoid)]
-        if len(ops) == len(group):
-            halves = (with_op(step, replace(op, halves=not op.halves)) for step, op in ops)
-            yield cause("position-halves/here" if ops[0][1].halves else "position-halves", halves)
+        if all(isinstance(step.op, Sinusoid) for step in group):
+            halves = (altered(step, halves=not getattr(step.op, "halves", False)) for step in group)
+            here = "/here" if getattr(group[0].op, "halves", False) else ""
+            yield cause(f"position-halves{here}", halves)
             for way, exponent in EXPONENTS.items():
-                yield computed(f"position-exponent/{way}", group, _encoding(exponent))
-            yield computed("position-swapped", group, _encoding(_paired, sine=1))
+                yield computed(f"position-exponent/{way}", group, partial(_encoding, exponent, BASE, 0))
+            yield computed("position-swapped", group, partial(_encoding, _paired, BASE, 1))
             for base in BASES:
-                yield computed("position-base", group, _encoding(_paired, base), base=base)
+                yield computed("position-base", group, partial(_encoding, _paired, base, 0), base=base)
     if segments := [step for step in segment.steps if last(step.name) == "segments"]:
         yield computed("segments-missing", segments, _nothing)
 
 
-def _places_from(offset: int) -> Function:
+def _places_from(offset: int, step: Step, places: Array, *table: Array) -> Array:
     """The embedding of positions that count from another number; in a table as far as it has rows."""
-
-    def function(step: Step, places: Array, *table: Array) -> Array:
-        moved = np.clip(places + offset, 0, len(table[0]) - 1) if table else places + offset
-        return result_of(step, moved, *table)
-
-    return function
+    moved = np.clip(places + offset, 0, len(table[0]) - 1) if table else places + offset
+    return result_of(step, moved, *table)
 
 
 def _nothing(step: Step, places: Array, *_: Array) -> Array:
@@ -151,15 +142,11 @@ def _paired(column: Array, width: int) -> Array:
     return 2 * (column // 2) / width
 
 
-def _encoding(exponent: Exponent, base: float = BASE, sine: int = 0) -> Function:
+def _encoding(exponent: Exponent, base: float, sine: int, step: Step, places: Array) -> Array:
     """Positions of these exponents; `sine`: 0 where sines are in even columns, 1 where they are in odd ones."""
-
-    def function(step: Step, places: Array) -> Array:
-        column = np.arange(step.shape[-1])
-        angles = places[..., None] / base ** exponent(column, step.shape[-1])
-        return np.where(column % 2 == sine, np.sin(angles), np.cos(angles))
-
-    return function
+    column = np.arange(step.shape[-1])
+    angles = places[..., None] / base ** exponent(column, step.shape[-1])
+    return np.where(column % 2 == sine, np.sin(angles), np.cos(angles))
 
 
 EXPONENTS: Mapping[str, Exponent] = {
@@ -195,11 +182,12 @@ def rotary_causes(segment: Segment) -> Iterator[Cause]:
             yield cause(key, (with_op(step, Rotate(frequencies)) for step in group), **words)
         yield computed("rotary-direction", group, lambda step, x, places: result_of(step, x, -places))
         for offset in (1, -1):
-            yield computed("position-off-by-one/rotary", group, _turned_from(offset), offset=offset)
+            turned = partial(_places_by, offset)
+            yield computed("position-off-by-one/rotary", group, turned, offset=offset)
         yield computed("rotary-sign", group, _without_sign)
         yield computed("rotary-swapped", group, _exchanged)
         yield computed("rotary-axis", group, _by_head)
-        yield computed("rotary-missing", group, lambda _, x, *__: x)
+        yield computed("rotary-missing", group, as_it_is)
 
 
 def paired_otherwise(step: Step, *, is_inverse: bool = False) -> Step:
@@ -208,8 +196,8 @@ def paired_otherwise(step: Step, *, is_inverse: bool = False) -> Step:
     return with_op(step, OtherPairs(op.frequencies, op.factor, is_inverse)) if isinstance(op, Rotate) else step
 
 
-def _turned_from(offset: int) -> Function:
-    return lambda step, x, places: result_of(step, x, places + offset)
+def _places_by(offset: int, step: Step, x: Array, places: Array) -> Array:
+    return result_of(step, x, places + offset)
 
 
 def _halves(step: Step, x: Array, places: Array) -> list[Array]:
@@ -238,41 +226,16 @@ def _other_angles(op: object, heads: int) -> Iterator[tuple[str, tuple[float, ..
     """Causes, frequencies and words: powers of θ with another exponent than −2i/d_k, and of another θ."""
     if not isinstance(op, Rotate) or op.half < 2:
         return
-    width, used = 2 * op.half, _theta(op)
-    for said, exponent in (
-        ("integer", 0.0),
-        ("i/d_k", 1 / width),
-        ("4i/d_k", 4 / width),
-        ("2i/d_model", 2 / (width * heads)),
-    ):
-        if used:
-            key = "rotary-exponent/integer" if said == "integer" else "rotary-exponent"
-            yield key, tuple(used ** (-i * exponent) for i in range(op.half)), {"said": said, "width": width}
-    wanted = f"θ = {used:g}" if used else "the frequencies of the configuration"
-    for theta in THETAS:
-        frequencies = tuple(theta ** (-i / op.half) for i in range(op.half))
-        if not np.allclose(frequencies, op.frequencies, rtol=1e-6):
-            yield "rotary-theta", frequencies, {"theta": theta, "wanted": wanted}
-
-
-def _theta(op: Rotate) -> float | None:
-    """θ, where the frequencies are its powers."""
-    theta = op.frequencies[1] ** -op.half
+    width, theta, own = 2 * op.half, op.frequencies[1] ** -op.half, "the frequencies of the configuration"
     powers = [theta ** (-i / op.half) for i in range(op.half)]
-    if op.factor != 1.0 or not np.allclose(powers, op.frequencies, rtol=1e-4):
-        return None
-    return float(f"{theta:.4g}") if math.isfinite(theta) else None
-
-
-# Relative bias (Raffel et al. 2020, §2.1)
-
-
-def distance_causes(segment: Segment) -> Iterator[Cause]:
-    """Buckets for both sides or one, distances from key to query, the bias left out."""
-    for group in groups(segment.of(RelativeBias)):
-        ops = [(step, step.op) for step in group if isinstance(step.op, RelativeBias)]
-        sides = "two" if ops[-1][1].bidirectional else "one"
-        turned = (with_op(step, replace(op, bidirectional=not op.bidirectional)) for step, op in ops)
-        yield cause(f"relative-bidirectional/{sides}", turned)
-        yield computed("relative-flipped", group, lambda step, s, table, q, k: result_of(step, s, table, -q, -k))
-        yield computed("relative-missing", group, lambda _, scores, *__: scores)
+    if op.factor == 1.0 and math.isfinite(theta) and np.allclose(powers, op.frequencies, rtol=1e-4):
+        theta = float(f"{theta:.4g}")
+        own = f"θ = {theta:g}"
+        exponents = {"integer": 0.0, "i/d_k": 1 / width, "4i/d_k": 4 / width, "2i/d_model": 2 / (width * heads)}
+        for said, exponent in exponents.items():
+            key = "rotary-exponent/integer" if said == "integer" else "rotary-exponent"
+            yield key, tuple(theta ** (-i * exponent) for i in range(op.half)), {"said": said, "width": width}
+    for other in THETAS:
+        frequencies = tuple(other ** (-i / op.half) for i in range(op.half))
+        if not np.allclose(frequencies, op.frequencies, rtol=1e-6):
+            yield "rotary-theta", frequencies, {"theta": other, "wanted": own}

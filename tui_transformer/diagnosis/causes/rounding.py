@@ -43,14 +43,7 @@ def _kept_bits(x: Host, dropped: int) -> Host:
 
 @dataclass(frozen=True)
 class Few:
-    """A format of few bits.
-
-    Attributes:
-        name: The public name of the cause.
-        precision: Of its numbers.
-        rounded: A number as the nearest of the format.
-        products: Only operands of products are rounded to it.
-    """
+    """A format of few bits, under the name of its cause; `products`: only operands of products are rounded to it."""
 
     name: str
     precision: Precision

@@ -16,6 +16,8 @@ from tui_transformer.diagnosis.causes.cause import (
     Change,
     Function,
     Segment,
+    altered,
+    as_it_is,
     cause,
     computed,
     groups,
@@ -108,7 +110,7 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
     outputs = [step for step in segment.of(Linear) if step.name.endswith("attention.output")]
     sizes = {step.name: {axis.size for axis in program.weights[step.inputs[MATRIX]]} for step in outputs}
     for group in groups(step for step in outputs if len(sizes[step.name]) == 1):
-        yield computed("projection-missing", group, lambda _, x, *__: x)
+        yield computed("projection-missing", group, as_it_is)
 
 
 def _weighted_as(step: Step, other: Step) -> Step:
@@ -143,7 +145,7 @@ OTHERS: Mapping[str, Function] = {
     "sigmoid": lambda _, x: 1.0 / (1.0 + np.exp(-x)),
     "tanh": lambda _, x: np.tanh(x),
     "leaky ReLU (0.01)": lambda _, x: np.where(x > 0, x, 0.01 * x),
-    "no activation": lambda _, x: x,
+    "no activation": as_it_is,
 }
 
 
@@ -186,7 +188,7 @@ def gate_causes(segment: Segment) -> Iterator[Cause]:
             swapped = instead(step, lambda _, gate, up, active=active: gate * result_of(active, up))
             changed.append(replace(swapped, inputs=(active.inputs[0], step.inputs[1])))
         yield cause("gate-swapped", changed)
-        yield computed("gate-missing", group, lambda _, active, *__: active)
+        yield computed("gate-missing", group, as_it_is)
 
 
 # Experts: how many a token chooses, and what their shares add up to (Shazeer et al. 2017, §2.1)
@@ -195,25 +197,23 @@ def gate_causes(segment: Segment) -> Iterator[Cause]:
 def expert_causes(segment: Segment) -> Iterator[Cause]:
     """Shares over all experts or the chosen, more or fewer of them, the smallest instead of the largest."""
     for group in groups(segment.of(ExpertWeights)):
-        ops = [(step, step.op) for step in group if isinstance(step.op, ExpertWeights)]
-        chosen, among, count = ops[0][1].chosen, ops[0][1].among_chosen, group[0].shape[-1]
-        other = (with_op(step, replace(op, among_chosen=not among)) for step, op in ops)
+        count, op = group[0].shape[-1], group[0].op
+        chosen, among = getattr(op, "chosen", 0), getattr(op, "among_chosen", False)
+        other = (altered(step, among_chosen=not among) for step in group)
         yield cause(f"experts-shares/{'chosen' if among else 'all'}", other)
         for number in (each for each in (count, chosen - 1, chosen + 1) if 0 < each <= count and each != chosen):
-            changed = (with_op(step, replace(op, chosen=number)) for step, op in ops)
-            yield cause("experts-count", changed, number=number, chosen=chosen)
+            yield cause("experts-count", (altered(s, chosen=number) for s in group), number=number, chosen=chosen)
         yield computed("experts-smallest", group, _of_smallest)
         yield computed("experts-smallest", group, lambda step, logits: result_of(step, -logits))
 
 
 def _of_smallest(step: Step, logits: Array) -> Array:
     """The shares of those with the smallest logits."""
-    chosen = step.op.chosen if isinstance(step.op, ExpertWeights) else 0
+    chosen, among = getattr(step.op, "chosen", 0), getattr(step.op, "among_chosen", False)
     taken = np.zeros_like(logits)
     np.put_along_axis(taken, np.argsort(logits, axis=-1)[..., :chosen], 1.0, axis=-1)
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    summed = powers * taken if getattr(step.op, "among_chosen", False) else powers
-    return powers * taken / summed.sum(axis=-1, keepdims=True)
+    return powers * taken / (powers * taken if among else powers).sum(axis=-1, keepdims=True)
 
 
 # Labels that are shifted once too often, or not at all

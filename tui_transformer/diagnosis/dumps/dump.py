@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,13 +49,6 @@ FLOAT32 = Precision("float32", FLOAT32_UNIT)
 FLOAT16 = Precision("float16", 2.0**-11, 2.0**-25, 2.0**-11)
 BFLOAT16 = Precision("bf16", 2.0**-8, 0.0, 2.0**-8)
 WHOLE = Precision("whole numbers", 0.0)
-
-_BY_TYPE = {"f8": FLOAT64, "f4": FLOAT32, "f2": FLOAT16}
-
-
-def stored_precision(dtype: np.dtype[Any]) -> Precision:
-    """The precision of numbers that are stored as they were in memory."""
-    return _BY_TYPE.get(dtype.str[1:], WHOLE)
 
 
 @dataclass(slots=True)
@@ -245,7 +238,7 @@ def stored_values(array: Host) -> Values:
     if array.dtype.itemsize == 2 and array.dtype.kind == "V":
         floats: Host = (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
         return Values(floats, BFLOAT16)
-    return Values(array, stored_precision(array.dtype))
+    return Values(array, {"f8": FLOAT64, "f4": FLOAT32, "f2": FLOAT16}.get(array.dtype.str[1:], WHOLE))
 
 
 def part_of(tensor: Tensor, i: int, name: str) -> Tensor:

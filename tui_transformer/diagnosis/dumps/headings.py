@@ -9,6 +9,7 @@ from functools import lru_cache
 from tui_transformer.diagnosis.naming.words import (
     AFTER_PART,
     BEGINNING,
+    COUNTED,
     OF_LAYER,
     RESULTS,
     STACKS,
@@ -57,12 +58,6 @@ SIZES = re.compile(r"[(\[{<]\s*\d+(?:\s*[x×X,*]\s*\d+)+\s*,?\s*[)\]}>]|\b\d+\s*
 
 ONE_SIZE = re.compile(r"\(\s*\d+\s*,\s*\)")
 PATH = re.compile(r"[\w/\[\]]+(?:\.[\w/\[\]]+)+|[A-Za-z]\w*\[\d+\]")
-COUNTED = (
-    "layer", "block", "head", "coder", "enc", "dec", "sentence", "example", "sample", "seq", "prompt", "batch", "case",
-    "test", "input",
-)  # fmt: skip
-"""What a number may stand behind, as the patterns above have it."""
-
 DIGIT = re.compile(r"\d")
 RULES = re.compile(r"[-=#*_~+]{2,}")
 ENDS = " \t-=:#*_.,;()[]{}<>|~+>"

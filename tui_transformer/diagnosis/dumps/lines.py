@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_transformer.diagnosis.dumps.numbers import LONGEST_SIZE, NUMBER, PLAIN, plain
-from tui_transformer.diagnosis.naming.words import is_spoken, phrase_of, phrases, spelled
+from tui_transformer.diagnosis.naming.words import PLACES, is_spoken, phrase_of, spelled
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 PREFIX = re.compile(
@@ -71,14 +71,6 @@ ROW = re.compile(
 """The number of a row in front of it: `row 0:`, `Token 0 (the):`, `[3]`."""
 
 
-class Columns(NamedTuple):
-    """The first and last column of a part of a matrix, counted from 1, and what stands behind them in the line."""
-
-    first: int
-    last: int
-    rest: str
-
-
 def bare(text: str) -> str:
     """A line without colours, what a logger writes in front, and what stands around the numbers of an array."""
     if "\x1b" in text:
@@ -118,14 +110,14 @@ def row_end(text: str) -> str:
     return CALL_END.sub("", text) if "=" in text or ")" in text else text
 
 
-def columns_of(text: str) -> Columns | None:
-    """The columns that a line says that follow."""
+def columns_of(text: str) -> tuple[int, int, str] | None:
+    """The first and last column, counted from 1, that a line says that follow, and what stands behind them in it."""
     found = COLUMNS.match(text) or R_COLUMNS.fullmatch(text)
     if not found:
         return None
     first, last, rest = int(found[1][:9]), int((found[2] or found[1])[:9]), text[found.end() :]
     meant = not rest.strip() or (found[2] and (PLAIN.fullmatch(rest) or SCALE.fullmatch(rest)))
-    return Columns(first, last, rest) if meant and 1 <= first <= last else None
+    return (first, last, rest) if meant and 1 <= first <= last else None
 
 
 def with_count(text: str) -> Iterator[str]:
@@ -150,11 +142,6 @@ PLACED = re.compile(
 
 ROW_WORDS = re.compile(r"[\s,_-]*\b(?:row|token|tok|pos|position|word|query)$", re.I)
 SIZED = re.compile(r"(.*?)[\s_.,(-]*\b(?:shape|sizes?|dims?|dimensions)\b(?:\s*is)?\s*", re.I)
-PLACES = phrases(
-    """
-    layer, block, head, encoder, decoder, encoder layer, decoder layer, sentence, example, sample
-    """
-)
 
 
 class Label(NamedTuple):

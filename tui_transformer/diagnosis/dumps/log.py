@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from tui_transformer.diagnosis.dumps.dump import Dump, Tensor, part_of, role_of
 from tui_transformer.diagnosis.dumps.headings import Heading, Scopes, is_named, is_sentence, says
 from tui_transformer.diagnosis.dumps.lines import (
     PAGE,
-    PLACES,
     SCALE,
     SIGNS,
     SIZED,
@@ -30,7 +29,7 @@ from tui_transformer.diagnosis.dumps.lines import (
     with_count,
 )
 from tui_transformer.diagnosis.dumps.numbers import LETTERS, RAGGED, ROWS, Matrix, Printed, with_precision
-from tui_transformer.diagnosis.naming.words import BEGINNING, phrase_of
+from tui_transformer.diagnosis.naming.words import BEGINNING, PLACES, phrase_of
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.text.display import visible
@@ -62,13 +61,7 @@ DECIMAL = re.compile(
 
 
 class Line(NamedTuple):
-    """A line of a text, or a part of a long one; or several of numbers alone.
-
-    Attributes:
-        text: It.
-        ended: The line ends here.
-        rows: It is whole lines of numbers between spaces, and blank ones.
-    """
+    """A line, or a part of a long one, which ends here or not; or `rows`: lines of numbers alone, and blank ones."""
 
     text: str
     ended: bool = True
@@ -134,8 +127,8 @@ class Reading:
     def _line(self, text: str, *, ended: bool) -> None:
         self.within = "" if ended else "text"
         if (columns := columns_of(text)) is not None:
-            self.matrix.begin_columns(columns.first, columns.last)
-            text = columns.rest
+            first, last, text = columns
+            self.matrix.begin_columns(first, last)
         if "*" in text and (scaled := SCALE.search(text)):
             if text[: scaled.start()].strip():
                 self._line(text[: scaled.start()], ended=True)
@@ -293,23 +286,19 @@ def text_lines(path: Path) -> Iterator[Line]:
     wide = begin[:2] in (b"\xff\xfe", b"\xfe\xff")
     if b"\0" in begin and not wide:
         raise InputError(f"{shown_path(path)}: not a text, nor a file of arrays whose ending is known")
-    with path.open(encoding="utf-16" if wide else "utf-8-sig", errors="replace") as text:
-        yield from _lines(text)
-
-
-def _lines(text: TextIO) -> Iterator[Line]:
     rest, within = "", False
-    while piece := text.read(PIECE):
-        piece, at = rest + piece, 0
-        while end := piece.find("\n", at) + 1:
-            rows = None if within else ROWS.match(piece, at)
-            yield Line(rows[0], rows=True) if rows else Line(piece[at:end])
-            at, within = rows.end() if rows else end, False
-        rest = piece[at:]
-        if len(rest) >= PIECE:
-            cut = max(map(rest.rfind, " ,\t;")) + 1 or len(rest)
-            yield Line(rest[:cut], ended=False)
-            rest, within = rest[cut:], True
+    with path.open(encoding="utf-16" if wide else "utf-8-sig", errors="replace") as text:
+        while piece := text.read(PIECE):
+            piece, at = rest + piece, 0
+            while end := piece.find("\n", at) + 1:
+                rows = None if within else ROWS.match(piece, at)
+                yield Line(rows[0], rows=True) if rows else Line(piece[at:end])
+                at, within = rows.end() if rows else end, False
+            rest = piece[at:]
+            if len(rest) >= PIECE:
+                cut = max(map(rest.rfind, " ,\t;")) + 1 or len(rest)
+                yield Line(rest[:cut], ended=False)
+                rest, within = rest[cut:], True
     yield Line(rest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, pairwise
 from typing import NamedTuple
@@ -302,14 +302,19 @@ class Matrix:
         stated = self._stated()
         if stated is not None:
             return Printed(values[len(self.first) :].reshape(stated), self.digits)
-        shape = self._nested() or self._blocks()
+        runs = [(width, count) for width, count in self.runs if width]
+        widths = dict.fromkeys(width for width, _ in runs)
+        shape = self._shape([count for _, count in runs], *widths) if len(widths) == 1 else None
         if shape is not None and math.prod(shape) == values.size:
             return self._without_counts(Printed(values.reshape(shape), self.digits))
-        wrapped = self._wrapped()
-        if wrapped is None:
+        full, rest = runs[::2], runs[1::2]  # rows that go on in a shorter line, as in a narrow terminal
+        if len(full) < 2 or len(full) != len(rest) or len({*full}) != 1 or len({*rest}) != 1:
             return RAGGED
-        note = f"rows of {' and '.join(map(str, dict.fromkeys(width for width, _ in self.runs if width)))} are joined"
-        return Printed(values.reshape(wrapped), self.digits, note)
+        (width, lines), (left, last) = full[0], rest[0]
+        if last != 1 or left >= width:
+            return RAGGED
+        note = f"rows of {' and '.join(map(str, widths))} are joined"
+        return Printed(values.reshape(len(full), width * lines + left), self.digits, note)
 
     def _joined(self, values: Host) -> Printed | str:
         """The columns that were printed in parts, side by side; several matrices of an array behind each other."""
@@ -344,33 +349,15 @@ class Matrix:
         rest = len(self.values) - len(first)
         return shape if rest and math.prod(shape) == rest else None
 
-    def _nested(self) -> Shape | None:
-        """The shape that brackets in brackets say."""
-        deepest = max(self.closed, default=0)
-        if deepest < 2 or self.depth or len({width for width, _ in self.runs if width}) != 1:
+    def _shape(self, heights: Sequence[int], width: int) -> Shape | None:
+        """The shape of rows of one width: as brackets in brackets say, else of blocks that are alike."""
+        counts = [self.closed.get(depth, 0) for depth in range(1, max(self.closed, default=0) + 1)]
+        if len(counts) > 1 and all(counts) and not self.depth and not any(b % a for a, b in pairwise(counts)):
+            sizes = (*counts[:1], *(inner // outer for outer, inner in pairwise(counts)), width)
+            return sizes[1:] if sizes[0] == 1 else sizes
+        if len(set(heights)) != 1:
             return None
-        counts = [self.closed.get(depth, 0) for depth in range(1, deepest + 1)]
-        if not all(counts) or any(inner % outer for outer, inner in pairwise(counts)):
-            return None
-        sizes = (*counts[:1], *(inner // outer for outer, inner in pairwise(counts)), self.runs[0][0])
-        return sizes[1:] if sizes[0] == 1 else sizes
-
-    def _blocks(self) -> Shape | None:
-        """Blocks × rows × columns, where all are alike."""
-        widths = {width for width, _ in self.runs if width}
-        heights = [count for width, count in self.runs if width]
-        if len(widths) != 1 or len(set(heights)) != 1:
-            return None
-        return (len(heights), heights[0], *widths) if len(heights) > 1 else (heights[0], *widths)
-
-    def _wrapped(self) -> Shape | None:
-        """Rows × columns, where every row goes on in a shorter line, as in a narrow terminal."""
-        runs = [(width, count) for width, count in self.runs if width]
-        full, rest = runs[::2], runs[1::2]
-        if len(full) < 2 or len(full) != len(rest) or len({*full}) != 1 or len({*rest}) != 1:
-            return None
-        (width, lines), (left, last) = full[0], rest[0]
-        return (len(full), width * lines + left) if last == 1 and left < width else None
+        return (len(heights), heights[0], width) if len(heights) > 1 else (heights[0], width)
 
     def _without_counts(self, whole: Printed) -> Printed:
         """The array without a first column that counts the rows."""

@@ -16,12 +16,12 @@ from tui_transformer.diagnosis.naming.conventions import (
     Target,
     canonical,
     ggml,
+    modules,
     outputs,
     present,
     stacks,
     transformer_lens,
 )
-from tui_transformer.diagnosis.naming.modules import modules
 from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
@@ -36,9 +36,6 @@ CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {
     "ggml": (canonical, ggml),
 }
 """By `--names`; those first that say a name most exactly. With "auto" headings in words are read too."""
-
-BEHIND = frozenset({"output", "outputs", "out", "result", "hook", "activation", "value", "tensor", "data", "0"})
-"""Words that may stand behind the name of a module and change nothing."""
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DEEPEST = 6
@@ -142,7 +139,7 @@ def _known(tables: Sequence[Table | Headings], keys: Sequence[str]) -> tuple[Tar
 
 
 def _without_ends(parts: Sequence[str]) -> Sequence[str]:
-    while len(parts) > 1 and parts[-1] in BEHIND:
+    while len(parts) > 1 and parts[-1] in words.BEHIND:
         parts = parts[:-1]
     return parts
 
@@ -169,15 +166,6 @@ BETWEEN = re.compile(r"[xh]\.(\d+)")
 """Rows between layers: x0, h1."""
 
 HEAD_NUMBER = re.compile(r"\bheads?\.(\d+)\b")
-POSITIONS = frozenset({"positional", "position", "positions", "pos", "pe"})
-ADDED = frozenset({"with", "plus", "added", "adding", "add", "after", "sum", "combined", "and"})
-"""Words beside those of positions that say that they were added."""
-
-OF_ATTENTION = frozenset({"attn", "attention", "self", "mha", "multihead", "sa", "msa"})
-OF_CROSS = frozenset({"cross", "src"})
-OF_HIDDEN = frozenset({"ffn", "ffwd", "ff", "mlp", "feedforward", "feed", "forward"})
-OF_PROJECTIONS = frozenset({"proj", "projection", "projected", "linear", "w", "x", "matrix"})
-"""Words beside q, k and v that say nothing more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +226,7 @@ class Headings:
             yield from (f"{layer}{step}" for step in self._of_layer(stack, spoken, numbered=number is not None))
             if number is None:
                 phrase = " ".join(spoken)
-                with_positions = not POSITIONS.isdisjoint(spoken) and not ADDED.isdisjoint(spoken)
+                with_positions = not words.POSITIONS.isdisjoint(spoken) and not words.ADDED.isdisjoint(spoken)
                 outside = words.OUTSIDE.get(phrase) or (("output",) if with_positions else ())
                 yield from (f"{stack.embedding}embedding.{step}" for step in outside)
                 yield from words.END.get(phrase, ())
@@ -248,10 +236,10 @@ class Headings:
     def _of_layer(self, stack: Stack, said: tuple[str, ...], *, numbered: bool) -> Iterator[str]:
         """Steps of a layer, without its name."""
         phrase = " ".join(said)
-        sublayer = "self_attention" if OF_CROSS.isdisjoint(said) else "cross_attention"
-        rest = [word for word in said if word not in OF_CROSS]
-        attention = [word for word in rest if word not in OF_ATTENTION]
-        feed = [word for word in rest if word not in OF_HIDDEN]
+        sublayer = "self_attention" if words.OF_CROSS.isdisjoint(said) else "cross_attention"
+        rest = [word for word in said if word not in words.OF_CROSS]
+        attention = [word for word in rest if word not in words.OF_ATTENTION]
+        feed = [word for word in rest if word not in words.OF_HIDDEN]
         if numbered:
             yield from words.LAYER.get(phrase, ())
         if phrase in words.NORM:  # after a sublayer, by its number
@@ -268,7 +256,7 @@ class Headings:
         for spoken in (attention if len(attention) < len(rest) else [], rest):
             steps = words.ATTENTION.get(" ".join(spoken), ())
             if not steps:  # what is beside q, k and v may say that they are products
-                bare = words.ATTENTION.get(" ".join(word for word in spoken if word not in OF_PROJECTIONS), ())
+                bare = words.ATTENTION.get(" ".join(word for word in spoken if word not in words.OF_PROJECTIONS), ())
                 steps = bare if bare in (("query",), ("key",), ("value",)) else ()
             yield from (f"{sublayer}.{step}" for step in steps)
         if len(attention) < len(rest):

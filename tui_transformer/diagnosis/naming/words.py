@@ -55,7 +55,13 @@ ROLES = {role: phrases(said) for role, said in _WORDS["inputs"].items()}
 _SETS = {name: phrases(said) for name, said in _WORDS["sets"].items()}
 BEGINNING, RESULTS, SETTINGS, SILENT = (_SETS[each] for each in ("beginning", "results", "settings", "silent"))
 OF_LAYER, AFTER_PART, LAST_NORM = (_SETS[each] for each in ("of_layer", "after_part", "last_norm"))
-OF_FEED_FORWARD = _SETS["of_feed_forward"]
+PLACES, COUNTED = _SETS["places"], _SETS["counted"]
+OF_FEED_FORWARD, BEHIND, POSITIONS, ADDED = (
+    _SETS[each] for each in ("of_feed_forward", "behind", "positions", "added")
+)
+OF_ATTENTION, OF_CROSS, OF_HIDDEN, OF_PROJECTIONS = (
+    _SETS[f"beside_{each}"] for each in ("attention", "cross", "hidden", "projections")
+)
 STACKS = {"encoder": "encoder", "decoder": "decoder", "enc": "encoder", "dec": "decoder"}
 ABBREVIATED = {"enc": "encoder", "dec": "decoder"}
 SIZES = re.compile(r"[(\[{]?\s*\d+\s*[x×,]\s*\d+\s*[)\]}]?")

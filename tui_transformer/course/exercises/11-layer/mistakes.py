@@ -1,21 +1,7 @@
 """Scores not divided; norms elsewhere or exchanged; sums left out or of something else; heads mixed."""
 
 import numpy as np
-
-
-def _norm(x, weights, name):
-    mean = x.mean(axis=-1, keepdims=True)
-    scaled = (x - mean) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
-    return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
-
-
-def _linear(x, weights, name):
-    return x @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
-
-
-def _softmax(scores):
-    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+from solution import _feed_forward, _linear, _norm, _softmax
 
 
 def _attention(x, weights, heads, divided=True, mixed=False):
@@ -27,10 +13,6 @@ def _attention(x, weights, heads, divided=True, mixed=False):
     context = shares @ value
     concat = context.reshape(len(x), -1) if mixed else context.transpose(1, 0, 2).reshape(len(x), -1)
     return _linear(concat, weights, "self_attention.output")
-
-
-def _feed_forward(x, weights):
-    return _linear(np.maximum(_linear(x, weights, "feed_forward.hidden"), 0), weights, "feed_forward.output")
 
 
 def _norms(x, weights):
