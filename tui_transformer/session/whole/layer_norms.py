@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
 import numpy as np
 
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.program import Program, by_program
+from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.view import View, around
-from tui_transformer.views.whole import is_before_layers, layers_of
+from tui_transformer.views.whole import is_before_layers, stacks_of
 
 Source = Callable[..., View]
 """Gives the view of a step, or of one of its heads: of its values, or of its gradient."""
@@ -75,9 +75,10 @@ class Lengths:
 @by_program
 def ladder_columns(program: Program, width: int) -> int:
     """Columns that the ladder takes of so many; none where there is one layer, or no room."""
-    if len(layers_of(program)) < 2:
+    stacks = stacks_of(program)
+    if sum(map(len, stacks)) < 2:
         return 0
-    if len({layer.partition(".")[0] for layer in layers_of(program)}) > 1:
+    if len(stacks) > 1:
         return SLIM if width >= STACKS_FROM else 0
     return WIDE if width >= WIDE_FROM else SLIM if width >= FROM else 0
 
@@ -86,14 +87,15 @@ def ladder_columns(program: Program, width: int) -> int:
 def rungs(program: Program) -> tuple[Rung, ...]:
     """The input of each stack, and its layers, from the first to the last."""
     ladder: list[Rung] = []
-    for layer in layers_of(program):
-        stack = layer.partition(".")[0]
-        if not ladder or ladder[-1].stack != stack:
-            ladder += [Rung(stack, entering)] if (entering := _entering(program, layer)) else []
-        steps = [step.name for step in program.steps if step.layer == layer]
-        # of each sublayer the last step but for the sum, and the norm of that
-        added = {".".join(name.split(".")[:3]): name for name in steps if name.split(".")[3] not in COPIES}
-        ladder.append(Rung(layer, steps[-1], tuple(added.values())))
+    for layers in stacks_of(program):
+        for layer in layers:
+            inside = [step for step in program.steps if step.layer == layer]
+            if layer == layers[0] and (entering := _entering(program, inside)):
+                ladder.append(Rung(layer.partition(".")[0], entering))
+            # of each sublayer the last step but for the sum, and the norm of that
+            parts = [(step.name, step.name.split(".")) for step in inside]
+            added = {part[2]: name for name, part in parts if part[3] not in COPIES}
+            ladder.append(Rung(layer, inside[-1].name, tuple(added.values())))
     return tuple(ladder)
 
 
@@ -112,12 +114,12 @@ def rung_of(program: Program, stop: str) -> str:
     return next((each for each in entering if stop.startswith(f"{each}.")), entering[0] if entering else "")
 
 
-def _entering(program: Program, layer: str) -> str | None:
+def _entering(program: Program, inside: Sequence[Step]) -> str | None:
     """The step of the embedding that the first layer of a stack reads."""
-    inside = {step.name: step for step in program.steps if step.layer == layer}
-    read = [name for step in inside.values() for name in step.inputs if name not in inside]
-    own = "decoder.embedding" if any(name.startswith("decoder.embedding") for name in read) else "embedding"
-    return next((name for name in read if name.startswith(own) and name in program.by_name), None)
+    own = {step.name for step in inside}
+    read = [name for step in inside for name in step.inputs if name not in own]
+    first = "decoder.embedding" if any(name.startswith("decoder.embedding") for name in read) else "embedding"
+    return next((name for name in read if name.startswith(first) and name in program.by_name), None)
 
 
 def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
