@@ -137,9 +137,9 @@ def scene(
         reading.get(session, "", "comparison", lambda: AT_ONCE + 1, session.compare)
     whole = whole_scene(reading, session, position, arrangement.whole, shown) if arrangement.whole else None
     heads = kind = drawn = None
-    if step is not None and step.view.heads > 1 and arrangement.draws("heads"):
+    if step is not None and step.view.heads > 1 and "heads" in arrangement.drawn:
         heads = _heads(reading, session, step, view.hidden)
-    if step is not None and arrangement.draws("chart"):
+    if step is not None and "chart" in arrangement.drawn:
         kinds = _kinds_of(session, step.drawn.name)
         kind = kinds[view.chart % len(kinds)] if kinds else None
         drawn = None if kind is None else _chart(reading, session, step, kind, view.hidden)

@@ -89,10 +89,10 @@ class CellPane(LineList):
     @property
     def _foot(self) -> range:
         """The lines that stand at the lower end instead of what is there: the equation, where it lies further down."""
-        equation = range(0) if self._working is None else self._equation
-        below = equation.stop > self.scroll_offset.y + super().viewport.height
-        room = _has_room(super().viewport.height, equation)
-        return range(equation.start - 1, equation.stop) if below and room else range(0)
+        equation, height = self._equation, super().viewport.height
+        below = self._working is not None and equation.stop > self.scroll_offset.y + height
+        has_room = height >= len(equation) + 1 + LEAST_ABOVE
+        return range(equation.start - 1, equation.stop) if below and has_room else range(0)
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget; the last ones are the equation, where that lies further down."""
@@ -122,7 +122,8 @@ class CellPane(LineList):
         if working is None:
             self.show(len(folded), lambda index: folded[index])
             return
-        self._equation = _written(working, width)
+        filled = [i for i in working.equation if working.line(i, width).text]  # a short one takes the first line alone
+        self._equation = range(filled[0], filled[-1] + 1) if filled else range(0)
         below = [Text(""), *folded] if folded else []
         above = len(working)
 
@@ -133,52 +134,39 @@ class CellPane(LineList):
         self.show(above + len(below), line)
         first = working.first_target()
         self.cursor = first if cursor is None else min(cursor, above - 1)
-        if self.cursor == first:
-            height = super().viewport.height
-            top = _top(first, working.terms, self._equation, height, set_by_hand=bool(working.edited))
-            if top is not None and top != self.scroll_offset.y:
+        height = super().viewport.height
+        if self.cursor == first and height > 0:
+            top = self._top(first, working, height)
+            if top != self.scroll_offset.y:
                 self.scroll_to(y=top, animate=False, force=True)
+
+    def _top(self, first: int, working: CellLines, height: int) -> int:
+        """The line at the top with which all terms of a sum are in view, or a few of many."""
+        equation, terms, room, last = self._equation, working.terms, height, first + 1
+        whole, is_term = equation.stop <= height, first in terms
+        if not whole and height >= len(equation) + 1 + LEAST_ABOVE:
+            room -= len(equation) + 1
+        if is_term and not whole and not working.edited:  # of a value that was set: how it was set stands above
+            last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
+        return max(min(last - room, terms.start if is_term else first), 0)
 
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""
-        _follow(self, self._working, self.cursor, second=True)
+        self._follow(self.cursor, second=True)
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
-        _follow(self, self._working, event.index)
+        self._follow(event.index)
 
-
-def _follow(pane: CellPane, working: CellLines | None, index: int | None, *, second: bool = False) -> None:
-    if working is not None and index is not None and index < len(working):
-        line = working.line(index, 40)
-        if (operand := line.second if second else line.target) is not None:
-            pane.post_message(pane.Followed(operand))
+    def _follow(self, index: int | None, *, second: bool = False) -> None:
+        working = self._working
+        if working is not None and index is not None and index < len(working):
+            line = working.line(index, 40)
+            if (operand := line.second if second else line.target) is not None:
+                self.post_message(self.Followed(operand))
 
 
 def _inks(pane: CellPane) -> Inks:
     names = ("plain", "quiet", "accent")
     return Inks(*(pane.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
-
-
-def _has_room(height: int, equation: range) -> bool:
-    return height >= len(equation) + 1 + LEAST_ABOVE
-
-
-def _top(first: int, terms: range, equation: range, height: int, *, set_by_hand: bool) -> int | None:
-    """The line at the top with which all terms of a sum are in view, or a few of many; None where there is no room.
-
-    Of a value that was set the first line is enough: how it was set stands above.
-    """
-    whole = equation.stop <= height
-    room = height if whole or not _has_room(height, equation) else height - len(equation) - 1
-    last = first + 1
-    if first in terms and not whole and not set_by_hand:
-        last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
-    return max(min(last - room, terms.start if first in terms else first), 0) if room > 0 else None
-
-
-def _written(lines: CellLines, width: int) -> range:
-    """The lines of the equation that hold something: a short one takes the first alone."""
-    equation = lines.equation
-    return range(equation.start, max((i + 1 for i in equation if lines.line(i, width).text), default=equation.start))

@@ -25,6 +25,7 @@ from tui_transformer.generation.cache import writes
 from tui_transformer.guide.texts import StepText, step_text, tour_question
 from tui_transformer.session.edit_format import active, broken
 from tui_transformer.session.open_session import model_name
+from tui_transformer.session.pane_fit import PANES, Arrangement
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
@@ -41,6 +42,9 @@ CARD = "card"
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
+
+DIGITS = 6
+"""Significant digits of the cell."""
 
 NEAR, NEAR_WIDTH = 2, 32
 """Nearest words of the one line, and the columns that they have."""
@@ -98,7 +102,7 @@ class Lines:
             "crumbs": _crumbs(session, stop, step, width, inks),
             "about": about(session, stop, tour),
             "summary": _summary(session, stop, step, inks, tour),
-            "tabs": _tabs(scene.arrangement.digits, scene.arrangement.active, inks),
+            "tabs": _tabs(scene.arrangement, inks),
             "keys": self._keys(scene, width, inks),
         }
         for name, line in lines.items():
@@ -247,12 +251,12 @@ def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
     line = Text("", inks.plain).append(names, inks.plain + Style(bold=True))
     if working is not None:
         of = "∂loss " if working.name.startswith(GRADIENT) else ""
-        line.append(f"  {of}{number(working.stored)}", inks.accent)
+        line.append(f"  {of}{spoken(working.stored, DIGITS)}", inks.accent)
         for value in scene.values:
-            line.append(f"  {value.symbol} {number(value.value)}", inks.plain)
+            line.append(f"  {value.symbol} {spoken(value.value, DIGITS)}", inks.plain)
         if not scene.values:
             line.append(f"  = {working.formula}", inks.quiet)
-            line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
+            line.append(f"   difference {spoken(working.difference, 2)}", inks.quiet)
         if edited := how_set(session.trace.edits, working.name, working.index):
             line.append(f"  {visible(edited)}", inks.accent)
         for i, near in enumerate(scene.near or ()):
@@ -261,13 +265,14 @@ def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
     return line
 
 
-def _tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
-    """The panes with their digits, the active one in brackets."""
+def _tabs(arrangement: Arrangement, inks: Inks) -> Text:
+    """The panes that the stop has with the digits that go to them, the active one in brackets."""
     line = Text(" ", inks.quiet)
-    for name, digit in panes.items():
-        label = f"{digit} {name}"
-        line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
-        line.append(" ", inks.quiet)
+    for digit, name in enumerate(PANES):
+        if name in arrangement.names:
+            label, active = f"{digit} {name}", name == arrangement.active
+            line.append(f"[{label}]" if active else f" {label} ", inks.accent if active else inks.quiet)
+            line.append(" ", inks.quiet)
     return line
 
 
@@ -350,11 +355,6 @@ def _openings(session: Session, answer: str, keys: Mapping[str, str], inks: Inks
         yield line
     line = begun(-1).append(" ".join(keys[name] for name in there), inks.accent)
     yield line.append(f"   {keys['help']}", inks.accent).append(" help", inks.quiet)
-
-
-def number(value: float, digits: int = 6) -> str:
-    """A value with so many significant digits; ∞ for infinities."""
-    return spoken(value, digits)
 
 
 def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:
