@@ -144,7 +144,7 @@ WRONG, FOLLOWS = "≠", "↳"
 def marks(session: Session) -> Mapping[str, str]:
     """The steps that are wrong in a dump, by what that means; of another trace the first that differs."""
     compared = session.comparison
-    if session.overlay.kind != "trace" or compared is None or compared.first is None:
+    if compared is None or compared.first is None:
         return {}
     if not session.overlay.first:
         return {compared.first: WRONG}

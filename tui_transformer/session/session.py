@@ -93,9 +93,7 @@ class Session(Sentences):
     @property
     def forward_stops(self) -> tuple[str, ...]:
         """The vocabulary, every step, and the text at the end."""
-        program, has_words = self.base.program, self.model.vocabulary is not None
-        first, last = (VOCABULARY,) * has_words, (TEXT,) * (has_words and bool(program.logits))
-        return self.cache.tokens.get("stops", lambda: (*first, *(step.name for step in program.steps), *last))
+        return self.cache.tokens.get("stops", lambda: _forward_stops(self))
 
     # The overlay
 
@@ -333,6 +331,12 @@ def gradient_cost(session: Session) -> int:
     """About how many operations it takes to have the gradients: forward, and back for twice as many."""
     program = session.trace.program
     return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
+
+
+def _forward_stops(session: Session) -> tuple[str, ...]:
+    program, has_words = session.base.program, session.model.vocabulary is not None
+    first, last = (VOCABULARY,) * has_words, (TEXT,) * (has_words and bool(program.logits))
+    return (*first, *(step.name for step in program.steps), *last)
 
 
 def _outlived(session: Session, before: Session) -> bool:

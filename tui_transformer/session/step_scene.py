@@ -14,6 +14,7 @@ from tui_transformer.analysis.attentions import is_attention, renormalized
 from tui_transformer.analysis.tokens import NOTHING, Hidden, tokens_of
 from tui_transformer.engine.axis import Axes, shape_of, shape_text
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.gradient_explanation import explain_gradient
 from tui_transformer.engine.trace import Trace
@@ -50,6 +51,7 @@ class StepScene:
         place: The cell.
         working: How the cell was made: of the gradient, where that is shown; None until it is there.
         values: The numbers beside the cell.
+        edited: How the cell was set; "" where it was computed.
         near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
     """
 
@@ -63,6 +65,7 @@ class StepScene:
     place: Place = field(default_factory=Place)
     working: Explanation | None = None
     values: tuple[Value, ...] = ()
+    edited: str = ""
     near: tuple[Near, ...] | None = None
 
     @property
@@ -119,13 +122,15 @@ def step_scene(
         lambda: 0,
         lambda _: cell_of(session, name, place, shown, hidden),
     )
-    working, values = (None, ()) if cell is None else (cell.working, cell.values)
+    working, values, edited = (None, (), "") if cell is None else (cell.working, cell.values, cell.edited)
     nearest = None
     if has_neighbours(session, name):
         asked = view_state.words
         cost, work = partial(near_cost, session, name, asked), partial(near, session, Position(name, place), asked)
         nearest = reading.get(session, name, ("near", place.row, asked), cost, work) or ()
-    return replace(drawn, tile=tile, overlay=overlay, place=place, working=working, values=values, near=nearest)
+    return replace(
+        drawn, tile=tile, overlay=overlay, place=place, working=working, values=values, edited=edited, near=nearest
+    )
 
 
 def draw(
@@ -141,7 +146,7 @@ def draw(
         trace.prepare(name, before=lambda step: report(step.name))
     seconds = session.cache.edited.put(f"seconds of {name}", clock() - started)  # those of the first time are kept
     stored = view_of(trace, name, session.labels, head=head)
-    view = without_hidden(session, stored, view_state.hidden)
+    view = without_hidden(session, stored, view_state.hidden) if view_state.hidden != NOTHING else stored
     first = first_tile(trace, view, Place())
     is_whole = view is stored
     low, high = (
@@ -277,10 +282,11 @@ def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """How a cell was made, and the numbers that are beside it."""
+    """How a cell was made, the numbers that are beside it, and how it was set if it was."""
 
     working: Explanation
     values: tuple[Value, ...]
+    edited: str
 
 
 def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hidden = NOTHING) -> Cell:
@@ -300,7 +306,9 @@ def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hid
             values = (Value("∂loss/∂x", float(gradient[index])),)
         elif session.overlay.kind == "trace":
             values = _compared(session, name, place, working.stored)
-    return Cell(working, (*values, *weight_left(session, name, place, choice)))
+    if choice != NOTHING:
+        values = (*values, *weight_left(session, name, place, choice))
+    return Cell(working, values, how_set(session.trace.edits, working.name, working.index) if session.edits else "")
 
 
 def _compared(session: Session, name: str, place: Place, value: float) -> tuple[Value, ...]:

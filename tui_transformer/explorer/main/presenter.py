@@ -120,7 +120,8 @@ class Presenter:
     def _loop(self) -> None:
         """Make a scene, draw it and ask for what it lacks."""
         made = self._scene()
-        self._tell(made.failed)
+        if made.failed:
+            self._tell(made.failed)
         if made.lost and self._stay():
             made = self._scene()
         before = self._explored.scene
@@ -133,7 +134,7 @@ class Presenter:
     def _scene(self) -> Scene:
         explored = self._explored
         made = scene(
-            Reading(explored.store, here=explored.session.model.backend.device == "cpu"),
+            Reading(explored.store, here=explored.session.trace.backend.device == "cpu"),
             explored.session,
             explored.position,
             explored.view,
@@ -174,8 +175,9 @@ class Presenter:
         """Ask for the parts that are wanted most, as many as cost little together; what is under way goes on."""
         if self._asked & {part.key for part, _ in made.missing}:
             return
-        self._requests.cancel(PARTS)
-        self._asked = frozenset()
+        if self._asked:
+            self._requests.cancel(PARTS)
+            self._asked = frozenset()
         if not made.missing or self._is_stopped:
             return
         parts, cost = [made.missing[0][0]], made.missing[0][1]

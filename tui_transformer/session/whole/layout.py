@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from tui_transformer.engine.program import Program, by_program
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import Session
+from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.whole.layer_norms import ladder_columns
 from tui_transformer.session.whole.names import band_title, outline
 from tui_transformer.text.display import cells
@@ -73,8 +73,8 @@ class Placement:
 
 def place_bands(session: Session, position: Position, width: int, height: int) -> tuple[Placement, ...]:
     """The bands around a position in so many columns and lines, as many as there is room for beside the ladder."""
-    program, has_words = session.trace.program, session.model.vocabulary is not None
-    among, stop = bands(program, position.stop), position.stop
+    program, stop, has_words = session.trace.program, position.stop, session.forward_stops[0] == VOCABULARY
+    among = bands(program, stop)
     first = next((band.steps[0] for band in among if stop in band.steps), stop)
     placed = _placed(program, among, first, width, height, words=has_words)
     boxes = sum(placed.box is not None for each in placed for placed in each.boxes)

@@ -133,7 +133,7 @@ def whole_scene(reading: Reading, session: Session, position: Position, size: Si
     placed = place_bands(session, position, size.width, size.height)
     here = next((place for place, each in enumerate(placed) if position.stop in each.band.steps), 0)
     pictures = {place: drawing.draw(placed[place]) for place in sorted(range(len(placed)), key=lambda i: abs(i - here))}
-    marked = marks(session)
+    marked = marks(session) if session.overlay.kind == "trace" else {}
     return WholeScene(
         tuple((each, pictures[place]) for place, each in enumerate(placed)),
         position.stop,
@@ -220,8 +220,8 @@ class Drawing:
         first = max(min(here // max(placement.rows, 1) * placement.rows, step.rows - placement.rows), 0)
         rows = range(first, min(first + placement.rows, step.rows))  # others only where the current one leaves them
         if step.is_vector and step.sequence in session.sequences and self.program.step(name).op.integer:
-            tokens, label = session.sequences[step.sequence].tokens, session.model.label
-            ids = (Line(label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
+            tokens, labels = session.sequences[step.sequence].tokens, session.labels.sequences[step.sequence]
+            ids = (Line(labels[row], str(tokens[row].id), marked=row == here) for row in rows)
             return Picture(placed, name, "token     ID", rows=rows, lines=tuple(ids))
         if self.of_gradient and name not in session.stops:
             return Picture(placed, name, step.title, box.sign, lines=(Line("no gradient"),))
@@ -295,17 +295,13 @@ class Drawing:
     def _vocabulary(self, placement: Placement, placed: Placed) -> Picture | None:
         """The words of the sentence in the vocabulary, beside the boxes of the first band."""
         step = outline(self.program, placement.band.boxes[0].steps[0])
-        words = self.session.words_of(step.sequence)
-        if words is None:
+        title, entries = self.session.cache.tokens.get(f"entries {step.sequence}", lambda: _entries(self.session, step))
+        if not title:
             return None
-        tokens = self.session.sequences[step.sequence].tokens
-        entries, current = sorted({token.id for token in tokens}), tokens[self._row_here(step)].id
-        shown = around(entries.index(current), len(entries), placement.rows)
-        lines = []
-        for token in entries[shown.start : shown.stop]:
-            name = words.label(words.word(token)) if token < words.size else str(token)
-            lines.append(Line(name, str(token), marked=token == current, first=True))
-        return Picture(placed, VOCABULARY, f"vocabulary {words.size:,}", lines=tuple(lines))
+        ids, current = list(entries), self.session.sequences[step.sequence].tokens[self._row_here(step)].id
+        shown = around(ids.index(current), len(ids), placement.rows)
+        lines = (Line(entries[each], str(each), each == current, first=True) for each in ids[shown.start : shown.stop])
+        return Picture(placed, VOCABULARY, title, lines=tuple(lines))
 
     def _answer(self, name: str, count: int) -> tuple[Line, ...] | None:
         """The most likely words where the model answers."""
@@ -321,6 +317,16 @@ class Drawing:
             return tuple(lines)
 
         return self.reading.get(self.session, name, ("answer", count), partial(self._cost, name, 1), make)
+
+
+def _entries(session: Session, step: Outline) -> tuple[str, dict[int, str]]:
+    """How large the vocabulary of a step's tokens is, "" where they have no words; and the words of the sentence."""
+    words = session.words_of(step.sequence)
+    if words is None:
+        return "", {}
+    ids = sorted({token.id for token in session.sequences[step.sequence].tokens})
+    named = {each: words.label(words.word(each)) if each < words.size else str(each) for each in ids}
+    return f"vocabulary {words.size:,}", named
 
 
 # From box to box

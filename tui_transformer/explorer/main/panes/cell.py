@@ -13,12 +13,10 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Operand
 from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
-from tui_transformer.explorer.main.panes.lines import about
+from tui_transformer.explorer.main.panes.lines import about, tour_key
 from tui_transformer.explorer.shell.actions.main import CELL
-from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.pane_fit import ABOUT, CELL_TITLE
@@ -60,19 +58,25 @@ class CellPane(LineList):
     def show_scene(self, scene: Scene) -> None:
         """Show how the cell was made, and how it was set if it was; else what the stop is."""
         session, step, before = scene.session, scene.step, self._working
-        said = about(session, scene.position.stop, "" if scene.is_told else first_key(self.app, "tour"))
+        said = about(session, scene.position.stop, tour_key(scene, self.app))
         if step is None or step.working is None:
             if before is not None or said != self._about:
                 self._working, self._about, self._now = None, said, ()
                 self._redraw(None)
             return
-        working, by_size = step.working, scene.view.by_size
-        edited = how_set(session.trace.edits, working.name, working.index)
-        now = (working, said, step.near, step.values, edited, by_size)
+        working, by_size, program = step.working, scene.view.by_size, session.trace.program
+        now = (working, said, step.near, step.values, step.edited, by_size)
         if now != self._now:
             self._now, self._about = now, said
             self._working = CellLines(
-                working, session.trace.program, session.labels, _inks(self), by_size, step.values, edited, step.near
+                working,
+                session.trace.program,
+                session.labels,
+                _inks(self),
+                by_size,
+                step.values,
+                step.edited,
+                step.near,
             )
             same = before is not None and before.explanation.name == working.name
             self._redraw(self.cursor if same else None)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
+from typing import Any
 
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
+from textual.app import App
 from textual.content import Content
 
 from tui_transformer.analysis.attentions import attentions
-from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.ops import Parameter
 from tui_transformer.engine.program import Program, by_program
 from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, COUNTED, FOCUSED, KEY_LINE, ON_CARD
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line
+from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line, keymap_of
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of, spread
 from tui_transformer.generation.cache import writes
@@ -80,6 +81,8 @@ class Lines:
         self._written = Written(screen)
         self._scene: Scene | None = None
         self._count = ""
+        self._named: tuple[object, ...] = ()
+        self._key_line = Content("")
 
     def count(self, digits: str) -> None:
         """Say what is made so often if it is typed now; "" for no count."""
@@ -95,7 +98,7 @@ class Lines:
         """Write the lines that are not what they were."""
         self._scene = scene
         session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
-        inks, tour = inks_of(self._screen), "" if scene.is_told else first_key(self._screen.app, "tour")
+        inks, tour = inks_of(self._screen), tour_key(scene, self._screen.app)
         spent = "" if step is None or step.seconds < LEAST_SHOWN else f" · {step.seconds * 1000:.1f} ms"
         lines: dict[str, Line] = {
             "title": _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
@@ -130,17 +133,25 @@ class Lines:
         named = {action.id: action for action in ACTIONS if action.id not in hidden}
         others = [named[name] for name in KEY_LINE if name in named and named[name].shown not in taken]
         always = [named[name] for name in ALWAYS if name in named]
-        return key_line([*first, *others, *always], app, width, len(always))
+        asked = [*first, *others, *always], len(always), width, keymap_of(app)
+        if asked != self._named:
+            self._named, self._key_line = asked, key_line(asked[0], app, width, len(always))
+        return self._key_line
 
 
 # What a stop is
 
 
+def tour_key(scene: Scene, app: App[Any]) -> str:
+    """The key of the tour, where it is offered: at the first stop, while none leads on."""
+    return first_key(app, "tour") if scene.position.stop == VOCABULARY and not scene.is_told else ""
+
+
 def about(session: Session, stop: str, tour: str) -> str:
     """The tour with its key, where it is offered; meaning of a step, its purpose and what to look at, line by line."""
-    words = step_words(session, stop)
-    parts = (offer(session, stop, tour), *_ways_back(session, stop), words.what, words.why, words.look)
-    return "\n".join(part for part in parts if part)
+    words, offered = step_words(session, stop), offer(session, stop, tour) if tour else ""
+    ways = _ways_back(session, stop) if session.backward else ()
+    return "\n".join(filter(None, (offered, *ways, words.what, words.why, words.look)))
 
 
 def step_words(session: Session, stop: str) -> StepText:
@@ -167,7 +178,7 @@ def group_title(group: str) -> str:
 def _ways_back(session: Session, stop: str) -> Iterator[str]:
     """In the backward pass, what the gradient is and how it comes back through every step that reads the value."""
     program = session.trace.program
-    if not session.backward or stop == LOSS or not session.went_back:
+    if stop == LOSS or not session.went_back:
         return
     yield step_text("gradient").what
     gradients = session.gradients.values
@@ -181,16 +192,17 @@ def _ways_back(session: Session, stop: str) -> Iterator[str]:
 
 def _title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
     """Program, model, how far one is, library, precision and time."""
-    backend = session.model.backend
-    left = Text(" tui-transformer", inks.accent).append(f"   {model_name(session)}", inks.quiet)
+    backend, name = session.trace.backend, session.cache.tokens.get("name", lambda: model_name(session))
+    left = Text(" tui-transformer", inks.accent).append(f"   {name}", inks.quiet)
     right = Text(state, inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
     return spread(left, right, width)
 
 
 def _state(session: Session, stop: str) -> str:
     """How far one is, and before it the edits, which way one goes, or what is compared."""
-    changes = (broken(session), active(session.edits, session.base.program))
-    edits = "".join(f"{visible(each)} · " for each in changes if each)
+    changes = [broken(session)] if session.breaks else []
+    changes += [active(session.edits, session.base.program)] if session.edits else []
+    edits = "".join(f"{visible(each)} · " for each in changes)
     way = ""
     if session.backward:
         way = f"← backward · {_loss(session)}"
@@ -238,12 +250,14 @@ def _crumbs(session: Session, stop: str, scene: StepScene | None, width: int, in
 
 def _summary(session: Session, stop: str, scene: StepScene | None, inks: Inks, tour: str) -> Text:
     """The cell in one line, or the tour with its key; below what the step is, or how its gradient comes back."""
-    line = Text(offer(session, stop, tour), inks.accent) if scene is None else _cell_line(session, scene, inks)
-    meaning, *ways = tuple(_ways_back(session, stop)) or (step_words(session, stop).what,)
+    offered = offer(session, stop, tour) if tour else ""
+    line = Text(offered, inks.accent) if scene is None else _cell_line(scene, inks)
+    said = tuple(_ways_back(session, stop)) if session.backward else ()
+    meaning, *ways = said or (step_words(session, stop).what,)
     return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
 
 
-def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
+def _cell_line(scene: StepScene, inks: Inks) -> Text:
     """Row → column, value, formula, difference."""
     view, place, working = scene.view, scene.place, scene.working
     sides = ((view.rows, place.row), (view.columns, place.column))
@@ -257,8 +271,8 @@ def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
         if not scene.values:
             line.append(f"  = {working.formula}", inks.quiet)
             line.append(f"   difference {spoken(working.difference, 2)}", inks.quiet)
-        if edited := how_set(session.trace.edits, working.name, working.index):
-            line.append(f"  {visible(edited)}", inks.accent)
+        if scene.edited:
+            line.append(f"  {visible(scene.edited)}", inks.accent)
         for i, near in enumerate(scene.near or ()):
             line.append(f"  {visible(near.of)} ≈ " if i else "  nearest ", inks.quiet)
             line.append(near_words(near.words[:NEAR], NEAR_WIDTH), inks.plain)

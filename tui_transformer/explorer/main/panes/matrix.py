@@ -89,7 +89,7 @@ class MatrixPair(Container):
             remark = "computing"
         else:
             self._show(step, scene)
-            remark = visible(apart(scene.session, stop))
+            remark = visible(apart(scene.session, stop)) if scene.session.overlay.kind == "trace" else ""
         for pane, text in zip((self.first, self.second), ("", remark) if scene.has_pair else (remark, ""), strict=True):
             if pane.border_subtitle != text:
                 pane.border_subtitle = text
