@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.similar import TABLE, Term, similar, terms_of
 from tui_transformer.engine.ops import Embed
 from tui_transformer.engine.trace import Trace
@@ -54,9 +54,7 @@ def near_cost(session: Session, stop: str, asked: str) -> int:
     return 0 if table is None else COST * math.prod(session.trace.program.shape(table)) * (1 + bool(asked))
 
 
-def near(
-    session: Session, position: Position, asked: str, report: Callable[[str], None] = lambda _: None
-) -> tuple[Near, ...]:
+def near(session: Session, position: Position, asked: str, report: Report = lambda _: None) -> tuple[Near, ...]:
     """The neighbours of the word of a row; then of the sum that was asked for, where the model has its words.
 
     Args:

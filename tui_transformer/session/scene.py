@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import renormalized
+from tui_transformer.analysis.attentions import Report, renormalized
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.session import answer_summary
@@ -18,7 +18,7 @@ from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_a
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene, hidden_keys, step_scene
-from tui_transformer.session.store import AT_ONCE, Part, Reading, Report
+from tui_transformer.session.store import AT_ONCE, Part, Reading
 from tui_transformer.session.view_state import Size, ViewState
 from tui_transformer.session.whole.scene import WholeScene, whole_scene
 from tui_transformer.session.words import WORDS, Drawn, Keys

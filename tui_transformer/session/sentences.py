@@ -78,8 +78,7 @@ class Sentences:
     @property
     def sequences(self) -> dict[str, Encoding]:
         """The token sequences by name: one, or source and target."""
-        target = {} if self.decoder_encoding is None else {TARGET: self.decoder_encoding}
-        return ({SOURCE: self.encoding} if self.encoding.tokens else {}) | target
+        return self.cache.tokens.get("sequences", lambda: _sequences(self))
 
     @property
     def base(self) -> Trace:
@@ -99,6 +98,11 @@ class Sentences:
     def words_of(self, sequence: str) -> Vocabulary | None:
         """The words of a token sequence: a decoder may write others than its encoder reads."""
         return self.model.target_vocabulary if sequence == TARGET else self.model.vocabulary
+
+
+def _sequences(read: Sentences) -> dict[str, Encoding]:
+    own, target = read.encoding, read.decoder_encoding
+    return ({SOURCE: own} if own.tokens else {}) | ({} if target is None else {TARGET: target})
 
 
 def _framed(read: Sentences) -> Batch:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.metrics import METRICS, Metric
@@ -129,11 +130,11 @@ class Session(Sentences):
         """Whether the gradients are there."""
         return "gradients" in self.cache.backward
 
-    def go_back(self, report: Callable[[str], None]) -> Gradients:
+    def go_back(self, report: Report) -> Gradients:
         """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
         return self.cache.backward.get("gradients", lambda: self._differentiate(report))
 
-    def _differentiate(self, report: Callable[[str], None]) -> Gradients:
+    def _differentiate(self, report: Report) -> Gradients:
         trace = self.trace
         trace.compute(before=lambda step: report(step.name))
         gradients: dict[str, Host] = {}
@@ -176,7 +177,7 @@ class Session(Sentences):
         kept: Comparison | None = self.cache.compared.find("comparison")
         return kept
 
-    def compare(self, report: Callable[[str], None]) -> Comparison:
+    def compare(self, report: Report) -> Comparison:
         """Compare every step of this trace and the other; `report` may raise to end it."""
         return self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
 

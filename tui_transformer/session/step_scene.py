@@ -10,13 +10,14 @@ from time import perf_counter as clock
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import is_attention, renormalized
+from tui_transformer.analysis.attentions import Report, is_attention, renormalized
 from tui_transformer.analysis.tokens import NOTHING, Hidden, tokens_of
 from tui_transformer.engine.axis import Axes, shape_of, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.gradient_explanation import explain_gradient
+from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.session.nearest_tokens import Near, has_neighbours, near, near_cost
 from tui_transformer.session.overlay import SCREENFUL, OverlayMatrix, overlay_of
@@ -28,7 +29,7 @@ from tui_transformer.views.step_view import Place, index_of, scale_for, tile_ext
 from tui_transformer.views.view import Scale, Tile, Values, View
 
 SCAN_COST = 4
-"""Operations that it takes to find the extremes, per cell."""
+"""Operations that it takes to look through a step, per cell."""
 
 WORD_ROWS = 40
 """Rows that are fetched at first of a matrix whose rows have to be worked out over the whole vocabulary."""
@@ -133,9 +134,7 @@ def step_scene(
     )
 
 
-def draw(
-    session: Session, name: str, head: int, view_state: ViewState, shown: Shown, report: Callable[[str], None]
-) -> StepScene:
+def draw(session: Session, name: str, head: int, view_state: ViewState, shown: Shown, report: Report) -> StepScene:
     """A step as it is drawn wherever the cursor is, without a cell; what is missing is computed.
 
     The range of its colours does not depend on the cursor: of a step that is not kept whole it is that of its first
@@ -234,7 +233,7 @@ def first_tile(trace: Trace, view: View, place: Place) -> Tile:
     """The whole matrix where it is in this computer's memory, else the cells around the place."""
     rows, columns = view.shape
     here = trace.backend.device == "cpu" and _is_whole(trace, view.name)
-    if here and (rows * columns <= SCREENFUL**2 or _masked_step(trace, view.name) is None):
+    if here and (rows * columns <= SCREENFUL**2 or _attention(trace, view.name) is None):
         return tile_of(trace, view, range(rows), range(columns))
     return tile_of(trace, view, *around(view, place))
 
@@ -246,19 +245,20 @@ def first_size(columns: str) -> tuple[int, int]:
 
 def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
     """Cells of a view to be drawn; attention weights of masked scores, which are 0, are marked as masked."""
-    tile, source = view.tile(rows, columns), _masked_step(trace, view.name)
-    if source is None:
+    tile, step = view.tile(rows, columns), _attention(trace, view.name)
+    if step is None:
         return tile
     height, width = tile.values.shape
     heads = range(view.head or 0, (view.head or 0) + 1)
     region = heads, range(tile.row, tile.row + height), range(tile.column, tile.column + width)
-    hidden = np.isneginf(trace.window(source, region)[0])
+    hidden = np.isneginf(trace.window(step.inputs[0], region)[0])
     return replace(tile, values=np.where(hidden, np.nan, tile.values)) if hidden.any() else tile
 
 
-def _masked_step(trace: Trace, name: str) -> str | None:
+def _attention(trace: Trace, name: str) -> Step | None:
+    """A step, where it holds attention weights."""
     step = trace.program.by_name.get(name)
-    return step.inputs[0] if step is not None and is_attention(step) else None
+    return step if step is not None and step.square and is_attention(step) else None
 
 
 def _range(session: Session, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
@@ -335,8 +335,8 @@ def _number(trace: Trace, name: str, axes: Axes, place: Place) -> float:
 
 def hidden_keys(session: Session, name: str, choice: Hidden) -> Host | None:
     """True for every key that is left out of a step of attention weights; None where none is."""
-    step = session.trace.program.by_name.get(name)
-    if not choice.active or step is None or not is_attention(step):
+    step = _attention(session.trace, name) if choice != NOTHING else None
+    if step is None:
         return None
     hidden = tokens_of(session.trace, session.model.vocabulary, step.axes[-1]).hidden(choice)
     return hidden if hidden.any() else None

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.score import likely_at
 from tui_transformer.engine.number_format import minus
@@ -20,7 +21,8 @@ from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
 from tui_transformer.session.position import Position, head_at, query_head
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session, gradient_cost
-from tui_transformer.session.store import Reading, Report
+from tui_transformer.session.step_scene import SCAN_COST
+from tui_transformer.session.store import Reading
 from tui_transformer.session.view_state import Shown, Size
 from tui_transformer.session.whole.layer_norms import (
     Ladder,
@@ -39,10 +41,6 @@ from tui_transformer.text.display import first_fitting
 from tui_transformer.views.step_view import Labels, Place, gradient_of, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Scale, Values, View, around
 from tui_transformer.views.whole import ANSWER, Band, Box, bands, sketch
-
-SCAN_COST = 4
-"""Operations that it takes to make a picture, per cell that it is made from."""
-
 
 NO_SCALE = Scale("diverging", -1.0, 1.0)
 

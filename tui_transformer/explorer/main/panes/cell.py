@@ -64,7 +64,7 @@ class CellPane(LineList):
                 self._working, self._about, self._now = None, said, ()
                 self._redraw(None)
             return
-        working, by_size, program = step.working, scene.view.by_size, session.trace.program
+        working, by_size = step.working, scene.view.by_size
         now = (working, said, step.near, step.values, step.edited, by_size)
         if now != self._now:
             self._now, self._about = now, said

@@ -296,16 +296,16 @@ def _tabs(arrangement: Arrangement, inks: Inks) -> Text:
 def refused(session: Session, stop: str, scene: StepScene | None) -> frozenset[str]:
     """The actions, by name, that would only say why they cannot be done: not named in the line of keys."""
     program = session.trace.program
-    step = program.by_name.get(stop)
+    step, has_words = program.by_name.get(stop), session.forward_stops[0] == VOCABULARY
     useless = {
         "head.next": scene is None or scene.view.heads < 2,
         "layer.next": layer_count(program) < 2,
         "cell.edit": scene is None or scene.view.integer,
         "predict": scene is None,
-        "export": scene is None and session.model.vocabulary is None,
+        "export": scene is None and not has_words,
         "chart.next": scene is None,
         "weights": step is None or not any(name in program.weights for name in step.inputs),
-        "patch": scene is None or session.model.vocabulary is None,
+        "patch": scene is None or not has_words,
         "overlay": session.overlay.kind == "nothing",
     }
     anywhere = session.cache.compared.get("refused", lambda: refused_anywhere(session))
