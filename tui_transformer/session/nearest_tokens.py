@@ -66,7 +66,10 @@ def near(session: Session, position: Position, asked: str, report: Report = lamb
     trace, table = session.trace, table_at(session.trace, position.stop)
     if table is None:
         return ()
-    model, token, written = session.model, token_at(trace, position), table.startswith("decoder.")
+    model, token, written = session.model, position.place.row, table.startswith("decoder.")
+    if position.stop in trace.program.by_name:  # its rows are those of tokens
+        ids = trace.program.step(position.stop).inputs[0]
+        token = int(trace.window(ids, (range(token, token + 1),)).reshape(()))
     word = model.target_label if written else model.word_label
     sums: list[tuple[str, tuple[Term, ...]]] = [(word(token), (Term(token, 1),))]
     if not written or model.target_vocabulary is model.vocabulary:
@@ -82,15 +85,6 @@ def near(session: Session, position: Position, asked: str, report: Report = lamb
             nearest = []
         rows.append(Near(name, tuple((word(token), cosine) for token, cosine in nearest)))
     return tuple(rows)
-
-
-def token_at(trace: Trace, position: Position) -> int:
-    """The ID of the word whose row is shown."""
-    row = position.place.row
-    if position.stop in trace.program.weights:
-        return row
-    ids = trace.program.step(position.stop).inputs[0]
-    return int(trace.window(ids, (range(row, row + 1),)).reshape(()))
 
 
 def sum_of(session: Session, terms: tuple[Term, ...]) -> str:

@@ -230,21 +230,9 @@ class Cache:
         """Bytes that their traces keep."""
         return sum(memo.held_bytes for memo in self.memos)
 
-    def for_edits(self) -> Cache:
-        """The results that other edits leave true."""
-        return Cache(self.tokens)
-
-    def for_targets(self) -> Cache:
-        """The results that other targets leave true."""
-        return Cache(self.tokens, self.edited)
-
-    def for_measure(self) -> Cache:
-        """The results that stay true when another metric is measured, and differentiated."""
-        return Cache(self.tokens, self.edited, compared=self.compared)
-
-    def for_overlay(self) -> Cache:
-        """The results that another overlay leaves true."""
-        return Cache(self.tokens, self.edited, self.backward)
+    def keeping(self, *names: str) -> Cache:
+        """A cache with these results alone, which a change leaves true."""
+        return Cache(**{name: getattr(self, name) for name in names})
 
 
 def let_go(far: Iterable[Cache], near: Iterable[Cache]) -> None:

@@ -187,18 +187,18 @@ class Session(Sentences):
         Raises:
             InputError: The other trace cannot be made; this session is as it was.
         """
-        changed = replace(self, overlay=overlay, given=self.cache.for_overlay())
+        changed = replace(self, overlay=overlay, given=self.cache.keeping("tokens", "edited", "backward"))
         if overlay.kind == "trace":
             _ = changed.other.trace
         return changed
 
     def with_targets(self, targets: Ids) -> Session:
         """The same, walked backwards from the loss toward these targets."""
-        return replace(self, targets=targets, overlay=GRADIENT, given=self.cache.for_targets())
+        return replace(self, targets=targets, overlay=GRADIENT, given=self.cache.keeping("tokens", "edited"))
 
     def with_measure(self, measure: Measure | None) -> Session:
         """The same, with what it does measured by something else; no value is computed again."""
-        return replace(self, measure=measure, given=self.cache.for_measure())
+        return replace(self, measure=measure, given=self.cache.keeping("tokens", "edited", "compared"))
 
     def with_budget(self, budget: int) -> Session:
         """The same, keeping as many bytes of values."""
@@ -262,7 +262,7 @@ class Session(Sentences):
         changed = replace(self, breaks=names, overlay=overlay, edits=(), targets=None)
         known = changed.base.program
         kept = tuple(edit for edit in self.edits if edit.name in (*known.by_name, *known.weights))
-        return self._checked(replace(changed, edits=kept, given=changed.cache.for_edits()))
+        return self._checked(replace(changed, edits=kept, given=changed.cache.keeping("tokens")))
 
     def with_vocabulary(self, where: str) -> Session:
         """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
@@ -311,14 +311,14 @@ class Session(Sentences):
         cells = {(edit.name, edit.region) for edit in placed if not isinstance(edit, ADDING_UP)}
         before = ((old, old.placed(program, givens)) for old in self.edits)
         others = tuple(old for old, there in before if (there.name, there.region) not in cells)
-        changed = replace(self, edits=(*others, *placed), given=self.cache.for_edits())
+        changed = replace(self, edits=(*others, *placed), given=self.cache.keeping("tokens"))
         _ = changed.trace
         return changed
 
     @property
     def unedited(self) -> Session:
         """The same without edits."""
-        return replace(self, edits=(), given=self.cache.for_edits())
+        return replace(self, edits=(), given=self.cache.keeping("tokens"))
 
     def _checked(self, session: Session) -> Session:
         """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""
@@ -380,5 +380,5 @@ def _other(session: Session) -> Session:
     elif overlay.whole:
         return replace(same, breaks=())
     elif overlay.text is None:
-        return replace(same, given=session.cache.for_edits())
+        return replace(same, given=session.cache.keeping("tokens"))
     return same if overlay.text is None else same.with_text(overlay.text)
