@@ -140,10 +140,15 @@ def scene(
     if step is not None and step.view.heads > 1 and "heads" in arrangement.drawn:
         heads = _heads(reading, session, step, view.hidden)
     if step is not None and "chart" in arrangement.drawn:
-        kinds = _kinds_of(session, step.drawn.name)
+        kinds: tuple[ChartKind, ...] = charts_for(session.trace.program, step.drawn.name)
+        if session.backward and session.has_loss:
+            kinds = (*GRADIENT_KINDS, *kinds)
         kind = kinds[view.chart % len(kinds)] if kinds else None
         drawn = None if kind is None else _chart(reading, session, step, kind, view.hidden)
-    answer = _answer(reading, session) if asks_answer else None
+    answer = None
+    if asks_answer and (operations := answer_summary.describe_cost(session)) <= MOST_FOR_ANSWER:
+        describe = partial(answer_summary.describe, session)
+        answer = reading.get(session, session.stops[-1], "answer", lambda: operations, describe)
     return Scene(
         session,
         position,
@@ -161,13 +166,6 @@ def scene(
         tuple(reading.failed),
         lost,
     )
-
-
-def _answer(reading: Reading, session: Session) -> str | None:
-    if (cost := answer_summary.describe_cost(session)) > MOST_FOR_ANSWER:
-        return None
-    describe = partial(answer_summary.describe, session)
-    return reading.get(session, session.stops[-1], "answer", lambda: cost, describe)
 
 
 # The heads of a step
@@ -235,12 +233,6 @@ def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) 
 
 
 # Its charts: of its values, and of the gradients where they are beside
-
-
-def _kinds_of(session: Session, name: str) -> tuple[ChartKind, ...]:
-    """The kinds of chart of a step or weight, in the order in which they are offered."""
-    kinds = charts_for(session.trace.program, name)
-    return (*GRADIENT_KINDS, *kinds) if session.backward and session.has_loss else kinds
 
 
 def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind, choice: Hidden) -> Chart | None:
