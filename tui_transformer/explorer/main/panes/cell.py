@@ -140,19 +140,9 @@ class CellPane(LineList):
         self.cursor = first if cursor is None else min(cursor, above - 1)
         height = super().viewport.height
         if self.cursor == first and height > 0:
-            top = self._top(first, working, height)
+            top = _top(first, working, self._equation, height)
             if top != self.scroll_offset.y:
                 self.scroll_to(y=top, animate=False, force=True)
-
-    def _top(self, first: int, working: CellLines, height: int) -> int:
-        """The line at the top with which all terms of a sum are in view, or a few of many."""
-        equation, terms, room, last = self._equation, working.terms, height, first + 1
-        whole, is_term = equation.stop <= height, first in terms
-        if not whole and height >= len(equation) + 1 + LEAST_ABOVE:
-            room -= len(equation) + 1
-        if is_term and not whole and not working.edited:  # of a value that was set: how it was set stands above
-            last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
-        return max(min(last - room, terms.start if is_term else first), 0)
 
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""
@@ -174,3 +164,14 @@ class CellPane(LineList):
 def _inks(pane: CellPane) -> Inks:
     names = ("plain", "quiet", "accent")
     return Inks(*(pane.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
+
+
+def _top(first: int, working: CellLines, equation: range, height: int) -> int:
+    """The line at the top with which all terms of a sum are in view, or a few of many."""
+    terms, room, last = working.terms, height, first + 1
+    whole, is_term = equation.stop <= height, first in terms
+    if not whole and height >= len(equation) + 1 + LEAST_ABOVE:
+        room -= len(equation) + 1
+    if is_term and not whole and not working.edited:  # of a value that was set: how it was set stands above
+        last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
+    return max(min(last - room, terms.start if is_term else first), 0)
