@@ -204,8 +204,8 @@ def _columns(view: View, number_width: int) -> int:
 
 def number_width(scene: StepScene) -> int:
     """A width in which the numbers of both are told apart."""
-    drawn = [each for each in (scene, scene.overlay) if each is not None]
-    return max(least_number_width(each.scale, integer=each.view.integer) for each in drawn)
+    own, beside = least_number_width(scene.scale, integer=scene.view.integer), scene.overlay
+    return own if beside is None else max(own, least_number_width(beside.scale, integer=beside.view.integer))
 
 
 @dataclass(frozen=True)

@@ -215,11 +215,9 @@ class Session(Sentences):
         Raises:
             InputError: The sentence cannot be read; this session is as it was.
         """
-        same = replace(self, edits=_lasting_edits(self), targets=None)
-        if self.model.vocabulary is None:
-            ids = _ids(text)
-            return self._checked(replace(same, text="", ids=ids, batch=_batch_with(self, ids)))
-        return self._checked(replace(same, text=text, ids=None, batch=_batch_with(self, text)))
+        given: str | Ids = _ids(text) if self.model.vocabulary is None else text
+        batch = (*self.batch[: self.item], given, *self.batch[self.item + 1 :]) if self.batch else ()
+        return self._changed(edits=_lasting_edits(self), batch=batch, **_text_or_ids(given))
 
     def with_batch(self, batch: tuple[str | Ids, ...], item: int = 0) -> Session:
         """The same model on several sentences, the shorter ones padded; one of them is shown.
@@ -229,10 +227,8 @@ class Session(Sentences):
         """
         if not 0 <= item < len(batch):
             raise InputError(f"there is no sentence {item}: there are {len(batch)}, from 0")
-        own = batch[item]
-        text, ids = (own, None) if isinstance(own, str) else ("", own)
-        same = replace(self, edits=_lasting_edits(self), targets=None, mask=None, batch=batch, item=item)
-        return self._checked(replace(same, text=text, ids=ids))
+        edits, given = _lasting_edits(self), _text_or_ids(batch[item])
+        return self._changed(edits=edits, mask=None, batch=batch, item=item, **given)
 
     def with_decoder_text(self, text: str) -> Session:
         """The same model and source with another target, or token IDs where there are no words.
@@ -240,10 +236,10 @@ class Session(Sentences):
         Raises:
             InputError: The text cannot be read; this session is as it was.
         """
-        same = replace(self, edits=_lasting_edits(self), targets=None)
+        edits = _lasting_edits(self)
         if self.model.vocabulary is None:
-            return self._checked(replace(same, decoder_text="", decoder_ids=_ids(text)))
-        return self._checked(replace(same, decoder_text=text, decoder_ids=None))
+            return self._changed(edits=edits, decoder_text="", decoder_ids=_ids(text))
+        return self._changed(edits=edits, decoder_text=text, decoder_ids=None)
 
     def with_model(self, model: Model) -> Session:
         """Another model on the same sentence, without edits.
@@ -251,7 +247,7 @@ class Session(Sentences):
         Raises:
             InputError: The model cannot read the sentence.
         """
-        return self._checked(replace(self, model=model, edits=(), targets=None, breaks=(), measure=None))
+        return self._changed(model=model, edits=(), breaks=(), measure=None)
 
     def with_breaks(self, *names: str) -> Session:
         """The same with these things computed otherwise, beside what they would be; without any, as it was.
@@ -273,11 +269,10 @@ class Session(Sentences):
         model = self.model.changed(vocabulary=load_vocabulary(where))
         words = model.vocabulary
         if words is None:
-            return self._checked(replace(self, model=model, edits=(), targets=None, measure=None))
-        known = bool(self.text) and model.knows(self.text)
-        text = self.text if known else sample_sentence(words)
-        same = replace(self, model=model, edits=(), targets=None, measure=None)
-        return self._checked(replace(same, text=text, ids=None, mask=None, batch=(), item=0))
+            return self._changed(model=model, edits=(), measure=None)
+        text = self.text if self.text and model.knows(self.text) else sample_sentence(words)
+        alone: dict[str, Any] = {"text": text, "ids": None, "mask": None, "batch": (), "item": 0}
+        return self._changed(model=model, edits=(), measure=None, **alone)
 
     def for_tour(self, stop: Stop) -> Session:
         """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
@@ -297,8 +292,8 @@ class Session(Sentences):
         if not changes and alone and (text, target) == (self.text, self.decoder_text):
             return self
         model = self.model.changed(**changes) if changes else self.model
-        same = replace(self, model=model, edits=(), targets=None, measure=None, framing=PLAIN, batch=(), item=0)
-        return self._checked(replace(same, text=text, ids=None, mask=None, decoder_text=target, decoder_ids=None))
+        plain: dict[str, Any] = {"text": text, "ids": None, "mask": None, "batch": (), "item": 0, "framing": PLAIN}
+        return self._changed(model=model, edits=(), measure=None, decoder_text=target, decoder_ids=None, **plain)
 
     def with_edits(self, *edits: Change) -> Session:
         """More edits: what sets cells takes the place of earlier edits of the same cells; what adds or scales adds up.
@@ -319,6 +314,10 @@ class Session(Sentences):
     def unedited(self) -> Session:
         """The same without edits."""
         return replace(self, edits=(), given=self.cache.keeping("tokens"))
+
+    def _changed(self, **changes: Any) -> Session:
+        """The same with something else to read: the targets were those of the old tokens."""
+        return self._checked(replace(self, targets=None, **changes))
 
     def _checked(self, session: Session) -> Session:
         """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""
@@ -350,8 +349,8 @@ def _outlived(session: Session, before: Session) -> bool:
     return before_edits or (bool(overlay.values) and ids != ids_before)
 
 
-def _batch_with(session: Session, own: str | Ids) -> tuple[str | Ids, ...]:
-    return (*session.batch[: session.item], own, *session.batch[session.item + 1 :]) if session.batch else ()
+def _text_or_ids(given: str | Ids) -> dict[str, Any]:
+    return {"text": given, "ids": None} if isinstance(given, str) else {"text": "", "ids": given}
 
 
 def _lasting_edits(session: Session) -> tuple[Change, ...]:

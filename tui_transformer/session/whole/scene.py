@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -157,7 +157,7 @@ class Drawing:
     reading: Reading
     of_gradient: bool = False
 
-    @property
+    @cached_property
     def program(self) -> Program:
         """The program of the session."""
         return self.session.trace.program
