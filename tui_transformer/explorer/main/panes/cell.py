@@ -344,12 +344,8 @@ class CellLines:
         def term(k: int, width: int) -> Line:
             place, first = int(order[k]), total.factors[0]
             last = total.contributions[place] / (total.total or 1.0) if single else running[k]
-            numbers = []
-            for value in map(
-                float, (*(factor.values[place] for factor in total.factors), total.contributions[place], last)
-            ):
-                texts = (spoken(value, digits) for digits in (4, 3, 2))
-                numbers.append(next((text for text in texts if len(text) <= COLUMN), spoken(value, 1)))
+            values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
+            numbers = [_in_column(float(value)) for value in values]
             second = None if single else total.factors[1].operand(place)
             line = self._table_line(self._term_label(first, place), numbers, width, inks.plain)
             return Line(line, first.operand(place), second)
@@ -377,6 +373,12 @@ class CellLines:
         varying = [i for i, (first, end) in enumerate(zip(factor.place(0), last, strict=True)) if first != end]
         place = factor.place(term)
         return " ".join(self.labels.of(axes[i])(place[i]) for i in varying or [len(axes) - 1])
+
+
+def _in_column(value: float) -> str:
+    """A value with as many of four significant digits as fit a column."""
+    texts = (spoken(value, digits) for digits in (4, 3, 2))
+    return next((text for text in texts if len(text) <= COLUMN), spoken(value, 1))
 
 
 def _last_part(name: str) -> str:
