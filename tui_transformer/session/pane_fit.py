@@ -105,10 +105,14 @@ STAYS: dict[str, tuple[str, ...]] = {
 }
 """By the pane that has the keys, what does not hide it."""
 
+LINES = ("title", "crumbs", "about", "summary", "tabs", "keys")
+"""Texts of the screen."""
+
 HIDDEN: dict[str, tuple[str, ...]] = {
-    "-medium": ("heads", "chart"),
-    "-narrow": ("steps", "heads", "chart"),
-    "-whole": ("sentence", "steps", "heads", "chart"),
+    "-wide": ("crumbs", "summary", "tabs"),
+    "-medium": ("heads", "chart", "about"),
+    "-narrow": ("steps", "heads", "chart", "about"),
+    "-whole": ("sentence", "steps", "heads", "chart", "about"),
     "-broad": ("steps",),
     "-tall": ("chart",),
     "-taller": ("heads",),
@@ -116,6 +120,9 @@ HIDDEN: dict[str, tuple[str, ...]] = {
     "-text": ("chart",),
 }
 """What the style sheet does not show in each class of the screen, unless it has the keys."""
+
+SHOWN_AGAIN = {"-both": "crumbs", "-broad": "crumbs", "-alone": "summary"}
+"""Lines of a wide screen that say what a pane that gave way would say."""
 
 CLASSES = (
     *(each.name for each in LAYOUTS),
@@ -218,8 +225,8 @@ class Arrangement:
         active: The one of them that has the keys: the matrix where what was chosen is not there.
         whole: Columns and lines of the whole; none where it is not shown.
         side: Columns of the cell, where it has what the matrix leaves.
-        drawn: What has room on the screen, the lists of steps and heads too: panes, and for the matrix `pair`, or the
-            words in its place.
+        drawn: What has room on the screen, the lists of steps and heads too: lines, panes, and for the matrix `pair`,
+            or the words in its place.
     """
 
     classes: frozenset[str]
@@ -301,8 +308,9 @@ def arrange(
         **dict.fromkeys(given - {*STAYS.get(active, ())}, True),
     }
     classes = frozenset(name for name, holds in wanted.items() if holds)
-    hidden = {pane for name, panes in HIDDEN.items() if name in classes for pane in panes} - {active}
-    drawn = {active} if view.zoom is not None else {*names} - hidden
+    hidden = {each for name in classes for each in HIDDEN.get(name, ())} - {active}
+    hidden -= {SHOWN_AGAIN.get(name) for name in classes}
+    drawn = {*LINES} - hidden | ({active} if view.zoom is not None else {*names} - hidden)
     if "matrix" in drawn:
         drawn |= {VOCABULARY if stop == VOCABULARY else TEXT if stop in WORDS else "pair"}
     return Arrangement(

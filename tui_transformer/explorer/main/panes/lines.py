@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -95,21 +95,22 @@ class Lines:
             self.show(self._scene)
 
     def show(self, scene: Scene) -> None:
-        """Write the lines that are not what they were."""
+        """Write the lines that have room, and are not what they were."""
         self._scene = scene
         session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
         inks, tour = inks_of(self._screen), tour_key(scene, self._screen.app)
         spent = "" if step is None or step.seconds < LEAST_SHOWN else f" · {step.seconds * 1000:.1f} ms"
-        lines: dict[str, Line] = {
-            "title": _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
-            "crumbs": _crumbs(session, stop, step, width, inks),
-            "about": about(session, stop, tour),
-            "summary": _summary(session, stop, step, inks, tour),
-            "tabs": _tabs(scene.arrangement, inks),
-            "keys": self._keys(scene, width, inks),
+        lines: dict[str, Callable[[], Line]] = {
+            "title": lambda: _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
+            "crumbs": lambda: _crumbs(session, stop, step, width, inks),
+            "about": lambda: about(session, stop, tour),
+            "summary": lambda: _summary(session, stop, step, inks, tour),
+            "tabs": lambda: _tabs(scene.arrangement, inks),
+            "keys": lambda: self._keys(scene, width, inks),
         }
         for name, line in lines.items():
-            self._written.write(name, line)
+            if name in scene.arrangement.drawn:
+                self._written.write(name, line())
 
     def _keys(self, scene: Scene, width: int, inks: Inks) -> Line:
         """The choices of the opening; then the keys of the focused pane, and the most useful others.
