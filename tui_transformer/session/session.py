@@ -68,9 +68,7 @@ class Session(Sentences):
 
     def extremes(self, name: str) -> tuple[float, float] | None:
         """The smallest and largest value of a step in all heads, looked for once; None where it is not kept whole."""
-        known: tuple[float, float] | None = self.cache.edited.find(_extremes_of(name))
-        found = known or extremes(self.trace, name)
-        return found and self.cache.edited.put(_extremes_of(name), found)
+        return self.cache.edited.get(_extremes_of(name), lambda: extremes(self.trace, name))
 
     def knows_extremes(self, name: str) -> bool:
         """Whether they were looked for."""

@@ -19,7 +19,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
-from tui_transformer.session.position import Position, head_at, query_head
+from tui_transformer.session.position import Position, head_at
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session, gradient_cost
 from tui_transformer.session.step_scene import SCAN_COST
 from tui_transformer.session.store import Reading
@@ -135,7 +135,7 @@ def whole_scene(reading: Reading, session: Session, position: Position, size: Si
     return WholeScene(
         tuple((each, pictures[place]) for place, each in enumerate(placed)),
         position.stop,
-        query_head(session.trace.program, position.place.head, position.stop),
+        head_at(session.trace.program, position.place.head, position.stop, ""),
         drawing.ladder(size.width, marked),
         marked,
     )
