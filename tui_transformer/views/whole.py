@@ -56,8 +56,11 @@ class Box:
 
     def shown(self, stop: str) -> str:
         """The step that is drawn: the current one where it is of this box, else the last that is not a mere copy."""
-        if stop in self.steps:
-            return stop
+        return stop if stop in self.steps else self.last
+
+    @cached_property
+    def last(self) -> str:
+        """The last step that is not a mere copy."""
         return next((name for name in reversed(self.steps) if not name.endswith(".concat")), self.steps[-1])
 
 

@@ -76,11 +76,10 @@ def place_bands(session: Session, position: Position, width: int, height: int) -
     program, stop, has_words = session.trace.program, position.stop, session.forward_stops[0] == VOCABULARY
     among = bands(program, stop)
     first = next((band.steps[0] for band in among if stop in band.steps), stop)
-    placed = _placed(program, among, first, width, height, words=has_words)
-    boxes = sum(placed.box is not None for each in placed for placed in each.boxes)
-    if boxes == sum(len(band.boxes) for band in among):
-        return placed  # nothing is left out: it is the same at every step of the band
-    return _placed(program, among, stop, width, height, words=has_words)
+    placed, is_whole = _placed(program, among, first, width, height, words=has_words)
+    if not is_whole:  # else it is the same at every step of the band
+        placed, _ = _placed(program, among, stop, width, height, words=has_words)
+    return placed
 
 
 def lines_wanted(session: Session, position: Position, width: int) -> int:
@@ -92,21 +91,25 @@ def lines_wanted(session: Session, position: Position, width: int) -> int:
 @by_program
 def _placed(
     program: Program, shown: tuple[Band, ...], stop: str, width: int, height: int, *, words: bool
-) -> tuple[Placement, ...]:
-    """One column, or of two stacks one each; where there is no room for both the one that the stop is in."""
+) -> tuple[tuple[Placement, ...], bool]:
+    """One column, or of two stacks one each; where there is no room for both the one that the stop is in.
+
+    And whether every box of the bands has room.
+    """
     width -= ladder_columns(program, width)
     among = [_measured(program, band) for band in shown]
     both = {"encoder", "decoder"} <= {each.band.stack for each in among}
     column = partial(_column, stop=stop, height=height, both=both, words=words)
-    if not both:
-        return column(among, 0, width)
     source = [each for each in among if each.band.stack == "encoder" or each.band.name == "embedding"]
     target = [each for each in among if each not in source]
     here = source if any(stop in each.band.steps for each in source) else target
-    if width < TWO_STACKS:
-        return column(here, 0, width)
-    left = (width - 1) * (3 if here is source else 2) // 5
-    return (*column(source, 0, left), *column(target, left + 1, width - left - 1))
+    if both and width >= TWO_STACKS:
+        left = (width - 1) * (3 if here is source else 2) // 5
+        placed = (*column(source, 0, left), *column(target, left + 1, width - left - 1))
+    else:
+        placed = column(here if both else among, 0, width)
+    boxes = [box for each in placed for box in each.boxes if box.box is not None]
+    return placed, len(boxes) == sum(len(band.boxes) for band in shown)
 
 
 # How wide boxes and bands would like to be
@@ -153,7 +156,7 @@ class Measured:
 def _measured(program: Program, band: Band) -> Measured:
     names = [box.steps[-1] for box in band.boxes]
     outlines = [outline(program, name) for name in names]
-    wishes = tuple(_wish(program, box.shown("")) for box in band.boxes)
+    wishes = tuple(_wish(program, box.last) for box in band.boxes)
     between = GAP * (len(wishes) - 1) + 4
     least = max(sum(box.least for box in wishes) + between, NARROW_BAND)
     pictures = [each for each, name in zip(outlines, names, strict=True) if name not in ANSWER]

@@ -349,11 +349,11 @@ def neighbour_box(program: Program, placed: Sequence[Placement], stop: str, acro
     boxes = [box for band in among for box in band.boxes]
     here = next((place for place, box in enumerate(boxes) if name in box.steps), None)
     if here is None:
-        return boxes[0].shown("")
+        return boxes[0].last
     if across and 0 <= here + across < len(boxes):
-        return boxes[here + across].shown("")
+        return boxes[here + across].last
     below = _below(among, placed, boxes[here], down) if down else None
-    return stop if below is None else below.shown("")
+    return stop if below is None else below.last
 
 
 def _below(among: Sequence[Band], placed: Sequence[Placement], here: Box, down: int) -> Box | None:
