@@ -75,9 +75,8 @@ def place_bands(session: Session, position: Position, width: int, height: int) -
     """The bands around a position in so many columns and lines, as many as there is room for beside the ladder."""
     program, stop, has_words = session.trace.program, position.stop, session.forward_stops[0] == VOCABULARY
     among = bands(program, stop)
-    first = next((band.steps[0] for band in among if stop in band.steps), stop)
-    placed, is_whole = _placed(program, among, first, width, height, words=has_words)
-    if not is_whole:  # else it is the same at every step of the band
+    placed, everywhere = _placed(program, among, "", width, height, words=has_words)
+    if not everywhere:
         placed, _ = _placed(program, among, stop, width, height, words=has_words)
     return placed
 
@@ -94,7 +93,7 @@ def _placed(
 ) -> tuple[tuple[Placement, ...], bool]:
     """One column, or of two stacks one each; where there is no room for both the one that the stop is in.
 
-    And whether every box of the bands has room.
+    And whether it is the same at every step: of one stack, where every box has room.
     """
     width -= ladder_columns(program, width)
     among = [_measured(program, band) for band in shown]
@@ -109,7 +108,7 @@ def _placed(
     else:
         placed = column(here if both else among, 0, width)
     boxes = [box for each in placed for box in each.boxes if box.box is not None]
-    return placed, len(boxes) == sum(len(band.boxes) for band in shown)
+    return placed, not both and len(boxes) == sum(len(band.boxes) for band in shown)
 
 
 # How wide boxes and bands would like to be

@@ -209,9 +209,10 @@ class WholePane(CarefulWidget, can_focus=True):
     def _draw_box(self, lines: list[list[Piece]], placement: Placement, picture: Picture) -> None:
         placed, current, marks = picture.placed, picture.step == self._scene.stop, self._scene.marks
         left = placement.left + 2 + placed.left
-        steps = placed.box.steps if marks and placed.box is not None else ()
-        wrong = {marks.get(step) for step in steps}
-        mark = WRONG if WRONG in wrong else FOLLOWS if FOLLOWS in wrong else ""
+        mark = ""
+        if marks and placed.box is not None:
+            wrong = {marks.get(step) for step in placed.box.steps}
+            mark = WRONG if WRONG in wrong else FOLLOWS if FOLLOWS in wrong else ""
         title = Segment(fit_label(picture.title, placed.width - len(mark)), self._ink["accent" if current else "quiet"])
         lines[0].append((left, [Segment(mark, self._ink["wrong"]), title] if mark else [title]))
         below = lines[1:]
