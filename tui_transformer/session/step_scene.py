@@ -202,12 +202,14 @@ def around(view: View, place: Place) -> tuple[range, range]:
 def step_cost(session: Session, name: str, *, shared: bool) -> int:
     """About how many operations it takes to draw a step: what is to be computed, and looking through it."""
     trace, kind = session.trace, session.overlay.kind
-    names = _same_kind(trace, name) if shared else (name,)
-    whole = [each for each in names if _is_whole(trace, each)]
-    unknown = [each for each in whole if not session.knows_extremes(each)]
-    cost = trace.pending([each for each in whole if each in trace.program.by_name])
-    cost += SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in unknown)
-    cost += 0 if name in whole else _cost_of_part(trace, name)
+    cost, whole = 0, list[str]()
+    for each in _same_kind(trace, name) if shared else (name,):
+        if _is_whole(trace, each):
+            whole += [each] if each in trace.program.by_name else []
+            cost += 0 if session.knows_extremes(each) else SCAN_COST * math.prod(trace.program.shape(each))
+        elif each == name:
+            cost += _cost_of_part(trace, name)
+    cost += trace.pending(whole)
     if kind == "gradient":
         cost += gradient_cost(session)
     if kind == "trace" and name in session.other.trace.program.by_name:
@@ -262,11 +264,11 @@ def _attention(trace: Trace, name: str) -> Step | None:
 
 
 def _range(session: Session, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
-    names = _same_kind(session.trace, name) if shared else (name,)
-    ranges = [limits for each in names if (limits := session.extremes(each)) is not None]
-    if not ranges:
-        return tile_extremes(tile.values)
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
+    low, high = math.inf, -math.inf
+    for each in _same_kind(session.trace, name) if shared else (name,):
+        if (limits := session.extremes(each)) is not None:
+            low, high = min(low, limits[0]), max(high, limits[1])
+    return (low, high) if low <= high else tile_extremes(tile.values)
 
 
 def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:

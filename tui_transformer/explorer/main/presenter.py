@@ -173,9 +173,9 @@ class Presenter:
 
     def _ask(self, made: Scene) -> None:
         """Ask for the parts that are wanted most, as many as cost little together; what is under way goes on."""
-        if self._asked & {part.key for part, _ in made.missing}:
-            return
         if self._asked:
+            if self._asked & {part.key for part, _ in made.missing}:
+                return
             self._requests.cancel(PARTS)
             self._asked = frozenset()
         if not made.missing or self._is_stopped:
