@@ -200,7 +200,7 @@ class Session(Sentences):
 
     def with_budget(self, budget: int) -> Session:
         """The same, keeping as many bytes of values."""
-        return self._checked(replace(self, budget=budget))
+        return self._changed(budget=budget, targets=self.targets)
 
     # Changes
 
@@ -256,7 +256,8 @@ class Session(Sentences):
         changed = replace(self, breaks=names, overlay=overlay, edits=(), targets=None)
         known = changed.base.program
         kept = tuple(edit for edit in self.edits if edit.name in (*known.by_name, *known.weights))
-        return self._checked(replace(changed, edits=kept, given=changed.cache.keeping("tokens")))
+        given = changed.cache.keeping("tokens")
+        return self._changed(breaks=names, overlay=overlay, edits=kept, given=given)
 
     def with_vocabulary(self, where: str) -> Session:
         """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
@@ -314,11 +315,11 @@ class Session(Sentences):
         return replace(self, edits=(), given=self.cache.keeping("tokens"))
 
     def _changed(self, **changes: Any) -> Session:
-        """The same with something else to read: the targets were those of the old tokens."""
-        return self._checked(replace(self, targets=None, **changes))
+        """The same with something else to read, once that was read; the targets were those of the old tokens.
 
-    def _checked(self, session: Session) -> Session:
-        """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""
+        It is without gradients where it has no loss, and without a mask of other tokens.
+        """
+        session = replace(self, **({"targets": None} | changes))
         if session.mask is not None and len(session.mask) != len(session.encoding.ids):
             session = replace(session, mask=None)
         _ = session.trace
