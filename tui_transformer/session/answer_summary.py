@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.effects import answer_positions, answer_step
 from tui_transformer.analysis.metrics import METRICS, Metric, log_shares
 from tui_transformer.engine.axis import shape_text
@@ -17,7 +17,6 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import SPACE, visible
 
-Report = Callable[[str], None]
 LEAST = 0.0001
 """The least share that is written as a number."""
 

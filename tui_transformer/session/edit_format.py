@@ -255,10 +255,6 @@ def _array(text: str, most: int) -> Host:
     return np.asarray(tensors[name].values.array, np.float64)
 
 
-HEADS_OF = ".context"
-"""A head is taken out here; it is called after the attention alone."""
-
-
 def read_number(text: str, dtype: np.dtype[Any]) -> float:
     """A number as a person writes it, finite in the model's precision."""
     try:

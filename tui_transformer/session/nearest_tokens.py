@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.similar import TABLE, Term, similar, terms_of
 from tui_transformer.engine.ops import Embed
 from tui_transformer.engine.trace import Trace
@@ -54,9 +54,7 @@ def near_cost(session: Session, stop: str, asked: str) -> int:
     return 0 if table is None else COST * math.prod(session.trace.program.shape(table)) * (1 + bool(asked))
 
 
-def near(
-    session: Session, position: Position, asked: str, report: Callable[[str], None] = lambda _: None
-) -> tuple[Near, ...]:
+def near(session: Session, position: Position, asked: str, report: Report = lambda _: None) -> tuple[Near, ...]:
     """The neighbours of the word of a row; then of the sum that was asked for, where the model has its words.
 
     Args:
@@ -68,7 +66,10 @@ def near(
     trace, table = session.trace, table_at(session.trace, position.stop)
     if table is None:
         return ()
-    model, token, written = session.model, token_at(trace, position), table.startswith("decoder.")
+    model, token, written = session.model, position.place.row, table.startswith("decoder.")
+    if position.stop in trace.program.by_name:  # its rows are those of tokens
+        ids = trace.program.step(position.stop).inputs[0]
+        token = int(trace.window(ids, (range(token, token + 1),)).reshape(()))
     word = model.target_label if written else model.word_label
     sums: list[tuple[str, tuple[Term, ...]]] = [(word(token), (Term(token, 1),))]
     if not written or model.target_vocabulary is model.vocabulary:
@@ -84,15 +85,6 @@ def near(
             nearest = []
         rows.append(Near(name, tuple((word(token), cosine) for token, cosine in nearest)))
     return tuple(rows)
-
-
-def token_at(trace: Trace, position: Position) -> int:
-    """The ID of the word whose row is shown."""
-    row = position.place.row
-    if position.stop in trace.program.weights:
-        return row
-    ids = trace.program.step(position.stop).inputs[0]
-    return int(trace.window(ids, (range(row, row + 1),)).reshape(()))
 
 
 def sum_of(session: Session, terms: tuple[Term, ...]) -> str:

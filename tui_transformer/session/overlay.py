@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.axis import shape_of, shape_text
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.trace import Trace
@@ -26,7 +27,6 @@ from tui_transformer.views.step_view import (
 )
 from tui_transformer.views.view import Scale, Tile, View
 
-Report = Callable[[str], None]
 SCREENFUL = 256
 """Rows and columns that are fetched at first where a matrix is not drawn from memory as it is."""
 
@@ -144,7 +144,7 @@ WRONG, FOLLOWS = "≠", "↳"
 def marks(session: Session) -> Mapping[str, str]:
     """The steps that are wrong in a dump, by what that means; of another trace the first that differs."""
     compared = session.comparison
-    if session.overlay.kind != "trace" or compared is None or compared.first is None:
+    if compared is None or compared.first is None:
         return {}
     if not session.overlay.first:
         return {compared.first: WRONG}
@@ -177,7 +177,7 @@ class Dumped:
     says: str
 
 
-def of_dump(session: Session, where: str, report: Callable[[str], None] = lambda _: None) -> Dumped:
+def of_dump(session: Session, where: str, report: Report = lambda _: None) -> Dumped:
     """Read a dump and compare it with what is explored.
 
     Raises:

@@ -105,10 +105,14 @@ STAYS: dict[str, tuple[str, ...]] = {
 }
 """By the pane that has the keys, what does not hide it."""
 
+LINES = ("title", "crumbs", "about", "summary", "tabs", "keys")
+"""Texts of the screen."""
+
 HIDDEN: dict[str, tuple[str, ...]] = {
-    "-medium": ("heads", "chart"),
-    "-narrow": ("steps", "heads", "chart"),
-    "-whole": ("sentence", "steps", "heads", "chart"),
+    "-wide": ("crumbs", "summary", "tabs"),
+    "-medium": ("heads", "chart", "about"),
+    "-narrow": ("steps", "heads", "chart", "about"),
+    "-whole": ("sentence", "steps", "heads", "chart", "about"),
     "-broad": ("steps",),
     "-tall": ("chart",),
     "-taller": ("heads",),
@@ -116,6 +120,9 @@ HIDDEN: dict[str, tuple[str, ...]] = {
     "-text": ("chart",),
 }
 """What the style sheet does not show in each class of the screen, unless it has the keys."""
+
+SHOWN_AGAIN = {"-both": "crumbs", "-broad": "crumbs", "-alone": "summary"}
+"""Lines of a wide screen that say what a pane that gave way would say."""
 
 CLASSES = (
     *(each.name for each in LAYOUTS),
@@ -204,8 +211,8 @@ def _columns(view: View, number_width: int) -> int:
 
 def number_width(scene: StepScene) -> int:
     """A width in which the numbers of both are told apart."""
-    drawn = [each for each in (scene, scene.overlay) if each is not None]
-    return max(least_number_width(each.scale, integer=each.view.integer) for each in drawn)
+    own, beside = least_number_width(scene.scale, integer=scene.view.integer), scene.overlay
+    return own if beside is None else max(own, least_number_width(beside.scale, integer=beside.view.integer))
 
 
 @dataclass(frozen=True)
@@ -218,7 +225,8 @@ class Arrangement:
         active: The one of them that has the keys: the matrix where what was chosen is not there.
         whole: Columns and lines of the whole; none where it is not shown.
         side: Columns of the cell, where it has what the matrix leaves.
-        shown: Which matrices are drawn.
+        drawn: What has room on the screen, the lists of steps and heads too: lines, panes, and for the matrix `pair`,
+            or the words in its place.
     """
 
     classes: frozenset[str]
@@ -226,7 +234,7 @@ class Arrangement:
     active: str
     whole: Size
     side: int | None
-    shown: Shown
+    drawn: frozenset[str]
 
     def __contains__(self, name: str) -> bool:
         return name in self.classes
@@ -235,21 +243,6 @@ class Arrangement:
     def is_wide(self) -> bool:
         """Whether all panes are shown."""
         return LAYOUTS[0].name in self
-
-    @property
-    def digits(self) -> dict[str, int]:
-        """The panes that the stop has, with the digits that go to them."""
-        return {name: digit for digit, name in enumerate(PANES) if name in self.names}
-
-    def draws(self, name: str) -> bool:
-        """Whether a pane has room on the screen: with the lists of steps and heads, or as the one that has the keys."""
-        if name not in self.names:
-            return False
-        alone = name == self.active
-        if "-zoomed" in self:
-            return alone
-        gives_way = any(each in self and name in hidden for each, hidden in HIDDEN.items())
-        return alone or not gives_way
 
 
 def layout_of(size: Size) -> Layout:
@@ -284,13 +277,13 @@ def arrange(
     wide = layout is LAYOUTS[0]
     whole = room_for_whole(size, told) and (wide if view.whole is None else view.whole)
     axes = () if stop in (VOCABULARY, *WORDS) else session.trace.program.axes(stop)
-    hidden = {"whole"} if len(axes) == 3 and axes[0].size > 1 else {"whole", "heads"}
-    names = WITH_WHOLE if whole else tuple(name for name in PANES if name not in hidden)
+    absent = {"whole"} if len(axes) == 3 and axes[0].size > 1 else {"whole", "heads"}
+    names = WITH_WHOLE if whole else tuple(name for name in PANES if name not in absent)
     both = step is not None and step.shown == "both" and step.overlay is not None
     need, stacked = Size(0, 0), False
     if step is not None and not both:
         need = Size(_columns(step.drawn, number_width(step)), step.drawn.shape[0] + HEADER_AND_LEGEND + FRAME)
-    lines = whole_lines(size, session, position, view, told, need) if whole else 0
+    lines = _whole_lines(layout, size, session, position, view, told, need) if whole else 0
     if step is not None and both:
         # one above the other is easier to read where numbers fit so, and side by side they do not
         around = (size.width * 2 // 5, lines + 2) if whole else ((0 if tight else 26) + 38, 1 + 4 + 12 + 1 + tight)
@@ -314,25 +307,37 @@ def arrange(
         "-stacked": stacked,
         **dict.fromkeys(given - {*STAYS.get(active, ())}, True),
     }
+    classes = frozenset(name for name, holds in wanted.items() if holds)
+    hidden = {each for name in classes for each in HIDDEN.get(name, ())} - {active}
+    hidden -= {SHOWN_AGAIN.get(name) for name in classes}
+    drawn = {*LINES} - hidden | ({active} if view.zoom is not None else {*names} - hidden)
+    if "matrix" in drawn:
+        drawn |= {VOCABULARY if stop == VOCABULARY else TEXT if stop in WORDS else "pair"}
     return Arrangement(
-        frozenset(name for name, holds in wanted.items() if holds),
+        classes,
         names,
         active,
         Size(size.width, lines) if whole else Size(0, 0),
         size.width - need.width if whole and wide and "-slim" in given else None,
-        shown_at(session, view, size),
+        frozenset(drawn),
     )
 
 
-def whole_lines(size: Size, session: Session, position: Position, view: ViewState, told: Told, need: Size) -> int:
+def _whole_lines(
+    layout: Layout, size: Size, session: Session, position: Position, view: ViewState, told: Told, need: Size
+) -> int:
     """Lines of the whole: what the step in full does not need, and no more than it can use."""
-    layout, short, zoomed = layout_of(size), size.height < SHORT, view.zoom == "whole"
-    beside = SHORT_OTHERS if short else layout.others
-    room = size.height - (1 + (layout.name != "-narrow") if zoomed else beside)  # keys, and the title
-    room -= card_lines(size, told) if told else 0
-    rows = max((len(each.tokens) for each in session.sequences.values()), default=0)
-    first = view.active != "whole"
-    rows = max(rows, need.height - AROUND_MATRIX) if first else rows
-    rows = 0 if position.stop == VOCABULARY else rows  # its list scrolls
-    below = 0 if short or zoomed else lines_below(rows, size.height, room, first=first)
+    short, zoomed, first = size.height < SHORT, view.zoom == "whole", view.active != "whole"
+    room = size.height - (card_lines(size, told) if told else 0)
+    if zoomed:
+        room -= 1 + (layout.name != "-narrow")  # keys, and the title
+    else:
+        room -= SHORT_OTHERS if short else layout.others
+    below = 0
+    if not short and not zoomed:
+        rows = 0
+        if position.stop != VOCABULARY:  # its list scrolls
+            rows = max((len(each.tokens) for each in session.sequences.values()), default=0)
+            rows = max(rows, need.height - AROUND_MATRIX) if first else rows
+        below = lines_below(rows, size.height, room, first=first)
     return max(min(room - below, lines_wanted(session, standing(session, position), size.width)), 0)

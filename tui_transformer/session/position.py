@@ -61,31 +61,23 @@ HEAD = "head"
 
 
 def heads_of(program: Program, name: str) -> int:
-    """Heads of a step or weight; of one without, and of a stop that is no step, those of the queries."""
-    known = name in program.by_name or name in program.aliases
-    return (_heads(program, name) if known else 0) or most_heads(program)
+    """Heads of a step; of one without, and of a stop that is no step, those of the queries: the most that any has."""
+    step = program.by_name.get(program.aliases.get(name, name))
+    return _most_heads(program) if step is None or step.axes[0].name != HEAD else step.axes[0].size
 
 
 @by_program
-def most_heads(program: Program) -> int:
-    """Heads of the queries: the most that any step has."""
-    return max((_heads(program, step.name) for step in program.steps), default=0) or 1
+def _most_heads(program: Program) -> int:
+    return max((step.axes[0].size for step in program.steps if step.axes[0].name == HEAD), default=1)
 
 
 def head_at(program: Program, head: int, here: str, there: str) -> int:
-    """The head of one step that belongs to a head of another: that of its group, or the first of the group."""
+    """The head of one step that belongs to a head of another: that of its group, or the first of the group.
+
+    Without a step there it is the head of the queries.
+    """
     among, of = heads_of(program, there), heads_of(program, here)
     return min(head * among // of, among - 1)
-
-
-def query_head(program: Program, head: int, here: str) -> int:
-    """The head of the queries that belongs to a head of a step, the first of its group."""
-    return head * most_heads(program) // heads_of(program, here)
-
-
-def _heads(program: Program, name: str) -> int:
-    axes = program.axes(name)
-    return axes[0].size if axes[0].name == HEAD else 0
 
 
 MOST_NAMED = 4

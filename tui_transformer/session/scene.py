@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import renormalized
+from tui_transformer.analysis.attentions import Report, renormalized
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.backend import Host
 from tui_transformer.session import answer_summary
@@ -18,7 +18,7 @@ from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_a
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene, hidden_keys, step_scene
-from tui_transformer.session.store import AT_ONCE, Part, Reading, Report
+from tui_transformer.session.store import AT_ONCE, Part, Reading
 from tui_transformer.session.view_state import Size, ViewState
 from tui_transformer.session.whole.scene import WholeScene, whole_scene
 from tui_transformer.session.words import WORDS, Drawn, Keys
@@ -137,13 +137,18 @@ def scene(
         reading.get(session, "", "comparison", lambda: AT_ONCE + 1, session.compare)
     whole = whole_scene(reading, session, position, arrangement.whole, shown) if arrangement.whole else None
     heads = kind = drawn = None
-    if step is not None and step.view.heads > 1 and arrangement.draws("heads"):
+    if step is not None and step.view.heads > 1 and "heads" in arrangement.drawn:
         heads = _heads(reading, session, step, view.hidden)
-    if step is not None and arrangement.draws("chart"):
-        kinds = _kinds_of(session, step.drawn.name)
+    if step is not None and "chart" in arrangement.drawn:
+        kinds: tuple[ChartKind, ...] = charts_for(session.trace.program, step.drawn.name)
+        if session.backward and session.has_loss:
+            kinds = (*GRADIENT_KINDS, *kinds)
         kind = kinds[view.chart % len(kinds)] if kinds else None
         drawn = None if kind is None else _chart(reading, session, step, kind, view.hidden)
-    answer = _answer(reading, session) if asks_answer else None
+    answer = None
+    if asks_answer and (operations := answer_summary.describe_cost(session)) <= MOST_FOR_ANSWER:
+        describe = partial(answer_summary.describe, session)
+        answer = reading.get(session, session.stops[-1], "answer", lambda: operations, describe)
     return Scene(
         session,
         position,
@@ -161,13 +166,6 @@ def scene(
         tuple(reading.failed),
         lost,
     )
-
-
-def _answer(reading: Reading, session: Session) -> str | None:
-    if (cost := answer_summary.describe_cost(session)) > MOST_FOR_ANSWER:
-        return None
-    describe = partial(answer_summary.describe, session)
-    return reading.get(session, session.stops[-1], "answer", lambda: cost, describe)
 
 
 # The heads of a step
@@ -235,12 +233,6 @@ def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) 
 
 
 # Its charts: of its values, and of the gradients where they are beside
-
-
-def _kinds_of(session: Session, name: str) -> tuple[ChartKind, ...]:
-    """The kinds of chart of a step or weight, in the order in which they are offered."""
-    kinds = charts_for(session.trace.program, name)
-    return (*GRADIENT_KINDS, *kinds) if session.backward and session.has_loss else kinds
 
 
 def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind, choice: Hidden) -> Chart | None:

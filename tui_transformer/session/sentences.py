@@ -78,8 +78,7 @@ class Sentences:
     @property
     def sequences(self) -> dict[str, Encoding]:
         """The token sequences by name: one, or source and target."""
-        target = {} if self.decoder_encoding is None else {TARGET: self.decoder_encoding}
-        return ({SOURCE: self.encoding} if self.encoding.tokens else {}) | target
+        return self.cache.tokens.get("sequences", lambda: _sequences(self))
 
     @property
     def base(self) -> Trace:
@@ -99,6 +98,11 @@ class Sentences:
     def words_of(self, sequence: str) -> Vocabulary | None:
         """The words of a token sequence: a decoder may write others than its encoder reads."""
         return self.model.target_vocabulary if sequence == TARGET else self.model.vocabulary
+
+
+def _sequences(read: Sentences) -> dict[str, Encoding]:
+    own, target = read.encoding, read.decoder_encoding
+    return ({SOURCE: own} if own.tokens else {}) | ({} if target is None else {TARGET: target})
 
 
 def _framed(read: Sentences) -> Batch:
@@ -226,21 +230,9 @@ class Cache:
         """Bytes that their traces keep."""
         return sum(memo.held_bytes for memo in self.memos)
 
-    def for_edits(self) -> Cache:
-        """The results that other edits leave true."""
-        return Cache(self.tokens)
-
-    def for_targets(self) -> Cache:
-        """The results that other targets leave true."""
-        return Cache(self.tokens, self.edited)
-
-    def for_measure(self) -> Cache:
-        """The results that stay true when another metric is measured, and differentiated."""
-        return Cache(self.tokens, self.edited, compared=self.compared)
-
-    def for_overlay(self) -> Cache:
-        """The results that another overlay leaves true."""
-        return Cache(self.tokens, self.edited, self.backward)
+    def keeping(self, *names: str) -> Cache:
+        """A cache with these results alone, which a change leaves true."""
+        return Cache(**{name: getattr(self, name) for name in names})
 
 
 def let_go(far: Iterable[Cache], near: Iterable[Cache]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.metrics import METRICS, Metric
@@ -67,9 +68,7 @@ class Session(Sentences):
 
     def extremes(self, name: str) -> tuple[float, float] | None:
         """The smallest and largest value of a step in all heads, looked for once; None where it is not kept whole."""
-        known: tuple[float, float] | None = self.cache.edited.find(_extremes_of(name))
-        found = known or extremes(self.trace, name)
-        return found and self.cache.edited.put(_extremes_of(name), found)
+        return self.cache.edited.get(_extremes_of(name), lambda: extremes(self.trace, name))
 
     def knows_extremes(self, name: str) -> bool:
         """Whether they were looked for."""
@@ -93,9 +92,7 @@ class Session(Sentences):
     @property
     def forward_stops(self) -> tuple[str, ...]:
         """The vocabulary, every step, and the text at the end."""
-        program, has_words = self.base.program, self.model.vocabulary is not None
-        first, last = (VOCABULARY,) * has_words, (TEXT,) * (has_words and bool(program.logits))
-        return self.cache.tokens.get("stops", lambda: (*first, *(step.name for step in program.steps), *last))
+        return self.cache.tokens.get("stops", lambda: _forward_stops(self))
 
     # The overlay
 
@@ -131,11 +128,11 @@ class Session(Sentences):
         """Whether the gradients are there."""
         return "gradients" in self.cache.backward
 
-    def go_back(self, report: Callable[[str], None]) -> Gradients:
+    def go_back(self, report: Report) -> Gradients:
         """The gradients, computed if they are not there; `report` is told whose, and may raise to end it."""
         return self.cache.backward.get("gradients", lambda: self._differentiate(report))
 
-    def _differentiate(self, report: Callable[[str], None]) -> Gradients:
+    def _differentiate(self, report: Report) -> Gradients:
         trace = self.trace
         trace.compute(before=lambda step: report(step.name))
         gradients: dict[str, Host] = {}
@@ -178,7 +175,7 @@ class Session(Sentences):
         kept: Comparison | None = self.cache.compared.find("comparison")
         return kept
 
-    def compare(self, report: Callable[[str], None]) -> Comparison:
+    def compare(self, report: Report) -> Comparison:
         """Compare every step of this trace and the other; `report` may raise to end it."""
         return self.cache.compared.put("comparison", compare_traces(self.trace, self.other.trace, report))
 
@@ -188,22 +185,22 @@ class Session(Sentences):
         Raises:
             InputError: The other trace cannot be made; this session is as it was.
         """
-        changed = replace(self, overlay=overlay, given=self.cache.for_overlay())
+        changed = replace(self, overlay=overlay, given=self.cache.keeping("tokens", "edited", "backward"))
         if overlay.kind == "trace":
             _ = changed.other.trace
         return changed
 
     def with_targets(self, targets: Ids) -> Session:
         """The same, walked backwards from the loss toward these targets."""
-        return replace(self, targets=targets, overlay=GRADIENT, given=self.cache.for_targets())
+        return replace(self, targets=targets, overlay=GRADIENT, given=self.cache.keeping("tokens", "edited"))
 
     def with_measure(self, measure: Measure | None) -> Session:
         """The same, with what it does measured by something else; no value is computed again."""
-        return replace(self, measure=measure, given=self.cache.for_measure())
+        return replace(self, measure=measure, given=self.cache.keeping("tokens", "edited", "compared"))
 
     def with_budget(self, budget: int) -> Session:
         """The same, keeping as many bytes of values."""
-        return self._checked(replace(self, budget=budget))
+        return self._changed(budget=budget, targets=self.targets)
 
     # Changes
 
@@ -216,11 +213,9 @@ class Session(Sentences):
         Raises:
             InputError: The sentence cannot be read; this session is as it was.
         """
-        same = replace(self, edits=_lasting_edits(self), targets=None)
-        if self.model.vocabulary is None:
-            ids = _ids(text)
-            return self._checked(replace(same, text="", ids=ids, batch=_batch_with(self, ids)))
-        return self._checked(replace(same, text=text, ids=None, batch=_batch_with(self, text)))
+        given: str | Ids = _ids(text) if self.model.vocabulary is None else text
+        batch = (*self.batch[: self.item], given, *self.batch[self.item + 1 :]) if self.batch else ()
+        return self._changed(edits=_lasting_edits(self), batch=batch, **_text_or_ids(given))
 
     def with_batch(self, batch: tuple[str | Ids, ...], item: int = 0) -> Session:
         """The same model on several sentences, the shorter ones padded; one of them is shown.
@@ -230,10 +225,8 @@ class Session(Sentences):
         """
         if not 0 <= item < len(batch):
             raise InputError(f"there is no sentence {item}: there are {len(batch)}, from 0")
-        own = batch[item]
-        text, ids = (own, None) if isinstance(own, str) else ("", own)
-        same = replace(self, edits=_lasting_edits(self), targets=None, mask=None, batch=batch, item=item)
-        return self._checked(replace(same, text=text, ids=ids))
+        edits, given = _lasting_edits(self), _text_or_ids(batch[item])
+        return self._changed(edits=edits, mask=None, batch=batch, item=item, **given)
 
     def with_decoder_text(self, text: str) -> Session:
         """The same model and source with another target, or token IDs where there are no words.
@@ -241,10 +234,10 @@ class Session(Sentences):
         Raises:
             InputError: The text cannot be read; this session is as it was.
         """
-        same = replace(self, edits=_lasting_edits(self), targets=None)
+        edits = _lasting_edits(self)
         if self.model.vocabulary is None:
-            return self._checked(replace(same, decoder_text="", decoder_ids=_ids(text)))
-        return self._checked(replace(same, decoder_text=text, decoder_ids=None))
+            return self._changed(edits=edits, decoder_text="", decoder_ids=_ids(text))
+        return self._changed(edits=edits, decoder_text=text, decoder_ids=None)
 
     def with_model(self, model: Model) -> Session:
         """Another model on the same sentence, without edits.
@@ -252,7 +245,7 @@ class Session(Sentences):
         Raises:
             InputError: The model cannot read the sentence.
         """
-        return self._checked(replace(self, model=model, edits=(), targets=None, breaks=(), measure=None))
+        return self._changed(model=model, edits=(), breaks=(), measure=None)
 
     def with_breaks(self, *names: str) -> Session:
         """The same with these things computed otherwise, beside what they would be; without any, as it was.
@@ -263,7 +256,8 @@ class Session(Sentences):
         changed = replace(self, breaks=names, overlay=overlay, edits=(), targets=None)
         known = changed.base.program
         kept = tuple(edit for edit in self.edits if edit.name in (*known.by_name, *known.weights))
-        return self._checked(replace(changed, edits=kept, given=changed.cache.for_edits()))
+        given = changed.cache.keeping("tokens")
+        return self._changed(breaks=names, overlay=overlay, edits=kept, given=given)
 
     def with_vocabulary(self, where: str) -> Session:
         """The same model with another vocabulary, read from its file again; a sentence that it knows takes its place.
@@ -274,11 +268,10 @@ class Session(Sentences):
         model = self.model.changed(vocabulary=load_vocabulary(where))
         words = model.vocabulary
         if words is None:
-            return self._checked(replace(self, model=model, edits=(), targets=None, measure=None))
-        known = bool(self.text) and model.knows(self.text)
-        text = self.text if known else sample_sentence(words)
-        same = replace(self, model=model, edits=(), targets=None, measure=None)
-        return self._checked(replace(same, text=text, ids=None, mask=None, batch=(), item=0))
+            return self._changed(model=model, edits=(), measure=None)
+        text = self.text if self.text and model.knows(self.text) else sample_sentence(words)
+        alone: dict[str, Any] = {"text": text, "ids": None, "mask": None, "batch": (), "item": 0}
+        return self._changed(model=model, edits=(), measure=None, **alone)
 
     def for_tour(self, stop: Stop) -> Session:
         """The session with the vocabulary, positions, sentence and target that a stop of the tour is about.
@@ -298,8 +291,8 @@ class Session(Sentences):
         if not changes and alone and (text, target) == (self.text, self.decoder_text):
             return self
         model = self.model.changed(**changes) if changes else self.model
-        same = replace(self, model=model, edits=(), targets=None, measure=None, framing=PLAIN, batch=(), item=0)
-        return self._checked(replace(same, text=text, ids=None, mask=None, decoder_text=target, decoder_ids=None))
+        plain: dict[str, Any] = {"text": text, "ids": None, "mask": None, "batch": (), "item": 0, "framing": PLAIN}
+        return self._changed(model=model, edits=(), measure=None, decoder_text=target, decoder_ids=None, **plain)
 
     def with_edits(self, *edits: Change) -> Session:
         """More edits: what sets cells takes the place of earlier edits of the same cells; what adds or scales adds up.
@@ -312,17 +305,21 @@ class Session(Sentences):
         cells = {(edit.name, edit.region) for edit in placed if not isinstance(edit, ADDING_UP)}
         before = ((old, old.placed(program, givens)) for old in self.edits)
         others = tuple(old for old, there in before if (there.name, there.region) not in cells)
-        changed = replace(self, edits=(*others, *placed), given=self.cache.for_edits())
+        changed = replace(self, edits=(*others, *placed), given=self.cache.keeping("tokens"))
         _ = changed.trace
         return changed
 
     @property
     def unedited(self) -> Session:
         """The same without edits."""
-        return replace(self, edits=(), given=self.cache.for_edits())
+        return replace(self, edits=(), given=self.cache.keeping("tokens"))
 
-    def _checked(self, session: Session) -> Session:
-        """The session, once its sentence was read; without gradients where it has no loss, or a mask of others."""
+    def _changed(self, **changes: Any) -> Session:
+        """The same with something else to read, once that was read; the targets were those of the old tokens.
+
+        It is without gradients where it has no loss, and without a mask of other tokens.
+        """
+        session = replace(self, **({"targets": None} | changes))
         if session.mask is not None and len(session.mask) != len(session.encoding.ids):
             session = replace(session, mask=None)
         _ = session.trace
@@ -335,6 +332,12 @@ def gradient_cost(session: Session) -> int:
     return 0 if session.went_back else 3 * sum(map(program.flops, program.steps))
 
 
+def _forward_stops(session: Session) -> tuple[str, ...]:
+    program, has_words = session.base.program, session.model.vocabulary is not None
+    first, last = (VOCABULARY,) * has_words, (TEXT,) * (has_words and bool(program.logits))
+    return (*first, *(step.name for step in program.steps), *last)
+
+
 def _outlived(session: Session, before: Session) -> bool:
     """Whether what is beside a changed session was made for the one before: its edits, its tokens, its loss."""
     overlay = session.overlay
@@ -345,8 +348,8 @@ def _outlived(session: Session, before: Session) -> bool:
     return before_edits or (bool(overlay.values) and ids != ids_before)
 
 
-def _batch_with(session: Session, own: str | Ids) -> tuple[str | Ids, ...]:
-    return (*session.batch[: session.item], own, *session.batch[session.item + 1 :]) if session.batch else ()
+def _text_or_ids(given: str | Ids) -> dict[str, Any]:
+    return {"text": given, "ids": None} if isinstance(given, str) else {"text": "", "ids": given}
 
 
 def _lasting_edits(session: Session) -> tuple[Change, ...]:
@@ -375,5 +378,5 @@ def _other(session: Session) -> Session:
     elif overlay.whole:
         return replace(same, breaks=())
     elif overlay.text is None:
-        return replace(same, given=session.cache.for_edits())
+        return replace(same, given=session.cache.keeping("tokens"))
     return same if overlay.text is None else same.with_text(overlay.text)

@@ -11,7 +11,7 @@ from tui_transformer.engine.axis import Axis, Region
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Step
 from tui_transformer.errors import InputError
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -47,7 +47,10 @@ class ScoresRow:
 def scores_row(session: Session, position: Position) -> ScoresRow | None:
     """The row of the softmax that is looked at, or of that of the same attention; None where there is none."""
     program, place = session.trace.program, position.place
-    step = softmax_near(program, position.stop)
+    own, scope = program.aliases.get(position.stop, position.stop), position.stop.rpartition(".")[0]
+    steps = [step for step in program.steps if type(step.op) is Softmax]
+    near = next((step for step in steps if step.name.rpartition(".")[0] == scope), None)
+    step = next((step for step in steps if step.name == own), near)
     if step is None:
         return None
     *heads, rows, columns = program.axes(step.inputs[0])
@@ -61,15 +64,6 @@ def scores_row(session: Session, position: Position) -> ScoresRow | None:
         columns,
         where,
     )
-
-
-def softmax_near(program: Program, stop: str) -> Step | None:
-    """The softmax that is looked at, or that of the same sublayer or head."""
-    scope = stop.rpartition(".")[0]
-    steps = [step for step in program.steps if type(step.op) is Softmax]
-    own = (step for step in steps if step.name == program.aliases.get(stop, stop))
-    near = (step for step in steps if step.name.rpartition(".")[0] == scope)
-    return next(own, next(near, None))
 
 
 def largest(scores: Host, most: int) -> Host:

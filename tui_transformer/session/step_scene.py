@@ -10,12 +10,14 @@ from time import perf_counter as clock
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import is_attention, renormalized
+from tui_transformer.analysis.attentions import Report, is_attention, renormalized
 from tui_transformer.analysis.tokens import NOTHING, Hidden, tokens_of
 from tui_transformer.engine.axis import Axes, shape_of, shape_text
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.gradient_explanation import explain_gradient
+from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.session.nearest_tokens import Near, has_neighbours, near, near_cost
 from tui_transformer.session.overlay import SCREENFUL, OverlayMatrix, overlay_of
@@ -27,7 +29,7 @@ from tui_transformer.views.step_view import Place, index_of, scale_for, tile_ext
 from tui_transformer.views.view import Scale, Tile, Values, View
 
 SCAN_COST = 4
-"""Operations that it takes to find the extremes, per cell."""
+"""Operations that it takes to look through a step, per cell."""
 
 WORD_ROWS = 40
 """Rows that are fetched at first of a matrix whose rows have to be worked out over the whole vocabulary."""
@@ -50,6 +52,7 @@ class StepScene:
         place: The cell.
         working: How the cell was made: of the gradient, where that is shown; None until it is there.
         values: The numbers beside the cell.
+        edited: How the cell was set; "" where it was computed.
         near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
     """
 
@@ -63,6 +66,7 @@ class StepScene:
     place: Place = field(default_factory=Place)
     working: Explanation | None = None
     values: tuple[Value, ...] = ()
+    edited: str = ""
     near: tuple[Near, ...] | None = None
 
     @property
@@ -119,18 +123,18 @@ def step_scene(
         lambda: 0,
         lambda _: cell_of(session, name, place, shown, hidden),
     )
-    working, values = (None, ()) if cell is None else (cell.working, cell.values)
+    working, values, edited = (None, (), "") if cell is None else (cell.working, cell.values, cell.edited)
     nearest = None
     if has_neighbours(session, name):
         asked = view_state.words
         cost, work = partial(near_cost, session, name, asked), partial(near, session, Position(name, place), asked)
         nearest = reading.get(session, name, ("near", place.row, asked), cost, work) or ()
-    return replace(drawn, tile=tile, overlay=overlay, place=place, working=working, values=values, near=nearest)
+    return replace(
+        drawn, tile=tile, overlay=overlay, place=place, working=working, values=values, edited=edited, near=nearest
+    )
 
 
-def draw(
-    session: Session, name: str, head: int, view_state: ViewState, shown: Shown, report: Callable[[str], None]
-) -> StepScene:
+def draw(session: Session, name: str, head: int, view_state: ViewState, shown: Shown, report: Report) -> StepScene:
     """A step as it is drawn wherever the cursor is, without a cell; what is missing is computed.
 
     The range of its colours does not depend on the cursor: of a step that is not kept whole it is that of its first
@@ -141,7 +145,7 @@ def draw(
         trace.prepare(name, before=lambda step: report(step.name))
     seconds = session.cache.edited.put(f"seconds of {name}", clock() - started)  # those of the first time are kept
     stored = view_of(trace, name, session.labels, head=head)
-    view = without_hidden(session, stored, view_state.hidden)
+    view = without_hidden(session, stored, view_state.hidden) if view_state.hidden != NOTHING else stored
     first = first_tile(trace, view, Place())
     is_whole = view is stored
     low, high = (
@@ -198,12 +202,14 @@ def around(view: View, place: Place) -> tuple[range, range]:
 def step_cost(session: Session, name: str, *, shared: bool) -> int:
     """About how many operations it takes to draw a step: what is to be computed, and looking through it."""
     trace, kind = session.trace, session.overlay.kind
-    names = _same_kind(trace, name) if shared else (name,)
-    whole = [each for each in names if _is_whole(trace, each)]
-    unknown = [each for each in whole if not session.knows_extremes(each)]
-    cost = trace.pending([each for each in whole if each in trace.program.by_name])
-    cost += SCAN_COST * sum(math.prod(trace.program.shape(each)) for each in unknown)
-    cost += 0 if name in whole else _cost_of_part(trace, name)
+    cost, whole = 0, list[str]()
+    for each in _same_kind(trace, name) if shared else (name,):
+        if _is_whole(trace, each):
+            whole += [each] if each in trace.program.by_name else []
+            cost += 0 if session.knows_extremes(each) else SCAN_COST * math.prod(trace.program.shape(each))
+        elif each == name:
+            cost += _cost_of_part(trace, name)
+    cost += trace.pending(whole)
     if kind == "gradient":
         cost += gradient_cost(session)
     if kind == "trace" and name in session.other.trace.program.by_name:
@@ -229,7 +235,7 @@ def first_tile(trace: Trace, view: View, place: Place) -> Tile:
     """The whole matrix where it is in this computer's memory, else the cells around the place."""
     rows, columns = view.shape
     here = trace.backend.device == "cpu" and _is_whole(trace, view.name)
-    if here and (rows * columns <= SCREENFUL**2 or _masked_step(trace, view.name) is None):
+    if here and (rows * columns <= SCREENFUL**2 or _attention(trace, view.name) is None):
         return tile_of(trace, view, range(rows), range(columns))
     return tile_of(trace, view, *around(view, place))
 
@@ -241,27 +247,28 @@ def first_size(columns: str) -> tuple[int, int]:
 
 def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
     """Cells of a view to be drawn; attention weights of masked scores, which are 0, are marked as masked."""
-    tile, source = view.tile(rows, columns), _masked_step(trace, view.name)
-    if source is None:
+    tile, step = view.tile(rows, columns), _attention(trace, view.name)
+    if step is None:
         return tile
     height, width = tile.values.shape
     heads = range(view.head or 0, (view.head or 0) + 1)
     region = heads, range(tile.row, tile.row + height), range(tile.column, tile.column + width)
-    hidden = np.isneginf(trace.window(source, region)[0])
+    hidden = np.isneginf(trace.window(step.inputs[0], region)[0])
     return replace(tile, values=np.where(hidden, np.nan, tile.values)) if hidden.any() else tile
 
 
-def _masked_step(trace: Trace, name: str) -> str | None:
+def _attention(trace: Trace, name: str) -> Step | None:
+    """A step, where it holds attention weights."""
     step = trace.program.by_name.get(name)
-    return step.inputs[0] if step is not None and is_attention(step) else None
+    return step if step is not None and step.square and is_attention(step) else None
 
 
 def _range(session: Session, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
-    names = _same_kind(session.trace, name) if shared else (name,)
-    ranges = [limits for each in names if (limits := session.extremes(each)) is not None]
-    if not ranges:
-        return tile_extremes(tile.values)
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
+    low, high = math.inf, -math.inf
+    for each in _same_kind(session.trace, name) if shared else (name,):
+        if (limits := session.extremes(each)) is not None:
+            low, high = min(low, limits[0]), max(high, limits[1])
+    return (low, high) if low <= high else tile_extremes(tile.values)
 
 
 def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:
@@ -277,10 +284,11 @@ def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """How a cell was made, and the numbers that are beside it."""
+    """How a cell was made, the numbers that are beside it, and how it was set if it was."""
 
     working: Explanation
     values: tuple[Value, ...]
+    edited: str
 
 
 def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hidden = NOTHING) -> Cell:
@@ -300,7 +308,9 @@ def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hid
             values = (Value("∂loss/∂x", float(gradient[index])),)
         elif session.overlay.kind == "trace":
             values = _compared(session, name, place, working.stored)
-    return Cell(working, (*values, *weight_left(session, name, place, choice)))
+    if choice != NOTHING:
+        values = (*values, *weight_left(session, name, place, choice))
+    return Cell(working, values, how_set(session.trace.edits, working.name, working.index) if session.edits else "")
 
 
 def _compared(session: Session, name: str, place: Place, value: float) -> tuple[Value, ...]:
@@ -327,8 +337,8 @@ def _number(trace: Trace, name: str, axes: Axes, place: Place) -> float:
 
 def hidden_keys(session: Session, name: str, choice: Hidden) -> Host | None:
     """True for every key that is left out of a step of attention weights; None where none is."""
-    step = session.trace.program.by_name.get(name)
-    if not choice.active or step is None or not is_attention(step):
+    step = _attention(session.trace, name) if choice != NOTHING else None
+    if step is None:
         return None
     hidden = tokens_of(session.trace, session.model.vocabulary, step.axes[-1]).hidden(choice)
     return hidden if hidden.any() else None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.session.session import Session
 
 Result = TypeVar("Result")
-Report = Callable[[str], None]
 
 MOST_BYTES = 1 << 25
 """Bytes of results that are kept; those of the trace itself are not among them."""
@@ -45,7 +46,7 @@ class Part(Generic[Result]):
     cost: Callable[[], int]
     work: Callable[[Report], Result]
 
-    @property
+    @cached_property
     def key(self) -> tuple[Session, str, Hashable]:
         """All that it is of."""
         return self.session, self.stop, self.what
@@ -88,9 +89,9 @@ class Store:
 
     def put(self, part: Part[Result], result: Result | Failed) -> None:
         """Keep a result, early or late."""
-        self._drop([part.key] if part.key in self._results else ())
-        self._results[part.key] = result, (size := _bytes_of(result))
-        self._held += size
+        before, size = self._results.get(part.key, (None, 0))[1], _bytes_of(result)
+        self._results[part.key] = result, size
+        self._held += size - before
 
     def begin(self) -> None:
         """A new scene is made: what it asks for is what it is made of."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
@@ -25,8 +26,6 @@ from tui_transformer.session.view_state import BEFORE
 from tui_transformer.text.display import SPACE, visible
 from tui_transformer.trained import HERE
 from tui_transformer.views.step_view import Place, place_of
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)

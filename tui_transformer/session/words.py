@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.score import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
 from tui_transformer.engine.trace import Trace
@@ -48,7 +49,6 @@ EDITED = "\nbefore: without the edits"
 TEMPERATURES = (0.0, *(tenth / 10 for tenth in range(1, 11)), 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0)
 
 
-Report = Callable[[str], None]
 Keys = Callable[[str], str]
 """Writes the keys that are in use into a text that names their meanings, as `hint`."""
 Ink = Literal["plain", "quiet", "strong"]

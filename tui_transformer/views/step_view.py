@@ -80,7 +80,8 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
     heads = axes[0].size if len(axes) == 3 else 0
     if not 0 <= head < max(heads, 1):
         raise InputError(f"{name} has no head {head}: " + (f"use 0 to {heads - 1}" if heads > 1 else "use 0"))
-    rows, columns = (axes[0], ONE) if _is_column(axes) else (ONE, *axes)[-2:]
+    sides = dict(zip(_sides(axes), axes, strict=True))
+    rows, columns = sides.get("row", ONE), sides.get("column", ONE)
     step = trace.program.by_name.get(trace.program.aliases.get(name, name))
     is_names = step is not None and step.op.integer
     single = "ID" if is_names else "value"
@@ -107,12 +108,13 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
 
 def _edited(trace: Trace, name: str, axes: Axes, head: int) -> tuple[tuple[range, range], ...]:
     """Rows and columns of the view whose cells were set instead of computed."""
-    own = trace.program.named(name)
-    regions = [edit.region for edit in trace.edits if edit.name == own]
-    seen = [region for region in regions if len(region) < 3 or head in region[0]]
-    if len(axes) > 1:
-        return tuple((region[-2], region[-1]) for region in seen)
-    return tuple((region[0], range(1)) if _is_column(axes) else (range(1), region[0]) for region in seen)
+    own, seen = trace.program.named(name) if trace.edits else name, []
+    for edit in trace.edits:
+        if edit.name == own:
+            sides = dict(zip(_sides(axes), edit.region, strict=True))
+            if head in sides.get("head", (head,)):
+                seen.append((sides.get("row", range(1)), sides.get("column", range(1))))
+    return tuple(seen)
 
 
 def placed(label: str, index: int) -> str:
@@ -166,27 +168,24 @@ def _in_common(first: Axis, second: Axis) -> Axis:
 
 def index_of(axes: Axes, place: Place) -> Index:
     """The cell of an array that a place in its view shows."""
-    if len(axes) == 1:
-        return (place.row if _is_column(axes) else place.column,)
-    return (place.row, place.column) if len(axes) == 2 else (place.head, place.row, place.column)
+    return tuple(getattr(place, side) for side in _sides(axes))
 
 
 def place_of(axes: Axes, index: Index) -> Place:
     """The place in a view that shows a cell of an array."""
+    return Place(**dict(zip(_sides(axes), index, strict=True)))
+
+
+def _sides(axes: Axes) -> tuple[str, ...]:
+    """The part that each axis has in a view: a number a token stands upright, a vector of the model's width lies."""
     if len(axes) == 1:
-        return Place(row=index[0]) if _is_column(axes) else Place(column=index[0])
-    return Place(0, *index) if len(axes) == 2 else Place(*index)
-
-
-def _is_column(axes: Axes) -> bool:
-    """A vector with one number a token stands upright; one along the model's width lies."""
-    return len(axes) == 1 and bool(axes[0].sequence)
+        return ("row",) if axes[0].sequence else ("column",)
+    return ("head", "row", "column")[-len(axes) :]
 
 
 def _region(axes: Axes, head: int, rows: range, columns: range) -> Region:
-    if len(axes) == 1:
-        return (rows,) if _is_column(axes) else (columns,)
-    return (rows, columns) if len(axes) == 2 else (range(head, head + 1), rows, columns)
+    parts = {"head": range(head, head + 1), "row": rows, "column": columns}
+    return tuple(parts[side] for side in _sides(axes))
 
 
 def scale_for(kind: ScaleKind, low: float, high: float) -> Scale:

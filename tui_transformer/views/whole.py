@@ -5,12 +5,12 @@ Nothing is computed here; `Sketch` reads the part of a step that a small picture
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.ops import OfExpert, WeightedExperts
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.views.step_view import pooled
@@ -56,8 +56,11 @@ class Box:
 
     def shown(self, stop: str) -> str:
         """The step that is drawn: the current one where it is of this box, else the last that is not a mere copy."""
-        if stop in self.steps:
-            return stop
+        return stop if stop in self.steps else self.last
+
+    @cached_property
+    def last(self) -> str:
+        """The last step that is not a mere copy."""
         return next((name for name in reversed(self.steps) if not name.endswith(".concat")), self.steps[-1])
 
 
@@ -74,15 +77,17 @@ class Band:
         first = self.name.partition(".")[0]
         return first if first in ("encoder", "decoder") else ""
 
-    @property
+    @cached_property
     def steps(self) -> tuple[str, ...]:
         """Every step of the band."""
         return tuple(step for box in self.boxes for step in box.steps)
 
 
-def layers_of(program: Program) -> tuple[str, ...]:
-    """The layers of all stacks in order, as `encoder.0`."""
-    return tuple(dict.fromkeys(step.layer for step in program.steps if _in_layer(step)))
+@by_program
+def stacks_of(program: Program) -> tuple[tuple[str, ...], ...]:
+    """The layers of each stack in order, as `encoder.0`."""
+    layers = dict.fromkeys(step.layer for step in program.steps if _in_layer(step))
+    return tuple(tuple(members) for _, members in groupby(layers, lambda layer: layer.partition(".")[0]))
 
 
 def bands(program: Program, stop: str) -> tuple[Band, ...]:
@@ -91,12 +96,11 @@ def bands(program: Program, stop: str) -> tuple[Band, ...]:
     A stop in a layer chooses that layer; what comes before shows the first layer of each stack, what comes after the
     last. The other stack of an encoder-decoder shows its layer of the same number, as far as it has one.
     """
-    layers, step = layers_of(program), program.by_name.get(program.aliases.get(stop, stop))
-    if step is not None and _in_layer(step):
-        number = int(step.layer.rpartition(".")[2])
+    stacks, step = stacks_of(program), program.by_name.get(program.aliases.get(stop, stop))
+    if step is not None and (layer := step.layer.rpartition(".")[2]).isdigit():
+        number = int(layer)
     else:
-        number = 0 if step is None or is_before_layers(step) else len(layers)
-    stacks = [list(members) for _, members in groupby(layers, lambda layer: layer.partition(".")[0])]
+        number = 0 if step is None or is_before_layers(step) else len(program.steps)
     return _bands(program, tuple(members[min(number, len(members) - 1)] for members in stacks))
 
 
@@ -165,15 +169,6 @@ def _box(band: str, step: Step) -> str:
     return _BOX.get(last, last)
 
 
-def box_of(among: Iterable[Band], stop: str) -> tuple[int, int] | None:
-    """The band and the box in it that a stop belongs to; None where it is in none."""
-    for place, band in enumerate(among):
-        for number, box in enumerate(band.boxes):
-            if stop in box.steps:
-                return place, number
-    return None
-
-
 @dataclass(frozen=True, eq=False)
 class Sketch:
     """A small picture of one step: some of its rows, all of its columns.
@@ -193,8 +188,3 @@ def sketch(view: View, rows: range, width: int) -> Sketch:
     cells = view.window(inside, range(view.columns.size))
     together = -(-view.columns.size // max(width, 1))
     return Sketch(pooled(cells, width, axis=1), inside, together, view.kind)
-
-
-def heads_of(axes: Axes) -> int:
-    """How many heads a step has, 1 where it has none."""
-    return axes[0].size if len(axes) == 3 else 1

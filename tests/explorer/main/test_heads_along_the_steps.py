@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.explorer.driving import WIDE, exploring
-from tui_transformer.session.position import head_at, query_head
+from tui_transformer.session.position import head_at
 
 SHARED = Path(__file__).parents[2] / "references" / "llama"
 """Four heads of queries, two of keys."""
@@ -30,7 +30,7 @@ async def test_of_shared_keys_those_of_the_group_are_shown_beside_the_queries():
         await explorer.press("]")
         program = explorer.session.trace.program
         assert [head_at(program, head, f"{layer}.query", f"{layer}.key") for head in range(4)] == [0, 0, 1, 1]
-        assert [query_head(program, head, f"{layer}.key") for head in range(2)] == [0, 2]
+        assert [head_at(program, head, f"{layer}.key", "") for head in range(2)] == [0, 2]
         assert shown_heads(explorer, f"{layer}.query") == range(1, 2)
         assert shown_heads(explorer, f"{layer}.key_rotated") == shown_heads(explorer, f"{layer}.value") == range(1)
         await explorer.press("space")

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from textual.screen import Screen
 
-from tui_transformer.explorer.main.panes.lines import number, step_words, stop_title
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.explorer.main.panes.lines import DIGITS, step_words, stop_title
 from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -97,7 +98,7 @@ class Export:
             values = scene.drawn.window(range(scene.place.row, scene.place.row + 1), range(width))[0]
             text, message = "\t".join(map(repr, values.tolist())), f"copied {width:,} numbers"
         elif scene.working is not None:
-            text, message = repr(scene.working.stored), f"copied {number(scene.working.stored)}"
+            text, message = repr(scene.working.stored), f"copied {spoken(scene.working.stored, DIGITS)}"
         else:
             return
         self._screen.app.copy_to_clipboard(text)

@@ -18,7 +18,7 @@ from textual.widgets import Static
 from tui_transformer.engine.explanation import Index, Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT, explain_gradient
 from tui_transformer.explorer.main.inside_drawing import Paint, lines_of
-from tui_transformer.explorer.main.panes.cell_lines import Line
+from tui_transformer.explorer.main.panes.cell import Line
 from tui_transformer.explorer.main.panes.lines import about
 from tui_transformer.explorer.shell.actions.main import INSIDE
 from tui_transformer.explorer.shell.base import ExplorerScreen

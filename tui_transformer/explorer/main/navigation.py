@@ -23,7 +23,7 @@ from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.finding import WORD_VECTORS, Match, at_token, find
 from tui_transformer.session.pane_fit import room_for_whole
-from tui_transformer.session.position import Position, destination, head_at, names, next_stop, query_head
+from tui_transformer.session.position import Position, destination, head_at, names, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import Size, next_shown
 from tui_transformer.session.whole.scene import neighbour_box, reader, standing
@@ -130,7 +130,7 @@ class Navigation:
         """Go to a stop at the same cell; where one came from is of no use there."""
         program, here, place = self.session.trace.program, self.position.stop, self.position.place
         if head_at(program, self._query_head, "", here) != place.head:
-            self._query_head = query_head(program, place.head, here)
+            self._query_head = head_at(program, place.head, here, "")
         self._explored.trail.clear()
         self.go(Position(stop, replace(place, head=head_at(program, self._query_head, "", stop))))
 

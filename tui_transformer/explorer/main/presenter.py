@@ -120,7 +120,8 @@ class Presenter:
     def _loop(self) -> None:
         """Make a scene, draw it and ask for what it lacks."""
         made = self._scene()
-        self._tell(made.failed)
+        if made.failed:
+            self._tell(made.failed)
         if made.lost and self._stay():
             made = self._scene()
         before = self._explored.scene
@@ -133,7 +134,7 @@ class Presenter:
     def _scene(self) -> Scene:
         explored = self._explored
         made = scene(
-            Reading(explored.store, here=explored.session.model.backend.device == "cpu"),
+            Reading(explored.store, here=explored.session.trace.backend.device == "cpu"),
             explored.session,
             explored.position,
             explored.view,
@@ -172,10 +173,11 @@ class Presenter:
 
     def _ask(self, made: Scene) -> None:
         """Ask for the parts that are wanted most, as many as cost little together; what is under way goes on."""
-        if self._asked & {part.key for part, _ in made.missing}:
-            return
-        self._requests.cancel(PARTS)
-        self._asked = frozenset()
+        if self._asked:
+            if self._asked & {part.key for part, _ in made.missing}:
+                return
+            self._requests.cancel(PARTS)
+            self._asked = frozenset()
         if not made.missing or self._is_stopped:
             return
         parts, cost = [made.missing[0][0]], made.missing[0][1]
@@ -239,7 +241,7 @@ class Presenter:
 
 @runtime_checkable
 class ScenePane(Protocol):
-    """A widget that is found on the screen and handed every scene. What it wants of others it posts as messages."""
+    """A widget that is handed every scene in which it has room. What it wants of others it posts as messages."""
 
     def show_scene(self, scene: Scene) -> None:
         """Draw what a scene says of the pane; what is missing in it as missing, never as it was before."""
@@ -269,12 +271,13 @@ class Panes:
         self._drawing = tuple((node, node) for node in self.screen.query(Widget) if isinstance(node, ScenePane))
 
     def show(self, scene: Scene) -> None:
-        """Lay the panes out, and let each draw what a scene says of it."""
-        before = self.arrangement.active
-        self.lay_out(scene.arrangement)
-        self._keep_focus(scene.position.stop, turned=before != scene.arrangement.active)
+        """Lay the panes out, and let each that has room draw what a scene says of it."""
+        before, arrangement = self.arrangement.active, scene.arrangement
+        self.lay_out(arrangement)
+        self._keep_focus(scene.position.stop, turned=before != arrangement.active)
         for pane, widget in self._drawing:
-            carefully(widget, partial(pane.show_scene, scene))
+            if widget.id in arrangement.drawn:
+                carefully(widget, partial(pane.show_scene, scene))
 
     def lay_out(self, arrangement: Arrangement) -> None:
         """Give every pane its room."""
@@ -285,6 +288,8 @@ class Panes:
         self.screen.update_classes({name: name in arrangement for name in CLASSES})
         for name in ("matrix", OVERLAY) if self.screen.is_mounted else ():
             self.heat_map(name).always_numbers = bool(arrangement.whole)
+        for heads in self.screen.query("#heads"):
+            heads.set_class("heads" not in arrangement.names, "-absent")
         for side in self.screen.query("#side"):
             width = arrangement.side
             if side.styles.inline.width != (None if width is None else Scalar.from_number(width)):
@@ -319,23 +324,22 @@ class Panes:
 
     def _keep_focus(self, stop: str, *, turned: bool) -> None:
         """Give the keys to the active pane where another one had them, what had them is gone, or nothing had them."""
-        focused = self.screen.focused
-        pane = None if focused is None else pane_of(focused)
-        if focused is not None and pane is None:
+        focused, arrangement = self.screen.focused, self.arrangement
+        place = None if focused is None else place_of(focused)
+        if focused is not None and place is None:
             return  # the card of a tour, or a box to type in
-        elsewhere = turned and pane != self.arrangement.active
-        if focused is None or elsewhere or pane not in self.arrangement.names or self._is_hidden(focused, stop):
+        pane, own = INSIDE.get(place or ""), {VOCABULARY: VOCABULARY, **dict.fromkeys(WORDS, TEXT)}.get(stop, "matrix")
+        gone = place != own if place != OVERLAY else "-both" not in arrangement
+        elsewhere = turned and pane != arrangement.active
+        if elsewhere or pane not in arrangement.names or (pane == "matrix" and gone):
             self.focus()
 
-    def _is_hidden(self, widget: Widget, stop: str) -> bool:
-        """Whether something in the place of the matrix is not what a stop shows there."""
-        place = next((node.id for node in widget.ancestors_with_self if node.id in (VOCABULARY, TEXT, OVERLAY)), "")
-        if place == OVERLAY:
-            return "-both" not in self.arrangement
-        own = {VOCABULARY: VOCABULARY, **dict.fromkeys(WORDS, TEXT)}.get(stop, "")
-        return pane_of(widget) == "matrix" and place != own
+
+def place_of(widget: Widget) -> str | None:
+    """The pane that a widget is in, or what it is in that stands in the place of the matrix."""
+    return next((node.id for node in widget.ancestors_with_self if node.id in INSIDE), None)
 
 
 def pane_of(widget: Widget) -> str | None:
     """The pane that a widget is in."""
-    return next((INSIDE[node.id] for node in widget.ancestors_with_self if node.id in INSIDE), None)
+    return INSIDE.get(place_of(widget) or "")

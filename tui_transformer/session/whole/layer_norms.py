@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
 from math import isfinite
 
 import numpy as np
 
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.program import Program, by_program
+from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.view import View, around
-from tui_transformer.views.whole import is_before_layers, layers_of
+from tui_transformer.views.whole import is_before_layers, stacks_of
 
 Source = Callable[..., View]
 """Gives the view of a step, or of one of its heads: of its values, or of its gradient."""
@@ -75,9 +77,10 @@ class Lengths:
 @by_program
 def ladder_columns(program: Program, width: int) -> int:
     """Columns that the ladder takes of so many; none where there is one layer, or no room."""
-    if len(layers_of(program)) < 2:
+    stacks = stacks_of(program)
+    if sum(map(len, stacks)) < 2:
         return 0
-    if len({layer.partition(".")[0] for layer in layers_of(program)}) > 1:
+    if len(stacks) > 1:
         return SLIM if width >= STACKS_FROM else 0
     return WIDE if width >= WIDE_FROM else SLIM if width >= FROM else 0
 
@@ -86,14 +89,15 @@ def ladder_columns(program: Program, width: int) -> int:
 def rungs(program: Program) -> tuple[Rung, ...]:
     """The input of each stack, and its layers, from the first to the last."""
     ladder: list[Rung] = []
-    for layer in layers_of(program):
-        stack = layer.partition(".")[0]
-        if not ladder or ladder[-1].stack != stack:
-            ladder += [Rung(stack, entering)] if (entering := _entering(program, layer)) else []
-        steps = [step.name for step in program.steps if step.layer == layer]
-        # of each sublayer the last step but for the sum, and the norm of that
-        added = {".".join(name.split(".")[:3]): name for name in steps if name.split(".")[3] not in COPIES}
-        ladder.append(Rung(layer, steps[-1], tuple(added.values())))
+    for layers in stacks_of(program):
+        for layer in layers:
+            inside = [step for step in program.steps if step.layer == layer]
+            if layer == layers[0] and (entering := _entering(program, inside)):
+                ladder.append(Rung(layer.partition(".")[0], entering))
+            # of each sublayer the last step but for the sum, and the norm of that
+            parts = [(step.name, step.name.split(".")) for step in inside]
+            added = {part[2]: name for name, part in parts if part[3] not in COPIES}
+            ladder.append(Rung(layer, inside[-1].name, tuple(added.values())))
     return tuple(ladder)
 
 
@@ -112,12 +116,12 @@ def rung_of(program: Program, stop: str) -> str:
     return next((each for each in entering if stop.startswith(f"{each}.")), entering[0] if entering else "")
 
 
-def _entering(program: Program, layer: str) -> str | None:
+def _entering(program: Program, inside: Sequence[Step]) -> str | None:
     """The step of the embedding that the first layer of a stack reads."""
-    inside = {step.name: step for step in program.steps if step.layer == layer}
-    read = [name for step in inside.values() for name in step.inputs if name not in inside]
-    own = "decoder.embedding" if any(name.startswith("decoder.embedding") for name in read) else "embedding"
-    return next((name for name in read if name.startswith(own) and name in program.by_name), None)
+    own = {step.name for step in inside}
+    read = [name for step in inside for name in step.inputs if name not in own]
+    first = "decoder.embedding" if any(name.startswith("decoder.embedding") for name in read) else "embedding"
+    return next((name for name in read if name.startswith(first) and name in program.by_name), None)
 
 
 def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
@@ -158,7 +162,7 @@ class Ladder:
 
     def lines(self, height: int) -> list[tuple[Pieces, Rung | None]]:
         """As many lines as have room, with the rung that each is; the current one is among them, below a heading."""
-        lines = self._all()
+        lines = self._every
         place = next(
             (place for place, (_, rung) in enumerate(lines) if rung and rung.layer == self.here), len(lines) - 1
         )
@@ -169,59 +173,38 @@ class Ladder:
 
     def legend(self, shown: int) -> str:
         """How many lines are shown where that is not all; else of which token the norms are."""
-        part = (f"{shown} of {self.height}",) if shown < self.height else ()
-        texts = ("norms of the current token", "norms") if self._is_wide else ("",)
+        every = len(self._every)
+        part = (f"{shown} of {every}",) if shown < every else ()
+        texts = ("norms of the current token", "norms") if self.columns >= WIDE else ("",)
         said = [" · ".join((*part, *filter(None, (text,)))) for text in texts] + [*part]
         return next((text for text in said if len(text) <= self.columns - AROUND), "")
 
-    @property
-    def height(self) -> int:
-        """Lines of all of it."""
-        return len(self._all())
-
-    def _all(self) -> list[tuple[Pieces, Rung | None]]:
-        both = len({rung.stack for rung in self.rungs}) > 1
-        lines: list[tuple[Pieces, Rung | None]] = []
-        for place, rung in enumerate(self.rungs):
-            if place == 0 or rung.stack != self.rungs[place - 1].stack:
-                lines.append((self._heading(rung.stack if both else ""), None))
-            lines.append((self._rung(rung), rung))
+    @cached_property
+    def _every(self) -> list[tuple[Pieces, Rung | None]]:
+        """A heading with the names of the columns for every stack, and below it a line a layer."""
+        wide, lines = self.columns >= WIDE, list[tuple[Pieces, Rung | None]]()
+        bar = max(self.columns - 4 - 5 - NUMBER * (3 if wide else 1), 0)
+        stacks = {stack: [*rungs] for stack, rungs in groupby(self.rungs, lambda rung: rung.stack)}
+        norm = fit_label("‖∂x‖" if self.of_gradient else "‖x‖", NUMBER, "right")
+        for stack, rungs in stacks.items():
+            parts = [name.split(".")[2] for name in max((rung.added for rung in rungs), key=len)]
+            names = "".join(fit_label(f"+{SUBLAYERS.get(part, part)}", NUMBER, "right") for part in parts)
+            title = fit_label(stack if len(stacks) > 1 else "layer", 5 + bar)
+            lines.append((((title, "quiet"), (norm, "quiet"), (names * wide, "quiet")), None))
+            lines += [(self._rung(rung, bar, wide=wide), rung) for rung in rungs]
         return lines
 
-    def _heading(self, stack: str) -> Pieces:
-        """The names of the columns."""
-        bar = self._bar
-        longest = max((rung.added for rung in self.rungs if rung.stack == stack or not stack), key=len)
-        names = [SUBLAYERS.get(name.split(".")[2], name.split(".")[2]) for name in longest]
-        added = "".join(fit_label(f"+{name}", NUMBER, "right") for name in names) * self._is_wide
-        return (
-            (fit_label(stack or "layer", 5 + bar), "quiet"),
-            (fit_label("‖∂x‖" if self.of_gradient else "‖x‖", NUMBER, "right"), "quiet"),
-            (added, "quiet"),
-        )
-
-    def _rung(self, rung: Rung) -> Pieces:
-        here = rung.layer == self.here
-        ink, lengths = "accent" if here else "plain", self.lengths.get(rung.layer)
-        mark = self.marks.get(rung.layer, "")
-        name = (
-            (fit_label(mark or ("▸" if here else " "), 1), "wrong" if mark else ink),
-            (fit_label(rung.name, 3, "right") + " ", ink),
-        )
+    def _rung(self, rung: Rung, bar: int, *, wide: bool) -> Pieces:
+        here, lengths, mark = rung.layer == self.here, self.lengths.get(rung.layer), self.marks.get(rung.layer, "")
+        ink = "accent" if here else "plain"
+        sign = fit_label(mark or ("▸" if here else " "), 1), "wrong" if mark else ink
+        name = fit_label(rung.name, 3, "right") + " ", ink
         if lengths is None:
-            return name
+            return sign, name
         longest = max((each.stream for each in self.lengths.values() if isfinite(each.stream)), default=0.0) or 1.0
-        bar = (share_bar(lengths.stream / longest, self._bar), "accent" if here else "quiet")
-        added = "".join(map(short, lengths.added)) * self._is_wide
-        return (*name, bar, (short(lengths.stream), ink), (added, "quiet"))
-
-    @property
-    def _is_wide(self) -> bool:
-        return self.columns >= WIDE
-
-    @property
-    def _bar(self) -> int:
-        return max(self.columns - 4 - 5 - NUMBER * (3 if self._is_wide else 1), 0)
+        share = share_bar(lengths.stream / longest, bar), "accent" if here else "quiet"
+        added = "".join(map(short, lengths.added)) * wide
+        return sign, name, share, (short(lengths.stream), ink), (added, "quiet")
 
 
 def short(number: float) -> str:

@@ -1,8 +1,10 @@
-"""The words over a box: the textbook's name of a step, and its shape."""
+"""What the picture of a step depends on: the textbook's name over its box, its heads, rows and columns."""
 
 from __future__ import annotations
 
-from tui_transformer.engine.axis import Axes, shape_text
+from dataclasses import dataclass
+
+from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.ops import (
     Disentangle,
     DistanceBias,
@@ -78,6 +80,53 @@ BANDS = {
 }
 
 
+@dataclass(frozen=True)
+class Outline:
+    """A step as its picture shows it.
+
+    Attributes:
+        title: Its name as a textbook writes it: `Q`, `Q Kᵀ ÷ √8`, `softmax`.
+        shape: Rows × columns of one head, in words.
+        heads: How many there are; 1 where it has none.
+        rows: How many there are. A vector with a number a token stands upright, one of the model's width lies.
+        columns: How many there are.
+        sequence: The tokens that the rows stand for; "" for none.
+        across: The tokens that the columns stand for.
+        is_vector: Whether it has one axis.
+        every_head: Whether all heads are drawn: of the attention weights.
+    """
+
+    title: str
+    shape: str
+    heads: int
+    rows: int
+    columns: int
+    sequence: str
+    across: str
+    is_vector: bool
+    every_head: bool
+
+
+@by_program
+def outline(program: Program, name: str) -> Outline:
+    """What the picture of a step depends on."""
+    axes, step = program.axes(name), program.step(name)
+    rows, columns, is_vector = axes[-2:][0], axes[-1], len(axes) == 1
+    lies = is_vector and not columns.sequence
+    sizes = tuple(axis.size for axis in axes[-2:])
+    return Outline(
+        symbol(program, name),
+        shape_text((1, *sizes) if lies else sizes),
+        axes[0].size if len(axes) == 3 else 1,
+        1 if lies else rows.size,
+        columns.size,
+        rows.sequence,
+        columns.sequence,
+        is_vector,
+        every_head=step.square and name.rpartition(".")[2] == "weights",
+    )
+
+
 @by_program
 def symbol(program: Program, name: str) -> str:
     """The name of a step as a textbook writes it: `Q`, `Q Kᵀ ÷ √8`, `softmax`."""
@@ -123,12 +172,6 @@ def _of_attention(program: Program, step: Step) -> str:
     if suffix is not None:
         return symbol(program, step.inputs[0]) + suffix
     return OUTPUTS[sublayer.rpartition(".")[2]] if last == "output" else SYMBOLS.get(last) or step_text(step.name).title
-
-
-def shape(axes: Axes) -> str:
-    """Rows × columns of one head; a vector of the model's width is one row."""
-    sizes = tuple(axis.size for axis in axes[-2:])
-    return shape_text(sizes if len(axes) > 1 or axes[0].sequence else (1, *sizes))
 
 
 def band_title(name: str, *, both: bool) -> str:

@@ -5,24 +5,24 @@ Values are read box by box, and kept; of what is not there yet there is the titl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.score import likely_at
-from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
-from tui_transformer.session.position import Position, head_at, query_head
+from tui_transformer.session.position import Position, head_at
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session, gradient_cost
-from tui_transformer.session.store import Reading, Report
+from tui_transformer.session.step_scene import SCAN_COST
+from tui_transformer.session.store import Reading
 from tui_transformer.session.view_state import Shown, Size
 from tui_transformer.session.whole.layer_norms import (
     Ladder,
@@ -35,29 +35,12 @@ from tui_transformer.session.whole.layer_norms import (
     rung_of,
     rungs,
 )
-from tui_transformer.session.whole.layout import (
-    MOST_HEAD,
-    NARROWEST,
-    Placed,
-    Placement,
-    all_heads,
-    page,
-    place_bands,
-    row_axis,
-    rows_of,
-)
-from tui_transformer.session.whole.names import shape, symbol
+from tui_transformer.session.whole.layout import MOST_HEAD, NARROWEST, Placed, Placement, place_bands
+from tui_transformer.session.whole.names import Outline, outline
 from tui_transformer.text.display import first_fitting
 from tui_transformer.views.step_view import Labels, Place, gradient_of, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Scale, Values, View, around
-from tui_transformer.views.whole import ANSWER, Band, Box, bands, box_of, sketch
-
-LEAST_WORDS = 16
-"""Columns that entries of the vocabulary need."""
-
-SCAN_COST = 4
-"""Operations that it takes to make a picture, per cell that it is made from."""
-
+from tui_transformer.views.whole import ANSWER, Band, Box, bands, sketch
 
 NO_SCALE = Scale("diverging", -1.0, 1.0)
 
@@ -93,6 +76,7 @@ class Picture:
     """The contents of a box.
 
     Attributes:
+        placed: Where the box is in its band.
         step: The step.
         title: Its textbook name and shape, as far as there is room.
         sign: What stands before the box.
@@ -105,6 +89,7 @@ class Picture:
         missing: Whether what it shows is still to come.
     """
 
+    placed: Placed
     step: str
     title: str
     sign: str = ""
@@ -146,11 +131,11 @@ def whole_scene(reading: Reading, session: Session, position: Position, size: Si
     placed = place_bands(session, position, size.width, size.height)
     here = next((place for place, each in enumerate(placed) if position.stop in each.band.steps), 0)
     pictures = {place: drawing.draw(placed[place]) for place in sorted(range(len(placed)), key=lambda i: abs(i - here))}
-    marked = marks(session)
+    marked = marks(session) if session.overlay.kind == "trace" else {}
     return WholeScene(
         tuple((each, pictures[place]) for place, each in enumerate(placed)),
         position.stop,
-        query_head(session.trace.program, position.place.head, position.stop),
+        head_at(session.trace.program, position.place.head, position.stop, ""),
         drawing.ladder(size.width, marked),
         marked,
     )
@@ -172,16 +157,20 @@ class Drawing:
     reading: Reading
     of_gradient: bool = False
 
-    @property
+    @cached_property
     def program(self) -> Program:
         """The program of the session."""
         return self.session.trace.program
 
     def draw(self, placement: Placement) -> tuple[Picture, ...]:
         """Pictures of the boxes of a band, as far as they are there: of the others the title alone."""
-        pictures = [self._draw(placement, placed) for placed in placement.boxes]
-        words = self._words_in_vocabulary(placement)
-        return (*pictures, *([words] if words is not None else []))
+        pictures = []
+        for placed in placement.boxes:
+            if placed.box is not None:
+                pictures.append(self._picture(placement, placed, placed.box))
+            elif (words := self._vocabulary(placement, placed)) is not None:
+                pictures.append(words)
+        return tuple(pictures)
 
     def ladder(self, width: int, marked: Mapping[str, str]) -> Ladder:
         """The layers with the norms of the current token, the nearest to the current one asked for first."""
@@ -197,14 +186,11 @@ class Drawing:
         return Ladder(every, lengths, here, columns, layers, of_gradient=self.of_gradient)
 
     def _lengths(self, rung: Rung) -> Lengths | None:
-        row = self._row_here(self.program.axes(rung.stream))
-        cost = partial(cost_of, self.session.trace, rung) if not self.of_gradient else self._gradient_cost
+        row = self._row_here(outline(self.program, rung.stream))
+        what, cost = ("rung", row, self.of_gradient), partial(cost_of, self.session.trace, rung)
+        cost = partial(gradient_cost, self.session) if self.of_gradient else cost
         return self.reading.get(
-            self.session,
-            rung.stream,
-            ("rung", row, self.of_gradient),
-            cost,
-            lambda report: lengths_of(self._source(report), rung, row),
+            self.session, rung.stream, what, cost, lambda report: lengths_of(self._source(report), rung, row)
         )
 
     def _source(self, report: Report) -> Source:
@@ -221,56 +207,64 @@ class Drawing:
 
         return gradient
 
-    def _gradient_cost(self) -> int:
-        return gradient_cost(self.session)
-
     # Boxes
 
-    def _draw(self, placement: Placement, placed: Placed) -> Picture:
-        box, program = placement.band.boxes[placed.box], self.program
-        name = box.shown(self.position.stop)
-        has_gradient = not self.of_gradient or name in self.session.stops
-        if not has_gradient:  # going back, a step of the box that has one, if any has
-            name = next((each for each in reversed(box.steps) if each in self.session.stops), name)
-            has_gradient = name in self.session.stops
-        axes = program.axes(name)
-        here = self._row_here(axes)
-        rows = page(rows_of(axes), here, placement.rows)
-        if len(axes) == 1 and program.step(name).op.integer and axes[0].sequence in self.session.sequences:
-            tokens, label = self.session.sequences[axes[0].sequence].tokens, self.session.model.label
-            ids = (Line(label(tokens[row].text), str(tokens[row].id), marked=row == here) for row in rows)
-            return Picture(name, "token     ID", rows=rows, lines=tuple(ids))
-        if not has_gradient:
-            return Picture(name, symbol(program, name), box.sign, lines=(Line("no gradient"),))
+    def _picture(self, placement: Placement, placed: Placed, box: Box) -> Picture:
+        session, name = self.session, box.shown(self.position.stop)
+        if self.of_gradient and name not in session.stops:  # a step of the box that has a gradient, if any has
+            name = next((each for each in reversed(box.steps) if each in session.stops), name)
+        step = outline(self.program, name)
+        here = self._row_here(step)
+        first = max(min(here // max(placement.rows, 1) * placement.rows, step.rows - placement.rows), 0)
+        rows = range(first, min(first + placement.rows, step.rows))  # others only where the current one leaves them
+        if step.is_vector and step.sequence in session.sequences and self.program.step(name).op.integer:
+            tokens, labels = session.sequences[step.sequence].tokens, session.labels.sequences[step.sequence]
+            ids = (Line(labels[row], str(tokens[row].id), marked=row == here) for row in rows)
+            return Picture(placed, name, "token     ID", rows=rows, lines=tuple(ids))
+        if self.of_gradient and name not in session.stops:
+            return Picture(placed, name, step.title, box.sign, lines=(Line("no gradient"),))
         if name in ANSWER and not self.of_gradient:
             lines = self._answer(name, max(placement.lines - 3, 1))
-            return Picture(name, "most likely", box.sign, lines=lines or (), missing=lines is None)
-        heads, columns = self._heads(axes, name, placed.width)
-        tiles = self._tiles(name, rows, heads, columns)
-        counts_tokens = row_axis(axes).sequence or name == self.position.stop
+            return Picture(placed, name, "most likely", box.sign, lines=lines or (), missing=lines is None)
+        head = min(head_at(self.program, self.position.place.head, self.position.stop, name), step.heads - 1)
+        heads, columns = range(head, head + 1), placed.width
+        title = "∂ " * self.of_gradient + step.title
+        titles: tuple[str, ...] = (f"{title} {step.shape}", title)
+        if step.every_head:
+            # as many heads as have room, the current one among them
+            columns = min(step.columns, MOST_HEAD, max((placed.width + 1) // step.heads - 1, NARROWEST))
+            heads = around(head, step.heads, max((placed.width + 1) // (columns + 1), 1))
+            part = f"{heads.start}–{heads.stop - 1} of {step.heads}"
+            titles = (f"{title}, heads {part}", f"heads {part}", part)
+            if len(heads) == step.heads:
+                titles = (f"{title}, all heads" if step.heads > 1 else title, title)
+        tiles = self._tiles(name, rows, heads, columns, step)
+        counts_tokens = step.sequence or name == self.position.stop
         return Picture(
+            placed,
             name,
-            self._title(name, axes, heads, placed.width),
+            first_fitting(titles, placed.width),
             box.sign,
             tiles or Tiles(),
             heads,
             rows,
             marked=here - rows.start if here in rows and counts_tokens else None,
-            of=rows_of(axes),
+            of=step.rows,
             missing=tiles is None,
         )
 
-    def _title(self, name: str, axes: Axes, heads: range, width: int) -> str:
-        """The name of a step with its shape, or with the heads that are shown."""
-        title = "∂ " * self.of_gradient + symbol(self.program, name)
-        if not all_heads(self.program, name):
-            return first_fitting((f"{title} {shape(axes)}", title), width)
-        if len(heads) < axes[0].size:
-            part = f"{heads.start}–{heads.stop - 1} of {axes[0].size}"
-            return first_fitting((f"{title}, heads {part}", f"heads {part}", part), width)
-        return first_fitting((f"{title}, all heads" if axes[0].size > 1 else title, title), width)
+    def _row_here(self, step: Outline) -> int:
+        """The row of the current token: the row or the column of the current step that stands for the same sequence.
 
-    def _tiles(self, name: str, rows: range, heads: range, columns: int) -> Tiles | None:
+        The vocabulary has more rows than the sentence: there it is the last at most.
+        """
+        program, stop, place = self.program, self.position.stop, self.position.place
+        own = outline(program, stop) if stop in program.by_name or stop in program.aliases else step
+        if own.sequence == step.sequence:
+            return min(place.row, step.rows - 1)
+        return min(place.column, step.rows - 1) if own.across == step.sequence else 0
+
+    def _tiles(self, name: str, rows: range, heads: range, columns: int, step: Outline) -> Tiles | None:
         """The pictures of some heads of a step; None where they are missing."""
 
         def make(report: Report) -> Tiles:
@@ -280,58 +274,32 @@ class Drawing:
             source = self._source(report)
             sketches = [sketch(source(name, head=head), rows, columns) for head in heads]
             values = tuple(each.values for each in sketches)
-            shares = all_heads(self.program, name) and not self.of_gradient
             low, high = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
+            shares = step.every_head and not self.of_gradient
             scale = Scale("sequential", 0.0, 1.0) if shares else scale_for(sketches[0].kind, low, high)
             return Tiles(values, scale, sketches[0].together)
 
-        cost = self._gradient_cost if self.of_gradient else partial(self._cost, name, len(rows))
+        cost = partial(gradient_cost, self.session) if self.of_gradient else partial(self._cost, name, len(rows))
         return self.reading.get(self.session, name, ("picture", rows, heads, columns, self.of_gradient), cost, make)
 
     def _cost(self, name: str, rows: int) -> int:
         """About how many operations it takes to have the rows of a step that are drawn, and to look through them."""
-        axes = self.program.axes(name)
-        cells = math.prod((axes[0].size if len(axes) == 3 else 1, rows, axes[-1].size))
-        return self.session.trace.pending_part(name, min(rows / rows_of(axes), 1.0)) + SCAN_COST * cells
-
-    def _heads(self, axes: Axes, name: str, width: int) -> tuple[range, int]:
-        """The heads that have room, the current one among them, and the columns of each."""
-        own = head_at(self.program, self.position.place.head, self.position.stop, name)
-        head = min(own, axes[0].size - 1) if len(axes) == 3 else 0
-        if not all_heads(self.program, name):
-            return range(head, head + 1), width
-        heads, keys = axes[0].size, axes[-1].size
-        columns = min(keys, MOST_HEAD, max((width + 1) // heads - 1, NARROWEST))
-        return around(head, heads, max((width + 1) // (columns + 1), 1)), columns
-
-    def _row_here(self, axes: Axes) -> int:
-        """The row of the current token: the row or the column of the current step that stands for the same sequence.
-
-        The vocabulary has more rows than the sentence: there it is the last at most.
-        """
-        program, stop, place = self.program, self.position.stop, self.position.place
-        own = program.axes(stop)[-2:] if stop in program.by_name or stop in program.aliases else ()
-        sequence = row_axis(axes).sequence
-        if not own or own[0].sequence == sequence:
-            return min(place.row, rows_of(axes) - 1)
-        return min(place.column, rows_of(axes) - 1) if own[-1].sequence == sequence else 0
+        step = outline(self.program, name)
+        cells = step.heads * rows * step.columns
+        return self.session.trace.pending_part(name, min(rows / step.rows, 1.0)) + SCAN_COST * cells
 
     # Words
 
-    def _words_in_vocabulary(self, placement: Placement) -> Picture | None:
-        """The words of the sentence in the vocabulary, where a first band has room for them beside its boxes."""
-        axes = self.program.axes(placement.band.boxes[0].steps[0])
-        words, room = self.session.words_of(axes[0].sequence), placement.width - 4 - placement.rest
-        if words is None or not placement.tall or room < LEAST_WORDS:
+    def _vocabulary(self, placement: Placement, placed: Placed) -> Picture | None:
+        """The words of the sentence in the vocabulary, beside the boxes of the first band."""
+        step = outline(self.program, placement.band.boxes[0].steps[0])
+        title, entries = self.session.cache.tokens.get(f"entries {step.sequence}", lambda: _entries(self.session, step))
+        if not title:
             return None
-        tokens = self.session.sequences[axes[0].sequence].tokens
-        entries, current = sorted({token.id for token in tokens}), tokens[self._row_here(axes)].id
-        shown = around(entries.index(current), len(entries), placement.rows)
-        lines = []
-        for token in entries[shown.start : shown.stop]:
-            name = words.label(words.word(token)) if token < words.size else str(token)
-            lines.append(Line(name, str(token), marked=token == current, first=True))
-        return Picture(VOCABULARY, f"vocabulary {words.size:,}", lines=tuple(lines))
+        ids, current = list(entries), self.session.sequences[step.sequence].tokens[self._row_here(step)].id
+        shown = around(ids.index(current), len(ids), placement.rows)
+        lines = (Line(entries[each], str(each), each == current, first=True) for each in ids[shown.start : shown.stop])
+        return Picture(placed, VOCABULARY, title, lines=tuple(lines))
 
     def _answer(self, name: str, count: int) -> tuple[Line, ...] | None:
         """The most likely words where the model answers."""
@@ -347,6 +315,16 @@ class Drawing:
             return tuple(lines)
 
         return self.reading.get(self.session, name, ("answer", count), partial(self._cost, name, 1), make)
+
+
+def _entries(session: Session, step: Outline) -> tuple[str, dict[int, str]]:
+    """How large the vocabulary of a step's tokens is, "" where they have no words; and the words of the sentence."""
+    words = session.words_of(step.sequence)
+    if words is None:
+        return "", {}
+    ids = sorted({token.id for token in session.sequences[step.sequence].tokens})
+    named = {each: words.label(words.word(each)) if each < words.size else str(each) for each in ids}
+    return f"vocabulary {words.size:,}", named
 
 
 # From box to box
@@ -367,34 +345,30 @@ def reader(program: Program, stop: str) -> str:
 
 def neighbour_box(program: Program, placed: Sequence[Placement], stop: str, across: int, down: int) -> str:
     """The step of the box so many boxes after a step's in the order of the data, or above or below it."""
-    among = bands(program, stop)
-    here = box_of(among, program.aliases.get(stop, stop))
+    among, name = bands(program, stop), program.aliases.get(stop, stop)
+    boxes = [box for band in among for box in band.boxes]
+    here = next((place for place, box in enumerate(boxes) if name in box.steps), None)
     if here is None:
-        return among[0].boxes[0].shown("")
-    boxes = [(place, number) for place, band in enumerate(among) for number in range(len(band.boxes))]
-    at = boxes.index(here) + across
-    if across and 0 <= at < len(boxes):
-        return among[boxes[at][0]].boxes[boxes[at][1]].shown("")
-    below = _below(among, placed, here, down) if down else None
-    return stop if below is None else below.shown("")
+        return boxes[0].last
+    if across and 0 <= here + across < len(boxes):
+        return boxes[here + across].last
+    below = _below(among, placed, boxes[here], down) if down else None
+    return stop if below is None else below.last
 
 
-def _below(among: Sequence[Band], placed: Sequence[Placement], here: tuple[int, int], down: int) -> Box | None:
+def _below(among: Sequence[Band], placed: Sequence[Placement], here: Box, down: int) -> Box | None:
     """The nearest box of the next bands down; where they are not on the screen, the first of the next band."""
-
-    def middle(placement: Placement, box: int) -> int:
-        inside = next((each for each in placement.boxes if each.box == box), placement.boxes[0])
-        return 2 * (placement.left + inside.left) + inside.width
-
-    own = next((each for each in placed if each.band is among[here[0]]), None)
+    own = next((each for each in placed if here in each.band.boxes), None)
     beyond = [each for each in placed if own is not None and (each.top - own.top) * down > 0]
     if own is None or not beyond:
-        place = here[0] + down
+        place = next(place for place, band in enumerate(among) if here in band.boxes) + down
         return among[place].boxes[0] if 0 <= place < len(among) else None
+    inside = next((each for each in own.boxes if each.box == here), own.boxes[0])
+    middle = 2 * (own.left + inside.left) + inside.width
     options = [
-        (abs(each.top - own.top), abs(middle(each, box.box) - middle(own, here[1])), each.band.boxes[box.box])
+        (abs(each.top - own.top), abs(2 * (each.left + placed.left) + placed.width - middle), placed.box)
         for each in beyond
-        for box in each.boxes
-        if own.left <= each.left + each.width and each.left <= own.left + own.width
+        for placed in each.boxes
+        if placed.box and own.left <= each.left + each.width and each.left <= own.left + own.width
     ]
     return min(options, key=lambda option: option[:2])[2] if options else None

@@ -1,11 +1,20 @@
-"""How the cell under the cursor was made, term by term; a term can be followed to the cell it was read from."""
+"""How the cell under the cursor was made, term by term; a term can be followed to the cell it was read from.
+
+Its lines are made one by one: a sum of thousands of terms costs what is on the screen.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from textwrap import wrap
 from typing import ClassVar
 
+import numpy as np
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.binding import BindingType
@@ -13,16 +22,28 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_transformer.engine.edits import how_set
-from tui_transformer.engine.explanation import Operand
-from tui_transformer.explorer.main.panes.cell_lines import CellLines, Inks
-from tui_transformer.explorer.main.panes.lines import about
+from tui_transformer.engine.explanation import Explanation, Factor, Operand, Sum, Value
+from tui_transformer.engine.gradient_explanation import GRADIENT
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.program import Program
+from tui_transformer.explorer.main.panes.lines import DIGITS, about, near_words, tour_key
 from tui_transformer.explorer.shell.actions.main import CELL
-from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.session.nearest_tokens import Near
 from tui_transformer.session.pane_fit import ABOUT, CELL_TITLE
 from tui_transformer.session.scene import Scene
+from tui_transformer.text.display import visible
+from tui_transformer.views.inside.cell import short_name
+from tui_transformer.views.step_view import Labels, placed
+
+COLUMN, WIDEST_TABLE = 8, 64
+"""Cells of a number in a table of terms, and of a line of it: in a longer one numbers are far from their names."""
+
+SHORTEST_LABEL = 4
+
+SHORT_EQUATION, EQUATION_LINES = 32, 2
+"""Characters of an equation that fit every pane, and the lines that a longer one has."""
 
 LEAST_ABOVE = 4
 """Lines of the working that are left above the equation where that is kept in view."""
@@ -60,19 +81,25 @@ class CellPane(LineList):
     def show_scene(self, scene: Scene) -> None:
         """Show how the cell was made, and how it was set if it was; else what the stop is."""
         session, step, before = scene.session, scene.step, self._working
-        said = about(session, scene.position.stop, "" if scene.is_told else first_key(self.app, "tour"))
+        said = about(session, scene.position.stop, tour_key(scene, self.app))
         if step is None or step.working is None:
             if before is not None or said != self._about:
                 self._working, self._about, self._now = None, said, ()
                 self._redraw(None)
             return
         working, by_size = step.working, scene.view.by_size
-        edited = how_set(session.trace.edits, working.name, working.index)
-        now = (working, said, step.near, step.values, edited, by_size)
+        now = (working, said, step.near, step.values, step.edited, by_size)
         if now != self._now:
             self._now, self._about = now, said
             self._working = CellLines(
-                working, session.trace.program, session.labels, _inks(self), by_size, step.values, edited, step.near
+                working,
+                session.trace.program,
+                session.labels,
+                _inks(self),
+                by_size,
+                step.values,
+                step.edited,
+                step.near,
             )
             same = before is not None and before.explanation.name == working.name
             self._redraw(self.cursor if same else None)
@@ -89,10 +116,10 @@ class CellPane(LineList):
     @property
     def _foot(self) -> range:
         """The lines that stand at the lower end instead of what is there: the equation, where it lies further down."""
-        equation = range(0) if self._working is None else self._equation
-        below = equation.stop > self.scroll_offset.y + super().viewport.height
-        room = _has_room(super().viewport.height, equation)
-        return range(equation.start - 1, equation.stop) if below and room else range(0)
+        equation, height = self._equation, super().viewport.height
+        below = self._working is not None and equation.stop > self.scroll_offset.y + height
+        has_room = height >= len(equation) + 1 + LEAST_ABOVE
+        return range(equation.start - 1, equation.stop) if below and has_room else range(0)
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget; the last ones are the equation, where that lies further down."""
@@ -122,7 +149,8 @@ class CellPane(LineList):
         if working is None:
             self.show(len(folded), lambda index: folded[index])
             return
-        self._equation = _written(working, width)
+        filled = [i for i in working.equation if working.line(i, width).text]  # a short one takes the first line alone
+        self._equation = range(filled[0], filled[-1] + 1) if filled else range(0)
         below = [Text(""), *folded] if folded else []
         above = len(working)
 
@@ -133,27 +161,27 @@ class CellPane(LineList):
         self.show(above + len(below), line)
         first = working.first_target()
         self.cursor = first if cursor is None else min(cursor, above - 1)
-        if self.cursor == first:
-            height = super().viewport.height
-            top = _top(first, working.terms, self._equation, height, set_by_hand=bool(working.edited))
-            if top is not None and top != self.scroll_offset.y:
+        height = super().viewport.height
+        if self.cursor == first and height > 0:
+            top = _top(first, working, self._equation, height)
+            if top != self.scroll_offset.y:
                 self.scroll_to(y=top, animate=False, force=True)
 
     def action_follow_second(self) -> None:
         """Go to the second factor of the product under the cursor."""
-        _follow(self, self._working, self.cursor, second=True)
+        self._follow(self.cursor, second=True)
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
-        _follow(self, self._working, event.index)
+        self._follow(event.index)
 
-
-def _follow(pane: CellPane, working: CellLines | None, index: int | None, *, second: bool = False) -> None:
-    if working is not None and index is not None and index < len(working):
-        line = working.line(index, 40)
-        if (operand := line.second if second else line.target) is not None:
-            pane.post_message(pane.Followed(operand))
+    def _follow(self, index: int | None, *, second: bool = False) -> None:
+        working = self._working
+        if working is not None and index is not None and index < len(working):
+            line = working.line(index, 40)
+            if (operand := line.second if second else line.target) is not None:
+                self.post_message(self.Followed(operand))
 
 
 def _inks(pane: CellPane) -> Inks:
@@ -161,24 +189,198 @@ def _inks(pane: CellPane) -> Inks:
     return Inks(*(pane.get_component_rich_style(f"cell--{name}", partial=True) for name in names))
 
 
-def _has_room(height: int, equation: range) -> bool:
-    return height >= len(equation) + 1 + LEAST_ABOVE
-
-
-def _top(first: int, terms: range, equation: range, height: int, *, set_by_hand: bool) -> int | None:
-    """The line at the top with which all terms of a sum are in view, or a few of many; None where there is no room.
-
-    Of a value that was set the first line is enough: how it was set stands above.
-    """
-    whole = equation.stop <= height
-    room = height if whole or not _has_room(height, equation) else height - len(equation) - 1
-    last = first + 1
-    if first in terms and not whole and not set_by_hand:
+def _top(first: int, working: CellLines, equation: range, height: int) -> int:
+    """The line at the top with which all terms of a sum are in view, or a few of many."""
+    terms, room, last = working.terms, height, first + 1
+    whole, is_term = equation.stop <= height, first in terms
+    if not whole and height >= len(equation) + 1 + LEAST_ABOVE:
+        room -= len(equation) + 1
+    if is_term and not whole and not working.edited:  # of a value that was set: how it was set stands above
         last = terms.stop if len(terms) <= room else terms.start + 1 + FEW_TERMS
-    return max(min(last - room, terms.start if first in terms else first), 0) if room > 0 else None
+    return max(min(last - room, terms.start if is_term else first), 0)
 
 
-def _written(lines: CellLines, width: int) -> range:
-    """The lines of the equation that hold something: a short one takes the first alone."""
-    equation = lines.equation
-    return range(equation.start, max((i + 1 for i in equation if lines.line(i, width).text), default=equation.start))
+# The lines of the working
+
+
+@dataclass(frozen=True)
+class Inks:
+    """The styles of the pane: quiet for names, accent for the value itself."""
+
+    plain: Style
+    quiet: Style
+    accent: Style
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line, and the cells that following it leads to; `marked` where it is the line of the cell itself."""
+
+    text: Text
+    target: Operand | None = None
+    second: Operand | None = None
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """So many lines, made on demand from their number and the width."""
+
+    size: int
+    make: Callable[[int, int], Line]
+
+
+@dataclass(eq=False)
+class CellLines:
+    """All lines of an explanation.
+
+    Attributes:
+        explanation: The cell.
+        program: For the axes of the operands.
+        labels: Words for their indices.
+        inks: Styles.
+        by_size: Terms of sums in order of what they add, largest first, instead of their own order.
+        values: The numbers that are beside the cell.
+        edited: How the cell was set; "" where it was computed.
+        near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
+        terms: The lines of the header of the first sum and of its terms; none where nothing is summed.
+        equation: Those of the equation that the working closes with; none where there is none.
+    """
+
+    explanation: Explanation
+    program: Program
+    labels: Labels
+    inks: Inks
+    by_size: bool = False
+    values: tuple[Value, ...] = ()
+    edited: str = ""
+    near: tuple[Near, ...] | None = None
+    terms: range = field(init=False, default=range(0))
+    equation: range = field(init=False, default=range(0))
+
+    def __post_init__(self) -> None:
+        explanation, quiet, blank = self.explanation, self.inks.quiet, Line(Text("", self.inks.plain))
+        self._blocks: list[Line | Block] = []
+        self._ends: list[int] = []
+        axes = self.program.axes(explanation.name.removeprefix(GRADIENT))
+        for axis, i in zip(axes, explanation.index, strict=True):
+            self._add(self._pair(axis.name, placed(self.labels.of(axis)(i), i)))
+        value = Text(spoken(explanation.stored, DIGITS), self.inks.accent)
+        value.append(f"  {visible(self.edited)}" if self.edited else "", quiet)
+        value.append("  ∂loss/∂x" if explanation.name.startswith(GRADIENT) else "", quiet)
+        self._add(blank, Line(value), Line(Text(f"= {explanation.formula}", quiet)), *map(self._value, self.values))
+        for place, near in enumerate(self.near or ((None,) if self.near is not None else ())):
+            name, words = "nearest" if place == 0 or near is None else near.of, None if near is None else near.words
+            self._add(Block(1, partial(self._nearest, name, words)))
+        if not isinstance(explanation.items[0], Sum):
+            self._add(blank)
+        for item in explanation.items:
+            if isinstance(item, Sum):
+                self._sum(item, blank)
+            else:
+                self._add(self._value(item))
+        if equation := explanation.equation:
+            self._add(blank, Block(EQUATION_LINES if len(equation) > SHORT_EQUATION else 1, self._equation_line))
+            self.equation = range(self._ends[-2], self._ends[-1])
+        self._add(
+            blank,
+            self._pair("recomputed", spoken(explanation.recomputed, 9)),
+            self._pair("stored", spoken(explanation.stored, 9)),
+            self._pair("difference", spoken(explanation.difference, 2)),
+        )
+
+    def _add(self, *blocks: Line | Block) -> None:
+        for block in blocks:
+            self._blocks.append(block)
+            self._ends.append(len(self) + (1 if isinstance(block, Line) else block.size))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def line(self, index: int, width: int) -> Line:
+        """One line, at most `width` cells wide."""
+        which = bisect_right(self._ends, index)
+        block = self._blocks[which]
+        return block if isinstance(block, Line) else block.make(index - (self._ends[which - 1] if which else 0), width)
+
+    def first_target(self) -> int:
+        """The first line that can be followed; 0 where there is none."""
+        return next((i for i in range(min(len(self), 200)) if self.line(i, 40).target is not None), 0)
+
+    # The parts
+
+    def _pair(self, name: str, value: str, note: str = "", target: Operand | None = None) -> Line:
+        text = Text(set_cell_size(name, max(11, cell_len(name))) + " ", self.inks.quiet)
+        text.append(value, self.inks.plain)
+        return Line(text.append(f"  {note}" if note else "", self.inks.quiet), target)
+
+    def _value(self, item: Value) -> Line:
+        note, source = visible(item.note), item.source
+        if not note and source is not None:  # the last part of its name: `masked[0, 3, 2]`; two where others end alike
+            items = self.explanation.items
+            others = {each.source.name for each in items if isinstance(each, Value) and each.source} - {source.name}
+            last, alike = _last_part(source.name), map(_last_part, others)
+            shown = short_name(source.name) if last in alike else last
+            note = f"{visible(shown)}[{', '.join(map(str, source.index))}]"
+        return self._pair(item.symbol, spoken(item.value, DIGITS), note, source)
+
+    def _nearest(self, name: str, words: tuple[tuple[str, float], ...] | None, _: int, width: int) -> Line:
+        """Words whose rows point most nearly where this one does, or where a sum of words does."""
+        text = Text(set_cell_size(visible(name), max(11, cell_len(visible(name)))) + " ", self.inks.quiet)
+        return Line(text.append(near_words(words, width - text.cell_len), self.inks.plain))
+
+    def _equation_line(self, number: int, width: int) -> Line:
+        """The result of the numbers above, in one line, or in as many as it takes on a narrow screen."""
+        parts = wrap(self.explanation.equation, max(width, 1), max_lines=EQUATION_LINES, placeholder=" …")
+        return Line(Text(parts[number] if number < len(parts) else "", self.inks.plain + Style(bold=True)))
+
+    def _sum(self, total: Sum, blank: Line) -> None:
+        inks, single = self.inks, len(total.factors) == 1
+        order = np.argsort(-np.abs(total.contributions), kind="stable") if self.by_size else np.arange(len(total))
+        running = np.cumsum(total.contributions[order])
+        letters = ("s",) if single else ("a", "b", "c", "d")[: len(total.factors)]
+        header = [*letters, total.unit if single else "product", "share" if single else "sum"]
+
+        def term(k: int, width: int) -> Line:
+            place, first = int(order[k]), total.factors[0]
+            last = total.contributions[place] / (total.total or 1.0) if single else running[k]
+            values = [*(factor.values[place] for factor in total.factors), total.contributions[place], last]
+            numbers = [_in_column(float(value)) for value in values]
+            second = None if single else total.factors[1].operand(place)
+            line = self._table_line(self._term_label(first, place), numbers, width, inks.plain)
+            return Line(line, first.operand(place), second)
+
+        self._add(blank, Line(Text(visible(total.title), inks.plain + Style(bold=True))))
+        for letter, factor in zip(letters, total.factors, strict=True):
+            name = f"{letter} = {short_name(factor.name)}{' (key ;)' if letter == 'b' else ''}"
+            self._add(Line(Text(name, inks.quiet)))
+        self._add(Block(1, lambda _, width: Line(self._table_line("", header, width, inks.quiet))))
+        self._add(Block(len(total), term))
+        self.terms = self.terms or range(self._ends[-2] - 1, self._ends[-1])
+        self._add(self._pair("Σ", spoken(total.total, DIGITS)))
+
+    def _table_line(self, label: str, texts: Sequence[str], width: int, style: Style) -> Text:
+        """The columns that fit beside a label; the last ones are the most telling."""
+        width = min(width, WIDEST_TABLE)
+        most = max((width - SHORTEST_LABEL) // (COLUMN + 1), 1)
+        columns = "".join(f" {text:>{max(COLUMN, cell_len(text))}}" for text in texts[-most:])
+        text = Text(set_cell_size(label, max(width - cell_len(columns), 0)), self.inks.quiet)
+        return text.append(columns, style)
+
+    def _term_label(self, factor: Factor, term: int) -> str:
+        """Where the term is, along the axes that the sum goes over."""
+        axes, last = self.program.axes(factor.name.removeprefix(GRADIENT)), factor.place(len(factor.values) - 1)
+        varying = [i for i, (first, end) in enumerate(zip(factor.place(0), last, strict=True)) if first != end]
+        place = factor.place(term)
+        return " ".join(self.labels.of(axes[i])(place[i]) for i in varying or [len(axes) - 1])
+
+
+def _in_column(value: float) -> str:
+    """A value with as many of four significant digits as fit a column."""
+    texts = (spoken(value, digits) for digits in (4, 3, 2))
+    return next((text for text in texts if len(text) <= COLUMN), spoken(value, 1))
+
+
+def _last_part(name: str) -> str:
+    """The last part of a dotted name: `masked`, `∂ masked`."""
+    return ("∂ " if name.startswith(GRADIENT) else "") + name.rpartition(".")[2]

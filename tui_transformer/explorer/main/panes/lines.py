@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
+from textual.app import App
 from textual.content import Content
 
-from tui_transformer.engine.edits import how_set
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.ops import Parameter
@@ -26,13 +27,14 @@ from tui_transformer.explorer.shell.actions.main import (
     ON_CARD,
 )
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line
+from tui_transformer.explorer.shell.keymap import first_key, in_use, key_line, keymap_of
 from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of, spread
 from tui_transformer.guide.texts import StepText, step_text, tour_question
 from tui_transformer.session.edit_format import active, broken
 from tui_transformer.session.open_session import model_name
+from tui_transformer.session.pane_fit import PANES, Arrangement
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
@@ -52,6 +54,9 @@ CARD = "card"
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
+
+DIGITS = 6
+"""Significant digits of the cell."""
 
 NEAR, NEAR_WIDTH = 2, 32
 """Nearest words of the one line, and the columns that they have."""
@@ -87,6 +92,8 @@ class Lines:
         self._written = Written(screen)
         self._scene: Scene | None = None
         self._count = ""
+        self._named: tuple[object, ...] = ()
+        self._key_line = Content("")
 
     def count(self, digits: str) -> None:
         """Say what is made so often if it is typed now; "" for no count."""
@@ -99,21 +106,22 @@ class Lines:
             self.show(self._scene)
 
     def show(self, scene: Scene) -> None:
-        """Write the lines that are not what they were."""
+        """Write the lines that have room, and are not what they were."""
         self._scene = scene
         session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
-        inks, tour = inks_of(self._screen), "" if scene.is_told else first_key(self._screen.app, "tour")
+        inks, tour = inks_of(self._screen), tour_key(scene, self._screen.app)
         spent = "" if step is None or step.seconds < LEAST_SHOWN else f" · {step.seconds * 1000:.1f} ms"
-        lines: dict[str, Line] = {
-            "title": _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
-            "crumbs": _crumbs(session, stop, step, width, inks),
-            "about": about(session, stop, tour),
-            "summary": _summary(session, stop, step, inks, tour),
-            "tabs": _tabs(scene.arrangement.digits, scene.arrangement.active, inks),
-            "keys": self._keys(scene, width, inks),
+        lines: dict[str, Callable[[], Line]] = {
+            "title": lambda: _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
+            "crumbs": lambda: _crumbs(session, stop, step, width, inks),
+            "about": lambda: about(session, stop, tour),
+            "summary": lambda: _summary(session, stop, step, inks, tour),
+            "tabs": lambda: _tabs(scene.arrangement, inks),
+            "keys": lambda: self._keys(scene, width, inks),
         }
         for name, line in lines.items():
-            self._written.write(name, line)
+            if name in scene.arrangement.drawn:
+                self._written.write(name, line())
 
     def _keys(self, scene: Scene, width: int, inks: Inks) -> Line:
         """The choices of the opening; then the keys of the focused pane, and the most useful others.
@@ -142,17 +150,25 @@ class Lines:
             others = [each for each in others if each.id not in MENUS]
             if menus:
                 first = (*first[:2], replace(MENU_KEYS, shown=" ".join(each.shown for each in menus)), *first[2:])
-        return key_line([*first, *others, *always], app, width, len(always))
+        asked = [*first, *others, *always], len(always), width, keymap_of(app)
+        if asked != self._named:
+            self._named, self._key_line = asked, key_line(asked[0], app, width, len(always))
+        return self._key_line
 
 
 # What a stop is
 
 
+def tour_key(scene: Scene, app: App[Any]) -> str:
+    """The key of the tour, where it is offered: at the first stop, while none leads on."""
+    return first_key(app, "tour") if scene.position.stop == VOCABULARY and not scene.is_told else ""
+
+
 def about(session: Session, stop: str, tour: str) -> str:
     """The tour with its key, where it is offered; meaning of a step, its purpose and what to look at, line by line."""
-    words = step_words(session, stop)
-    parts = (offer(session, stop, tour), *_ways_back(session, stop), words.what, words.why, words.look)
-    return "\n".join(part for part in parts if part)
+    words, offered = step_words(session, stop), offer(session, stop, tour) if tour else ""
+    ways = _ways_back(session, stop) if session.backward else ()
+    return "\n".join(filter(None, (offered, *ways, words.what, words.why, words.look)))
 
 
 def step_words(session: Session, stop: str) -> StepText:
@@ -179,7 +195,7 @@ def group_title(group: str) -> str:
 def _ways_back(session: Session, stop: str) -> Iterator[str]:
     """In the backward pass, what the gradient is and how it comes back through every step that reads the value."""
     program = session.trace.program
-    if not session.backward or stop == LOSS or not session.went_back:
+    if stop == LOSS or not session.went_back:
         return
     yield step_text("gradient").what
     gradients = session.gradients.values
@@ -193,16 +209,17 @@ def _ways_back(session: Session, stop: str) -> Iterator[str]:
 
 def _title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
     """Program, model, how far one is, library, precision and time."""
-    backend = session.model.backend
-    left = Text(" tui-transformer", inks.accent).append(f"   {model_name(session)}", inks.quiet)
+    backend, name = session.trace.backend, session.cache.tokens.get("name", lambda: model_name(session))
+    left = Text(" tui-transformer", inks.accent).append(f"   {name}", inks.quiet)
     right = Text(state, inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
     return spread(left, right, width)
 
 
 def _state(session: Session, stop: str) -> str:
     """How far one is, and before it the edits, which way one goes, or what is compared."""
-    changes = (broken(session), active(session.edits, session.base.program))
-    edits = "".join(f"{visible(each)} · " for each in changes if each)
+    changes = [broken(session)] if session.breaks else []
+    changes += [active(session.edits, session.base.program)] if session.edits else []
+    edits = "".join(f"{visible(each)} · " for each in changes)
     way = ""
     if session.backward:
         way = f"← backward · {_loss(session)}"
@@ -250,12 +267,14 @@ def _crumbs(session: Session, stop: str, scene: StepScene | None, width: int, in
 
 def _summary(session: Session, stop: str, scene: StepScene | None, inks: Inks, tour: str) -> Text:
     """The cell in one line, or the tour with its key; below what the step is, or how its gradient comes back."""
-    line = Text(offer(session, stop, tour), inks.accent) if scene is None else _cell_line(session, scene, inks)
-    meaning, *ways = tuple(_ways_back(session, stop)) or (step_words(session, stop).what,)
+    offered = offer(session, stop, tour) if tour else ""
+    line = Text(offered, inks.accent) if scene is None else _cell_line(scene, inks)
+    said = tuple(_ways_back(session, stop)) if session.backward else ()
+    meaning, *ways = said or (step_words(session, stop).what,)
     return line.append(f"\n{' · '.join((*ways, meaning))}", inks.quiet)
 
 
-def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
+def _cell_line(scene: StepScene, inks: Inks) -> Text:
     """Row → column, value, formula, difference."""
     view, place, working = scene.view, scene.place, scene.working
     sides = ((view.rows, place.row), (view.columns, place.column))
@@ -263,27 +282,28 @@ def _cell_line(session: Session, scene: StepScene, inks: Inks) -> Text:
     line = Text("", inks.plain).append(names, inks.plain + Style(bold=True))
     if working is not None:
         of = "∂loss " if working.name.startswith(GRADIENT) else ""
-        line.append(f"  {of}{number(working.stored)}", inks.accent)
+        line.append(f"  {of}{spoken(working.stored, DIGITS)}", inks.accent)
         for value in scene.values:
-            line.append(f"  {value.symbol} {number(value.value)}", inks.plain)
+            line.append(f"  {value.symbol} {spoken(value.value, DIGITS)}", inks.plain)
         if not scene.values:
             line.append(f"  = {working.formula}", inks.quiet)
-            line.append(f"   difference {number(working.difference, 2)}", inks.quiet)
-        if edited := how_set(session.trace.edits, working.name, working.index):
-            line.append(f"  {visible(edited)}", inks.accent)
+            line.append(f"   difference {spoken(working.difference, 2)}", inks.quiet)
+        if scene.edited:
+            line.append(f"  {visible(scene.edited)}", inks.accent)
         for i, near in enumerate(scene.near or ()):
             line.append(f"  {visible(near.of)} ≈ " if i else "  nearest ", inks.quiet)
             line.append(near_words(near.words[:NEAR], NEAR_WIDTH), inks.plain)
     return line
 
 
-def _tabs(panes: Mapping[str, int], active: str, inks: Inks) -> Text:
-    """The panes with their digits, the active one in brackets."""
+def _tabs(arrangement: Arrangement, inks: Inks) -> Text:
+    """The panes that the stop has with the digits that go to them, the active one in brackets."""
     line = Text(" ", inks.quiet)
-    for name, digit in panes.items():
-        label = f"{digit} {name}"
-        line.append(f"[{label}]" if name == active else f" {label} ", inks.accent if name == active else inks.quiet)
-        line.append(" ", inks.quiet)
+    for digit, name in enumerate(PANES):
+        if name in arrangement.names:
+            label, active = f"{digit} {name}", name == arrangement.active
+            line.append(f"[{label}]" if active else f" {label} ", inks.accent if active else inks.quiet)
+            line.append(" ", inks.quiet)
     return line
 
 
@@ -318,11 +338,6 @@ def _openings(session: Session, answer: str, keys: Mapping[str, str], inks: Inks
         yield line
     line = begun(-1).append(" ".join(keys[name] for name in there), inks.accent)
     yield line.append(f"   {keys['help']}", inks.accent).append(" help", inks.quiet)
-
-
-def number(value: float, digits: int = 6) -> str:
-    """A value with so many significant digits; ∞ for infinities."""
-    return spoken(value, digits)
 
 
 def near_words(words: tuple[tuple[str, float], ...] | None, width: int) -> str:

@@ -80,8 +80,6 @@ class MatrixPair(Container):
     def show_scene(self, scene: Scene) -> None:
         """Show a step's own values, what is beside them, or both; of what is still computed the name alone."""
         stop, step = scene.position.stop, scene.step
-        if stop in (VOCABULARY, *WORDS):
-            return
         self.set_class(scene.has_pair, "-both")
         self.set_class("-stacked" in scene.arrangement, "-stacked")
         for pane in (self.first, self.second):
@@ -91,7 +89,7 @@ class MatrixPair(Container):
             remark = "computing"
         else:
             self._show(step, scene)
-            remark = visible(apart(scene.session, stop))
+            remark = visible(apart(scene.session, stop)) if scene.session.overlay.kind == "trace" else ""
         for pane, text in zip((self.first, self.second), ("", remark) if scene.has_pair else (remark, ""), strict=True):
             if pane.border_subtitle != text:
                 pane.border_subtitle = text
@@ -144,10 +142,7 @@ class HeadsPane(HeadThumbnails, can_focus=True):
     _heads: Heads | None = None
 
     def show_scene(self, scene: Scene) -> None:
-        """Show the heads of a scene; where the step has none, there is no pane."""
-        self.set_class("heads" not in scene.arrangement.names, "-absent")
-        if not scene.arrangement.draws("heads"):
-            return
+        """Show the heads of a scene."""
         heads, head = scene.heads, scene.position.place.head
         if heads is not None and heads is self._heads:
             self.put((0, head))
@@ -167,8 +162,6 @@ class ChartPane(Chart, can_focus=True):
 
     def show_scene(self, scene: Scene) -> None:
         """Show the chart of a scene, or why there is none."""
-        if not scene.arrangement.draws("chart"):
-            return
         why = ""
         if scene.chart is None:
             why = "computing" if scene.waits or scene.kind is not None else NO_CHART * (scene.step is not None)

@@ -77,9 +77,7 @@ class StepsPane(LineList):
     _details: Mapping[str, str] = NO_DETAILS
 
     def show_scene(self, scene: Scene) -> None:
-        """Show the stops with the numbers that they have beside; nothing where the list has no room."""
-        if not scene.arrangement.draws("steps"):
-            return
+        """Show the stops with the numbers that they have beside."""
         session, stop, numbers = scene.session, scene.position.stop, details(scene.session)
         title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
         if self.border_title != title:  # even the same title would draw the whole list anew

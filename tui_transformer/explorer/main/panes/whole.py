@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import ClassVar
@@ -24,7 +24,7 @@ from tui_transformer.explorer.widgets.character_graphics import small_picture
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.session.overlay import FOLLOWS, WRONG
 from tui_transformer.session.scene import Scene
-from tui_transformer.session.whole.layout import Placed, Placement
+from tui_transformer.session.whole.layout import Placement
 from tui_transformer.session.whole.scene import Line, Picture, WholeScene
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import share_bar
@@ -46,6 +46,9 @@ AROUND_LEGEND = 5
 
 MOST_KEPT = 512
 """Pictures whose segments are kept."""
+
+MARKS = {"tall": ("▐", "█"), "upper": ("▝", "▜"), "lower": ("▗", "▟")}
+"""Beside the current token's row, a line or half a line high: alone, and where the bar of the frame is too."""
 
 INKS = ("plain", "quiet", "accent", "border", "wrong")
 
@@ -96,13 +99,17 @@ class WholePane(CarefulWidget, can_focus=True):
     def marked(self) -> Region | None:
         """The current token's row of the current box, in the picture of the current head."""
         for placement, pictures in self._scene.bands:
-            for placed, picture in _drawn_boxes(placement, pictures):
+            for picture in pictures:
                 if picture.step == self._scene.stop:
                     tiles = picture.tiles.values[: self._place_of(picture)]
                     row = (picture.marked or 0) // (1 if placement.tall else 2) + 1 if picture.tiles.values else 0
-                    across = placement.left + 2 + placed.left + sum(tile.shape[1] + 1 for tile in tiles)
+                    across = placement.left + 2 + picture.placed.left + sum(tile.shape[1] + 1 for tile in tiles)
                     return Region(across, placement.top + 1 + row, 1, 1)
         return None
+
+    def _place_of(self, picture: Picture) -> int:
+        """The place of the current head among those that are shown."""
+        return min(max(self._scene.head - picture.heads.start, 0), len(picture.tiles.values) - 1)
 
     def on_click(self, event: events.Click) -> None:
         """Go to the box that is clicked; a double click looks inside."""
@@ -115,9 +122,9 @@ class WholePane(CarefulWidget, can_focus=True):
 
     def _visited(self, at: Offset) -> Visited | None:
         for placement, pictures in self._scene.bands:
-            for placed, picture in _drawn_boxes(placement, pictures):
-                x, y = at.x - placement.left - 2 - placed.left, at.y - placement.top - 1
-                if 0 <= x < placed.width and 0 <= y < placement.lines - 2:
+            for picture in pictures:
+                x, y = at.x - placement.left - 2 - picture.placed.left, at.y - placement.top - 1
+                if 0 <= x < picture.placed.width and 0 <= y < placement.lines - 2:
                     return self.Visited(picture.step, *_hit(picture, x, y - 1, tall=placement.tall))
         lines = self._scene.ladder.lines(self.size.height - 2)
         if at.x < self.size.width - self._scene.ladder.columns or not 0 < at.y <= len(lines):
@@ -156,17 +163,16 @@ class WholePane(CarefulWidget, can_focus=True):
         for placement, pictures in self._scene.bands:
             self._draw_band(lines, placement, pictures)
         self._draw_ladder(lines)
-        return [self._strip(pieces) for pieces in lines]
-
-    def _strip(self, pieces: list[Piece]) -> Strip:
-        """Pieces side by side, blank between them."""
-        segments, at = list[Segment](), 0
-        for left, piece in sorted(pieces, key=itemgetter(0)):
-            if left > at:
-                segments.append(Segment(" " * (left - at), self._page))
-            segments += piece
-            at = max(left, at) + Segment.get_line_length(piece)
-        return Strip(segments).adjust_cell_length(self.size.width, self._page)
+        strips = []
+        for pieces in lines:
+            segments, at = list[Segment](), 0
+            for left, piece in sorted(pieces, key=itemgetter(0)):
+                if left > at:
+                    segments.append(Segment(" " * (left - at), self._page))
+                segments += piece
+                at = max(left, at) + Segment.get_line_length(piece)
+            strips.append(Strip(segments).adjust_cell_length(self.size.width, self._page))
+        return strips
 
     # The ladder
 
@@ -188,91 +194,86 @@ class WholePane(CarefulWidget, can_focus=True):
         top, bottom = placement.top, placement.top + placement.lines - 1
         if bottom >= len(lines):
             return
-        here = self._scene.stop in (*placement.band.steps, *(each.step for each in pictures))
+        stop = self._scene.stop
+        here = stop in placement.band.steps or any(picture.step == stop for picture in pictures)
         ink, words = self._ink["accent" if here else "border"], self._ink["accent" if here else "plain"]
         lines[top].append((placement.left, _rule("╭─", placement.title, "╮", placement.width, ink, words)))
         legend = _legend(pictures, placement.width - AROUND_LEGEND)
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
-        for y in range(top + 1, bottom):
-            lines[y] += [(placement.left + column, [Segment("│", ink)]) for column in (0, placement.width - 1)]
-        for placed, picture in _drawn_boxes(placement, pictures):
-            self._draw_box(lines, placement, placed, picture)
+        for pieces in lines[top + 1 : bottom]:
+            pieces.append((placement.left, [Segment("│", ink)]))
+            pieces.append((placement.left + placement.width - 1, [Segment("│", ink)]))
+        for picture in pictures:
+            self._draw_box(lines[top + 1 : bottom], placement, picture)
 
-    def _draw_box(self, lines: list[list[Piece]], placement: Placement, placed: Placed, picture: Picture) -> None:
-        left, top = placement.left + 2 + placed.left, placement.top + 1
-        current = picture.step == self._scene.stop
-        style = self._ink["accent" if current else "quiet"]
-        steps = placement.band.boxes[placed.box].steps if placed.box >= 0 else ()
-        marks = {self._scene.marks.get(step) for step in steps}
-        mark = WRONG if WRONG in marks else FOLLOWS if FOLLOWS in marks else ""
-        title = fit_label(picture.title, placed.width - len(mark))
-        lines[top].append((left, [*([Segment(mark, self._ink["wrong"])] if mark else []), Segment(title, style)]))
-        below = lines[top + 1 : placement.top + placement.lines - 1]
-        has_tiles = bool(picture.tiles.values)
-        if has_tiles:
-            drawn = self._tiles(picture, placement, framed=current)
-        elif picture.missing:
-            drawn = [[Segment(fit_label("…", placed.width), self._ink["quiet"])]]
+    def _draw_box(self, lines: list[list[Piece]], placement: Placement, picture: Picture) -> None:
+        placed, current, marks = picture.placed, picture.step == self._scene.stop, self._scene.marks
+        left = placement.left + 2 + placed.left
+        mark = ""
+        if marks and placed.box is not None:
+            wrong = {marks.get(step) for step in placed.box.steps}
+            mark = WRONG if WRONG in wrong else FOLLOWS if FOLLOWS in wrong else ""
+        title = Segment(fit_label(picture.title, placed.width - len(mark)), self._ink["accent" if current else "quiet"])
+        lines[0].append((left, [Segment(mark, self._ink["wrong"]), title] if mark else [title]))
+        below = lines[1:]
+        if picture.tiles.values:
+            height = self._draw_tiles(below, left, picture, tall=placement.tall, framed=current)
         else:
-            drawn = [self._word(line, placed.width) for line in picture.lines]
-        for pieces, segments in zip(below, drawn, strict=False):
-            pieces.append((left, segments))
-        if picture.sign and placed.left and drawn:
-            below[(len(drawn) - 1) // 2].append((left - 2, [Segment(picture.sign, self._ink["plain"])]))
-        if has_tiles:
-            self._mark(below, left, picture, tall=placement.tall, framed=current)
+            words = [[Segment(fit_label("…", placed.width), self._ink["quiet"])]] * picture.missing
+            words = words or [self._word(line, placed.width) for line in picture.lines]
+            height = len(words)
+            for pieces, word in zip(below, words, strict=False):
+                pieces.append((left, word))
+        if picture.sign and placed.left and height:
+            below[(height - 1) // 2].append((left - 2, [Segment(picture.sign, self._ink["plain"])]))
 
-    def _mark(self, lines: list[list[Piece]], left: int, picture: Picture, *, tall: bool, framed: bool) -> None:
-        """Bars on both sides of the current picture, and in every picture a mark beside the current token's row."""
-        here, tiles, ink = self._place_of(picture), picture.tiles.values, self._ink["accent"]
-        right = left + sum(tile.shape[1] + 1 for tile in tiles) - 1
-        for y, pieces in enumerate(lines[: _height(picture, tall=tall)]):
-            if mark := _row_mark(picture.marked, y, tall=tall, framed=framed and here == 0):
-                pieces.append((left - 1, [Segment(mark, ink)]))
+    def _draw_tiles(self, lines: list[list[Piece]], left: int, picture: Picture, *, tall: bool, framed: bool) -> int:
+        """Pictures side by side, under those of several heads their numbers; how many lines that takes.
+
+        The current one has bars on both sides, and every picture a mark beside the current token's row.
+        """
+        tiles, here, accent = picture.tiles.values, self._place_of(picture), self._ink["accent"]
+        drawn = [self._tile(tile, picture.tiles.scale, tall=tall) for tile in tiles]
+        height, several = len(drawn[0]), len(tiles) > 1
+        marked = None if picture.marked is None else picture.marked // (1 if tall else 2)
+        sides = MARKS["tall" if tall else "lower" if (picture.marked or 0) % 2 else "upper"]
+        first = framed and here == 0
+        for y, pieces in enumerate(lines[:height]):
+            across = left
+            for place, cells in enumerate(drawn):
+                if framed and place in (here, here + 1) and place:
+                    pieces.append((across - 1, [Segment("▐" if place == here else "▌", accent)]))
+                pieces.append((across, cells[y]))
+                across += tiles[place].shape[1] + 1
+            if mark := sides[first] if y == marked else "▐" * first:
+                pieces.append((left - 1, [Segment(mark, accent)]))
             if framed and here == len(tiles) - 1:
-                pieces.append((right, [Segment("▌", ink)]))
-
-    def _place_of(self, picture: Picture) -> int:
-        return min(max(self._scene.head - picture.heads.start, 0), len(picture.tiles.values) - 1)
+                pieces.append((across - 1, [Segment("▌", accent)]))
+        for pieces in lines[height : height + several]:
+            across = left
+            for head, tile in zip(picture.heads, tiles, strict=True):
+                width, named = tile.shape[1], f"head {head}"
+                style = self._ink["accent" if head == self._scene.head else "quiet"]
+                text = fit_label(named if width >= len(named) else str(head), width, "center")
+                pieces.append((across, [Segment(text, style)]))
+                across += width + 1
+        return height + several
 
     def _word(self, line: Line, width: int) -> list[Segment]:
-        style = self._ink["accent" if line.marked else "plain"]
+        style, quiet = self._ink["accent" if line.marked else "plain"], self._ink["quiet"]
+        if line.first:
+            value = Segment(f"{fit_label(line.value, 6, 'right')}  ", quiet)
+            return [value, Segment(fit_label(line.text, max(width - 8, 1)), style)]
         if line.share is None:
             room = width - cell_len(line.value) - 1
-            if line.first:
-                value = fit_label(line.value, 6, "right")
-                return [
-                    Segment(f"{value}  ", self._ink["quiet"]),
-                    Segment(fit_label(line.text, max(width - 8, 1)), style),
-                ]
-            return [Segment(fit_label(line.text, room), style), Segment(f" {line.value}", self._ink["quiet"])]
+            return [Segment(fit_label(line.text, room), style), Segment(f" {line.value}", quiet)]
         words = max(min(12, width // 2), 4)
-        bar = max(width - words - 9, 0)
+        bar = share_bar(line.share, max(width - words - 9, 0))
         return [
             Segment(fit_label(line.text, words), style),
-            Segment(f" {share_bar(line.share, bar)}", self._ink["accent" if line.marked else "quiet"]),
+            Segment(f" {bar}", self._ink["accent" if line.marked else "quiet"]),
             Segment(fit_label(line.value, 8, "right"), style),
         ]
-
-    # Pictures
-
-    def _tiles(self, picture: Picture, placement: Placement, *, framed: bool) -> list[list[Segment]]:
-        """Pictures side by side, that of the current head in its frame; under those of several heads their numbers."""
-        here, lines = self._place_of(picture), [list[Segment]() for _ in range(_height(picture, tall=placement.tall))]
-        for place, tile in enumerate(picture.tiles.values):
-            side = {here: "▐", here + 1: "▌"}.get(place, " ") if framed else " "
-            gap = [Segment(side, self._page if side == " " else self._ink["accent"])] * (place > 0)
-            for line, cells in zip(lines, self._tile(tile, picture.tiles.scale, tall=placement.tall), strict=True):
-                line += gap + cells
-        return lines if len(picture.tiles.values) == 1 else [*lines, self._head_numbers(picture)]
-
-    def _head_numbers(self, picture: Picture) -> list[Segment]:
-        segments = list[Segment]()
-        for head, tile in zip(picture.heads, picture.tiles.values, strict=True):
-            width, style = tile.shape[1], self._ink["accent" if head == self._scene.head else "quiet"]
-            text = f"head {head}" if width >= len(f"head {head}") else str(head)
-            segments += [Segment(fit_label(text, width, "center"), style), Segment(" ", self._page)]
-        return segments[:-1]
 
     def _tile(self, values: Values, scale: Scale, *, tall: bool) -> list[list[Segment]]:
         """Two rows a line; a row a line in the first band, whose rows stand beside the tokens."""
@@ -284,27 +285,6 @@ class WholePane(CarefulWidget, can_focus=True):
             self._tiles_drawn.clear()
         self._tiles_drawn[id(values), tall] = values, drawn  # kept with it, so that no other has its number
         return drawn
-
-
-def _drawn_boxes(placement: Placement, pictures: tuple[Picture, ...]) -> Iterator[tuple[Placed, Picture]]:
-    """The boxes of a band with what they show; what is beside them has the room that is left."""
-    beside = Placed(-1, placement.rest, placement.width - 4 - placement.rest)
-    yield from zip((*placement.boxes, beside), pictures, strict=False)
-
-
-def _height(picture: Picture, *, tall: bool) -> int:
-    """Lines of a picture: a line for every row, or for two."""
-    rows = max((len(tile) for tile in picture.tiles.values), default=0)
-    return rows if tall else (rows + 1) // 2
-
-
-def _row_mark(marked: int | None, y: int, *, tall: bool, framed: bool) -> str:
-    """The mark before a line of a picture: half a block beside the current token's row, a bar where it is framed."""
-    if marked is None or marked // (1 if tall else 2) != y:
-        return "▐" if framed else ""
-    if tall:
-        return "█" if framed else "▐"
-    return ("▟" if framed else "▗") if marked % 2 else ("▜" if framed else "▝")
 
 
 def _hit(picture: Picture, x: int, y: int, *, tall: bool) -> tuple[int | None, int | None]:
