@@ -24,7 +24,7 @@ class HelpScreen(Dialog[None]):
 
     def body(self) -> ComposeResult:
         """The text; what draws Markdown takes a while to import, so only now."""
-        from tui_transformer.explorer.widgets.markdown import MarkdownText
+        from tui_transformer.explorer.widgets.labels import MarkdownText
 
         with Page():
             yield MarkdownText("\n".join(map(visible, with_own_keys(self.app, self._markdown).splitlines())))

@@ -61,7 +61,6 @@ class ExercisesScreen(Overview, tool="exercises"):
             yield Static(markup=False)
 
     def begin(self) -> None:
-        """With the first that is not done."""
         self.lines.show(len(self._exercises), self._line)
         self.lines.styles.height = len(self._exercises)
         self.lines.cursor = next((i for i, each in enumerate(self._exercises) if each.name not in self._done), 0)

@@ -11,8 +11,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_transformer.explorer.guard.error_boundary import DrawnWidget
 from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
+from tui_transformer.explorer.widgets.labels import DrawnWidget
 from tui_transformer.explorer.widgets.palette import Surface, series_colors
 from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views import charts
@@ -44,12 +44,10 @@ class Chart(DrawnWidget):
     why = ""
 
     def show(self, chart: charts.Chart | None, why: str = "") -> None:
-        """Show a chart, or say why there is none."""
         self.chart, self.why = chart, why
         self.redraw()
 
     def draw(self) -> list[Strip]:
-        """Title and chart, or as much of it as there is room for."""
         width, height = self.size
         if self.chart is None:
             return [Strip([Segment(fit_label(self.why, width), self._axis_style())])] if self.why and height else []

@@ -178,14 +178,9 @@ def series_colors(surface: Surface) -> tuple[Color, ...]:
     return tuple(map(Color.parse, _SERIES[surface.dark]))
 
 
-def bar_color(surface: Surface) -> Color:
-    """The colour of bars."""
-    return series_colors(surface)[0]
-
-
 def bar_style(surface: Surface) -> Style:
     """The style of bars that are made of characters; none where there are no colours."""
-    return Style() if surface.depth == "none" else Style(color=bar_color(surface))
+    return Style() if surface.depth == "none" else Style(color=series_colors(surface)[0])
 
 
 def _picked(colors: list[Color], levels: int) -> list[Color]:
