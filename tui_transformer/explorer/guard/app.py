@@ -50,10 +50,8 @@ class GuardedApp(App[None]):
 
     Attributes:
         in_turn: Keys, clicks and pastes that wait.
-        collecting: When garbage is looked for.
         failure: Why the program ends; None where nothing is wrong.
         messages: What was said.
-        failures: Mistakes that were said.
     """
 
     class Call(Message):

@@ -73,17 +73,12 @@ def _bridged(changed: list[int], cells: list[Cell]) -> Iterator[int]:
 
 
 class Changes(CompositorUpdate):
-    """An update of which only that is written which differs from what is on the terminal.
-
-    Attributes:
-        sequences: The sequences to be written; "" where nothing does.
-    """
+    """An update of which only that is written which differs from what is on the terminal; "" where nothing does."""
 
     def __init__(self, sequences: str) -> None:
         self.sequences = sequences
 
     def render_segments(self, console: Console) -> str:  # noqa: ARG002 - Textual's signature
-        """The sequences to be written."""
         return self.sequences
 
 
@@ -265,10 +260,6 @@ def written(changes: Iterable[Change], columns: int) -> str:
     """The sequences that show changes, after which the terminal has its own colours again.
 
     A colour takes up to 19 bytes and a move to another place some 7, so it is moved rather than coloured.
-
-    Args:
-        changes: In the order of reading.
-        columns: Of the terminal.
     """
     pen, runs = Pen(columns), by_style(changes)
     for style in sorted(runs, key=attrgetter("order")):

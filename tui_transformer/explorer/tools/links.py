@@ -304,22 +304,19 @@ class ArcsScreen(Overview, tool="arcs"):
 
     def texts(self) -> Texts:
         limits = ", ".join(f"{limit:g}".removeprefix("0") for limit in self.arcs.limits)
-        alone = self.wanted.source != "head" or self.wanted.step.heads < 2
+        alone, detail = self.wanted.source != "head" or self.wanted.step.heads < 2, ("", "")
+        if self.weights is not None and len(self.weights):
+            query, step, labels = min(self.arcs.at[0], len(self.weights) - 1), self.wanted.step, self.session.labels
+            row, key_of = np.nan_to_num(self.weights[query]), labels.of(step.keys)
+            best = np.argsort(-row, kind="stable")[:4].tolist()
+            keys = "   ".join(f"{placed(key_of(key), key)} {percent(float(row[key]))}" for key in best)
+            detail = f"{placed(labels.of(step.queries)(query), query)} looks at", keys
         return Texts(
             f"Arcs · {self.wanted.title}",
             f"the thicker, the larger the weight: from {limits}",
-            self._strongest(),
+            detail,
             hidden={*(["head.next"] if alone else []), *(["layer.next"] if len(self.every) < 2 else [])},
         )
-
-    def _strongest(self) -> tuple[str, str]:
-        if self.weights is None or not len(self.weights):
-            return "", ""
-        query, step, labels = min(self.arcs.at[0], len(self.weights) - 1), self.wanted.step, self.session.labels
-        row = np.nan_to_num(self.weights[query])
-        best = np.argsort(-row, kind="stable")[:4].tolist()
-        keys = "   ".join(f"{placed(labels.of(step.keys)(key), key)} {percent(float(row[key]))}" for key in best)
-        return f"{placed(labels.of(step.queries)(query), query)} looks at", keys
 
     def action_head(self, by: int) -> None:
         wanted = self.wanted

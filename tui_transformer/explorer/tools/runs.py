@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -288,29 +288,20 @@ def _translated(model: Model, row: Row, step: int) -> Output:
     return Output(step, given, got, expected, made == right)
 
 
-def _classified(model: Model, row: Row, step: int) -> Output:
-    (made,), (right,) = _predicted(model, row)
-    return Output(step, _text(model, _whole(row.ids)), model.word_label(made), model.word_label(right), made == right)
-
-
-def _guessed(model: Model, row: Row, step: int) -> Output:
-    made, right = _predicted(model, row)
-    given, got, expected = (" ".join(map(model.word_label, ids)) for ids in (_whole(row.ids), made, right))
-    return Output(step, given, got, expected, made == right)
-
-
-def _predicted(model: Model, row: Row) -> tuple[Ids, Ids]:
-    """The most likely ID at every place that has a target, and the targets."""
+def _predicted(model: Model, row: Row, step: int, *, in_words: bool) -> Output:
+    """The most likely word at every place that has a target, and the targets; what was read as text or in words."""
     counted = np.flatnonzero(row.targets != NOT_COUNTED)
     trace = model.trace(ids=_whole(row.ids), budget=0)
     best = np.asarray(model.backend.to_host(trace.array(trace.program.logits)))[0].argmax(axis=-1)
-    return _whole(best[counted]), _whole(row.targets[counted])
+    read, made, right = _whole(row.ids), _whole(best[counted]), _whole(row.targets[counted])
+    given, got, expected = (" ".join(map(model.word_label, ids)) for ids in (read, made, right))
+    return Output(step, given if in_words else _text(model, read), got, expected, made == right)
 
 
 _MAKERS: Mapping[str, Callable[[Model, Row, int], Output]] = {
     "pairs": _translated,
-    "classify": _classified,
-    "masked-word": _guessed,
+    "classify": partial(_predicted, in_words=False),
+    "masked-word": partial(_predicted, in_words=True),
 }
 
 

@@ -148,13 +148,7 @@ def _reach(scroll: int, start: int, length: int, room: int) -> int:
 
 
 class CursorMessage(Message):
-    """The row and column under the cursor when the message was sent.
-
-    Attributes:
-        row: Its row.
-        column: Its column.
-        index: Its number in the widget.
-    """
+    """The row and column under the cursor when the message was sent, and its number in the widget."""
 
     def __init__(self, sender: GridWidget) -> None:
         super().__init__()

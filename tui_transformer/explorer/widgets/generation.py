@@ -32,12 +32,7 @@ _SPACES = (" ", "\t", "\n")
 
 @dataclass(frozen=True)
 class WrittenToken:
-    """A token in the text.
-
-    Attributes:
-        text: What it adds to the text.
-        share: The probability with which it was chosen; None for a token that was given.
-    """
+    """What a token adds to the text, and the probability with which it was chosen; None for one that was given."""
 
     text: str
     share: float | None = None
@@ -70,12 +65,7 @@ class TokenText(DrawnWidget):
     _lines: Sequence[Line] = ()
 
     def show(self, tokens: Sequence[WrittenToken], cursor: int) -> None:
-        """Show a text.
-
-        Args:
-            tokens: The tokens in order.
-            cursor: The token to mark; one past the last for the place of the next.
-        """
+        """Show a text, with one token marked: one past the last for the place of the next."""
         self._tokens, self._cursor = tuple(tokens), cursor
         self.redraw()
 
@@ -274,10 +264,7 @@ def head_label(key_head: int, queries: Sequence[int]) -> str:
 def cache_lines(picture: CachePicture, width: int, height: int) -> list[list[Run]]:
     """The lines of a picture: words, a line for each key head, attention, and what the signs mean.
 
-    Args:
-        picture: What to draw.
-        width: Cells of a line.
-        height: Lines that there is room for; key heads that do not fit are counted in words.
+    Key heads that do not fit into the height are counted in words.
     """
     columns = _Columns.fitting(picture, width)
     legend = _legend(picture, width)

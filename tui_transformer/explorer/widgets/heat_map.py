@@ -133,14 +133,10 @@ class HeatMap(GridWidget, can_focus=True):
     _drawing: Drawing | None = None
 
     def show(self, view: View, scale: Scale, tile: Tile, *, number_width: int = 0, cursor: Cell | None = None) -> None:
-        """Show a view; one of another shape is scrolled no further than the cursor needs.
+        """Show a view, of which a tile of values is at hand; one of another shape is scrolled as the cursor needs.
 
-        Args:
-            view: The matrix.
-            scale: The range that the colours stand for.
-            tile: The values at hand.
-            number_width: Columns a number at least, so that the cells of two heat maps are as wide as each other.
-            cursor: Where the cursor goes; None to leave it, as far as the matrix reaches.
+        A number has at least `number_width` columns, so that the cells of two heat maps are as wide as each other.
+        Without a cursor it stays where it is, as far as the matrix reaches.
         """
         how = number_width, self.wanted_width, self.always_numbers, self.marks_row_alone
         if view is self._view and scale == self._scale and how == self._how:
@@ -337,14 +333,7 @@ class Legend(Widget):
     _remarks: tuple[str, ...] = ()
 
     def show(self, scale: Scale | None, *, note: str = "", masked: bool = False, edited: bool = False) -> None:
-        """Show a scale.
-
-        Args:
-            scale: The range that the colours stand for; None for an empty line.
-            note: What else there is to say about the values.
-            masked: Whether there are masked cells to explain.
-            edited: Whether there are cells that were set.
-        """
+        """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
         signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, note)
         self._scale, self._remarks = scale, tuple(filter(None, signs))
         self.refresh()

@@ -44,12 +44,7 @@ class LineList(GridWidget, can_focus=True):
         self._count = 0
 
     def show(self, count: int, line: Callable[[int], Text]) -> None:
-        """Show lines.
-
-        Args:
-            count: How many there are.
-            line: Makes a line from its index; never read as markup.
-        """
+        """Show so many lines, each made from its index, and never read as markup."""
         self._count, self.line_at = count, line
         self.filter(None)
 

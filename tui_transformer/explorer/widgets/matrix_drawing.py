@@ -40,11 +40,6 @@ class Drawing:
     """One tile on one grid. The lines of a row are kept while the same columns are on screen.
 
     Attributes:
-        header: The labels of the columns, and the styles of all labels.
-        row_label: The label of a row.
-        table: The cells of all levels.
-        tile: The values at hand.
-        scale: The range that the levels stand for.
         page: The style of what holds no cell.
         edited: Rows × columns of the cells that were set.
     """
@@ -208,12 +203,7 @@ class CellTable:
         self._column = number.column if number else 0
 
     def text_line(self, levels: Levels, values: Values) -> list[Segment]:
-        """The line of cells that says something: numbers where they fit, signs for masked and missing cells.
-
-        Args:
-            levels: The level of each cell.
-            values: The number of each cell; anything where the level is masked or missing.
-        """
+        """The line of cells that says something: numbers where they fit, signs for masked and missing cells."""
         if self._number is None:
             return [self._plain[level] for level in levels.tolist()]
         return [

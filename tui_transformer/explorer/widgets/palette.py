@@ -139,14 +139,7 @@ class Palette:
 
 @lru_cache(maxsize=64)
 def palette(kind: ScaleKind, surface: Surface, plain: Style, levels: int = _TRUECOLOR_LEVELS) -> Palette:
-    """The palette of a kind of scale.
-
-    Args:
-        kind: Sequential or diverging.
-        surface: The terminal and its page.
-        plain: The style of the page, in which glyphs are drawn where there is no colour.
-        levels: At most so many levels.
-    """
+    """The palette of a kind of scale, of at most so many levels; glyphs in the plain style where there is no colour."""
     if surface.depth == "none":
         glyphs = _GLYPHS[kind]
         return Palette(kind, (plain,) * len(glyphs), glyphs)

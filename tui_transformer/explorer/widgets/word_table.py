@@ -38,15 +38,7 @@ _WITH_NUMBER, _WITH_SHARE = 16, 11
 
 @dataclass(frozen=True)
 class WordCells:
-    """Contents of a table.
-
-    Attributes:
-        rows: The label of every row.
-        columns: The label of every column.
-        cell: The word of a cell and its number; None while it is not known.
-        scale: The range that the colours stand for.
-        number: How a number is written.
-    """
+    """The labels of a table, and the word of a cell with its number, which gives the colour; None while not known."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
