@@ -16,7 +16,7 @@ from tui_transformer import gate
 from tui_transformer.course.running import Limits, run_command, run_python
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell import user_files as outlet
-from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints
+from tui_transformer.explorer.tools.checkpoints import Checkpoints
 from tui_transformer.explorer.tools.compare import _of_checkpoint
 from tui_transformer.explorer.tools.runs import path_of, runs_here
 from tui_transformer.explorer.tools.settings import build, values_of

@@ -11,7 +11,7 @@ from unittest import mock
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
-from tui_transformer.explorer.guard.timers import Collecting
+from tui_transformer.explorer.guard.event_queue import Collecting
 
 PARSED: dict[Any, list[RuleSet]] = {}
 parse_rules = Stylesheet._parse_rules

@@ -7,16 +7,16 @@ from fault import Fault
 OF_THE_EXPLORER = (
     Fault(
         "a message whose time is over has less than no time left",
-        "explorer/guard/notifications.py",
+        "explorer/guard/failures.py",
         "return max(super().time_left, SHORTEST)",
         "return super().time_left",
         "tests/explorer/shell/test_saying.py::test_a_message_is_over_when_its_time_is",
     ),
     Fault(
         "a widget that cannot be drawn ends the program",
-        "explorer/guard/error_boundary.py",
-        "            if not isinstance(self.app, Tells):\n",
-        "            if True:\n",
+        "explorer/guard/failures.py",
+        "            failures = Failures.of(self.app)\n            if failures is None:\n",
+        "            failures = Failures.of(self.app)\n            if True:\n",
         "tests/explorer/shell/test_failures.py::test_what_a_user_can_mend_is_said_in_the_pane_by_its_name",
     ),
     Fault(
@@ -77,14 +77,14 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "colours are not set again after attributes were taken back",
-        "explorer/guard/pen.py",
+        "explorer/guard/frame.py",
         '                codes.append("0")\n                now = OWN\n',
         '                codes.append("0")\n',
         "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[attributes]",
     ),
     Fault(
         "blanks go with what stands beside them on another background",
-        "explorer/guard/pen.py",
+        "explorer/guard/frame.py",
         "    if own.background != style.background or not (own.is_plain and style.is_plain):\n",
         "    if not (own.is_plain and style.is_plain):\n",
         "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[blanks]",
@@ -119,7 +119,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "what was put off by a moment is never done",
-        "explorer/guard/timers.py",
+        "explorer/guard/event_queue.py",
         "timer._skip = False",
         "timer._skip = True",
         "tests/explorer/shell/test_timers.py::test_a_call_whose_moment_is_gone_before_it_is_waited_for_still_comes",

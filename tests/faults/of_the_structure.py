@@ -59,7 +59,13 @@ OF_THE_STRUCTURE = (
         "def soon(screen, function):\n    screen.set_timer(0.1, function)\n",
         "test_timers_are_set_in_one_way",
     ),
-    file("a class has many methods", "text/large.py", f"class Large:\n{METHODS}", "test_every_class_is_small"),
+    file("a class has many methods", "text/large.py", f"class Large:\n{METHODS}", "test_every_class_is_small[package]"),
+    file(
+        "a pane stands on another pane",
+        "explorer/main/deep.py",
+        "from tui_transformer.explorer.main.panes.cell import CellPane\n\n\nclass DeepPane(CellPane): ...\n",
+        "test_widgets_and_families_are_shallow",
+    ),
     file(
         "a screen stands on another screen",
         "explorer/tools/deep.py",

@@ -19,7 +19,7 @@ from tui_transformer.analysis.survey.batch import Asked
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Sums
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.tools.survey.tables import Survey, line
+from tui_transformer.explorer.tools.survey import Survey, line
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.processes import in_process
 from tui_transformer.survey.results import Results, check_out, examples_path, read_results, write_results

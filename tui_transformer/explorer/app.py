@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tui_transformer.explorer.guard.app import SMALLEST, Commands, GuardedApp, has_room
-from tui_transformer.explorer.guard.error_boundary import marked_in
+from tui_transformer.explorer.guard.failures import marked_in
 from tui_transformer.explorer.main.enabled_actions import refused_anywhere
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen

@@ -7,7 +7,7 @@ from driving import WIDE, exploring
 
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
 from tui_transformer.session.step_scene import without_hidden

@@ -8,7 +8,7 @@ from textual._compositor import Compositor, ReflowResult
 from textual.geometry import Size
 from textual.widget import Widget
 
-from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 
 ATTENTION = "encoder.0.self_attention"
 

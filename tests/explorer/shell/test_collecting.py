@@ -9,8 +9,7 @@ from driving import exploring
 from textual import events
 from textual.app import App
 
-from tui_transformer.explorer.guard.event_queue import InTurn
-from tui_transformer.explorer.guard.timers import RARE, Collecting
+from tui_transformer.explorer.guard.event_queue import RARE, Collecting, InTurn
 
 
 class Circle:

@@ -17,17 +17,16 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.error_boundary import CarefulWidget, DrawnWidget
-from tui_transformer.explorer.guard.failures import MOST_TOLD
-from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.guard.event_queue import later
+from tui_transformer.explorer.guard.failures import MOST_TOLD, careful
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.pages import CardScreen, MessageScreen
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
-from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend, MatrixPane
+from tui_transformer.explorer.widgets.labels import DrawnWidget
+from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.session.store import AT_ONCE
 
 DRAWING = {
@@ -100,12 +99,13 @@ async def test_an_error_that_is_another_one_each_time_is_reported_so_often_only(
     async with exploring_what_fails() as explorer:
         pane = explorer.main.query_one(MatrixPane)
         for number in range(MOST_TOLD + 5):
-            assert "cannot be drawn" in explorer.app.undrawn(pane, RuntimeError(str(number)))
+            assert "cannot be drawn" in explorer.app.failures.undrawn(pane, RuntimeError(str(number)))
         assert len(list(tmp_path.rglob("tui-transformer-crash-*.txt"))) == MOST_TOLD
 
 
 async def test_where_nobody_is_told_the_error_is_raised():
-    class Wrong(CarefulWidget):
+    @careful
+    class Wrong(Widget):
         def render_line(self, y: int) -> Strip:
             raise RuntimeError("wrong")
 

@@ -22,7 +22,7 @@ from textual.widget import Widget
 from tui_transformer.explorer.guard.frame import Frame
 from tui_transformer.explorer.main import presenter
 from tui_transformer.explorer.main.panes.matrix import ChartPane
-from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.session.store import Reading
 
 SEQUENCE = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|([^\x1b])")

@@ -6,7 +6,7 @@ from driving import NARROW, exploring
 from textual.timer import Timer
 from textual.widgets._toast import Toast
 
-from tui_transformer.explorer.guard.notifications import Notice
+from tui_transformer.explorer.guard.failures import Notice
 
 
 async def test_a_message_whose_time_is_over_before_it_is_shown_goes_away_and_holds_up_no_key(monkeypatch):

@@ -7,7 +7,7 @@ from itertools import count
 
 from driving import exploring
 
-from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.guard.event_queue import later
 
 
 async def test_a_call_whose_moment_is_gone_before_it_is_waited_for_still_comes(monkeypatch):

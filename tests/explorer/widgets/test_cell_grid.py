@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from textual.geometry import Offset, Size
 
-from tui_transformer.explorer.widgets.grid import NARROW, Grid, choose_grid
+from tui_transformer.explorer.widgets.cursor import Grid
+from tui_transformer.explorer.widgets.matrix_drawing import NARROW, choose_grid
 
 
 def grid_of(rows: int, columns: int, width: int, height: int, cell_width: int | None = None) -> Grid:

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from tui_transformer.explorer.widgets.grid import Grid
+from tui_transformer.explorer.widgets.cursor import Grid
 from tui_transformer.explorer.widgets.matrix_drawing import Header
 from tui_transformer.text.display import fit_label
 

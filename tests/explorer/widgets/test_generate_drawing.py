@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tui_transformer.explorer.widgets.cache_map import FREE, KEPT, NOW, CachePicture, cache_lines, head_label
-from tui_transformer.explorer.widgets.token_text import token_lines
+from tui_transformer.explorer.widgets.generation import (
+    FREE,
+    KEPT,
+    NOW,
+    CachePicture,
+    cache_lines,
+    head_label,
+    token_lines,
+)
 from tui_transformer.text.display import cells
 from tui_transformer.views.numbers import share_bar
 

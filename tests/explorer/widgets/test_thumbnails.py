@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from textual.app import App, ComposeResult
 
-from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.views.view import Scale
 
 ScreenText = Callable[[App[Any]], str]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from textual.app import App, ComposeResult
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 
-from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles, choose_grid, reach
+from tui_transformer.explorer.widgets.cursor import Grid
+from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles, choose_grid
 from tui_transformer.views.view import Scale
 
 
@@ -38,7 +39,10 @@ def test_a_wanted_size_is_kept() -> None:
     [(0, 5, 10, 20, 0), (0, 12, 10, 20, 3), (8, 2, 10, 20, 2), (15, 19, 10, 20, 10), (5, 1, 10, 4, 0)],
 )
 def test_scrolling_moves_no_more_than_needed(first: int, wanted: int, room: int, count: int, expected: int) -> None:
-    assert reach(first, wanted, room, count) == expected
+    across = Grid(1, count, 5, 1, gutter=4, header=0, slack=2)
+    assert across.scroll_to_show((0, wanted), Offset(5 * first, 0), Size(4 + 5 * room + 2, 1)) == (5 * expected, 0)
+    down = Grid(count, 1, 5, 3, gutter=0, header=0, slack_lines=1)
+    assert down.scroll_to_show((wanted, 0), Offset(0, 3 * first), Size(5, 3 * room + 1)) == (0, 3 * expected)
 
 
 class GridApp(App[None]):
@@ -75,7 +79,8 @@ async def test_only_the_tiles_on_screen_are_drawn(screen_text) -> None:
     async with GridApp(20).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         grid = pilot.app.query_one(TileGrid)
-        assert len(set(pilot.app.drawn)) == len(grid.shown) * len(grid.shown_columns) < 60
+        rows, columns = grid.shown
+        assert len(set(pilot.app.drawn)) == len(rows) * len(columns) < 60
         assert "row 0" in screen_text(pilot.app)
         assert "tile 1 " in screen_text(pilot.app)
         assert "a very long" not in screen_text(pilot.app)

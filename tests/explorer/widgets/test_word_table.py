@@ -50,7 +50,7 @@ async def test_the_cursor_moves_and_stays_on_screen(keys: list[str], cursor: tup
         await pilot.press(*keys, "enter")
         await pilot.pause()
         table = pilot.app.query_one(WordTable)
-        assert table.cursor == cursor
+        assert table.at == cursor
         assert cursor[0] in table.shown[0]
         assert cursor[1] in table.shown[1]
         assert f"w{cursor[0]}-{cursor[1]}" in screen_text(pilot.app)

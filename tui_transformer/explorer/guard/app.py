@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import FrameType
 from typing import Any, TypeVar, cast
 
 from rich.color import ColorSystem
@@ -34,19 +33,14 @@ from textual.widgets import Input
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.event_queue import Behind, InTurn
-from tui_transformer.explorer.guard.failures import Failures
-from tui_transformer.explorer.guard.frame import Frame
-from tui_transformer.explorer.guard.notifications import Messages, Notice, called, saying_what_fails
-from tui_transformer.explorer.guard.timers import Collecting, certain
+from tui_transformer.explorer.guard.event_queue import Behind, Collecting, InTurn, certain
+from tui_transformer.explorer.guard.failures import DISPATCH, Failures, Messages, Notice, called, saying_what_fails
+from tui_transformer.explorer.guard.frame import Changes, Frame
 from tui_transformer.text.guarded import end_guarded
 
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 SMALLEST = Size(20, 10)
 """The smallest terminal whose palette has a line for a command."""
-
-DISPATCH = "_dispatch_message"
-"""The method of everything in Textual that handles messages."""
 
 AnyScreen = TypeVar("AnyScreen", bound=Screen[Any])
 
@@ -56,10 +50,8 @@ class GuardedApp(App[None]):
 
     Attributes:
         in_turn: Keys, clicks and pastes that wait.
-        collecting: When garbage is looked for.
         failure: Why the program ends; None where nothing is wrong.
         messages: What was said.
-        failures: Mistakes that were said.
     """
 
     class Call(Message):
@@ -85,7 +77,6 @@ class GuardedApp(App[None]):
 
     @property
     def waiting(self) -> int:
-        """How many events wait to be handled."""
         return self.message_queue_size + self.in_turn.waiting
 
     @property
@@ -95,13 +86,11 @@ class GuardedApp(App[None]):
 
     @property
     def front(self) -> Screen[Any] | None:
-        """The screen in front; None before the first."""
         return self._screen_stack[-1] if self._screen_stack else None
 
     # The terminal
 
     def get_driver_class(self) -> type[Driver]:
-        """Our driver for a terminal."""
         driver = super().get_driver_class()
         if sys.platform == "win32" or "web_driver" in driver.__module__:
             return driver
@@ -111,22 +100,15 @@ class GuardedApp(App[None]):
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """Write an update to the terminal, as far as it changes anything; nothing at all where it does not."""
-        shown = renderable
-        if isinstance(renderable, LayoutUpdate | ChopsUpdate) and self._writes:
-            changes = self._frame.changes(renderable)
-            if not changes.sequences and self._cursor_stays:
+        shown, is_there = renderable, self._running and not self._closed and self._driver is not None
+        writes = is_there and not self.is_headless and not self._batch_count
+        if isinstance(renderable, LayoutUpdate | ChopsUpdate) and writes:
+            changes = Changes(self._frame.write(renderable))
+            cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
+            if not changes.sequences and cursor == self._previous_cursor_position:
                 return
             shown = cast("RenderableType", changes)  # as every update of Textual's is taken for
         super()._display(screen, shown)
-
-    @property
-    def _cursor_stays(self) -> bool:
-        return self.screen.outer_size.clamp_offset(self.cursor_position) == self._previous_cursor_position
-
-    @property
-    def _writes(self) -> bool:
-        there = self._running and not self._closed and not self.is_headless and self._driver is not None
-        return there and not self._batch_count
 
     def draw_again(self) -> None:
         """Write all of the screen: the shell wrote to the terminal, or a page shows nothing yet."""
@@ -136,7 +118,6 @@ class GuardedApp(App[None]):
     # Events, messages and timers
 
     async def on_event(self, event: events.Event) -> None:
-        """Hand on keys, clicks and pastes one at a time."""
         if isinstance(event, events.Resize):
             self._frame.forget()
         if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
@@ -153,7 +134,6 @@ class GuardedApp(App[None]):
         self.post_message(self.Call(function, arguments))
 
     def on_guarded_app_call(self, event: Call) -> None:
-        """Run what a thread asked for."""
         event.function(*event.arguments)
 
     async def _dispatch_message(self, message: Message) -> None:
@@ -168,7 +148,6 @@ class GuardedApp(App[None]):
         return True
 
     def set_timer(self, *arguments: Any, **named: Any) -> Timer:
-        """Call a function after so many seconds, or as soon as there is time for it."""
         return certain(super().set_timer(*arguments, **named))
 
     def call_next(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> None:
@@ -196,22 +175,14 @@ class GuardedApp(App[None]):
         loop = asyncio.get_running_loop()
         for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, self.exit, None, 128 + number)
-            signal.signal(number, _wait_no_longer)  # asyncio is told besides, and comes to it soon then
+            # asyncio is told besides, and comes to it soon then
+            signal.signal(number, lambda *_: end_guarded(for_good=True))
         loop.set_default_executor(ThreadPoolExecutor(1, "background"))  # asyncio's own makes a thread for each work
         self.app_resume_signal.subscribe(self, lambda _: self.draw_again())
 
     def pop_screen(self) -> AwaitComplete:
-        """Leave the screen in front, and soon collect what it was made of."""
         self.collecting.due = True
         return super().pop_screen()
-
-    def undrawn(self, widget: Widget, error: Exception) -> str:
-        """Say that a widget cannot be drawn, and go on."""
-        return self.failures.undrawn(widget, error)
-
-    def goes_on(self, error: Exception) -> bool:
-        """Say what could not be done, and go on where that is possible."""
-        return self.failures.handled(error)
 
     def _handle_exception(self, error: Exception) -> None:
         """Leave the screen that has ended, or end with a line and a report.
@@ -231,10 +202,6 @@ class GuardedApp(App[None]):
         """End; what is said is `failure`."""
         self._return_code = 1
         self._close_messages_no_wait()
-
-
-def _wait_no_longer(_number: int, _frame: FrameType | None) -> None:
-    end_guarded(for_good=True)
 
 
 def guards_messages(screen: type[AnyScreen]) -> type[AnyScreen]:
@@ -283,7 +250,6 @@ class Commands(CommandPalette):
             event.prevent_default()
 
     def dismiss(self, result: None = None) -> AwaitComplete:
-        """Close, once."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def _action_command_list(self, action: str) -> None:

@@ -87,7 +87,6 @@ class TerminalDriver(LinuxDriver):
             self._app.call_later(self._app._handle_exception, error)
 
     def run_input_thread(self) -> None:
-        """Read until the end of the program or of the terminal."""
         parser, decode = Parser(self._debug), getincrementaldecoder("utf-8")("replace").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
@@ -102,7 +101,6 @@ class TerminalDriver(LinuxDriver):
                 self._let_it_handle()
 
     def send_message(self, message: Message) -> None:
-        """Send a message to the app, which takes it when it comes to it."""
         self._sent = asyncio.run_coroutine_threadsafe(self._app._post_message(message), self._loop)
 
     def _let_it_handle(self) -> None:

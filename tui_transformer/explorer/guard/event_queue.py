@@ -1,4 +1,4 @@
-"""Keys, clicks and pastes, handed on one at a time.
+"""Keys, clicks and pastes, handed on one at a time; timers that call for certain; garbage while nobody waits.
 
 A key goes to the widget that has the focus, from there to those around it, and comes back to the app, whose bindings
 act on the screen that is in front by then. Where a second key is on its way meanwhile, the first may have opened or
@@ -13,6 +13,7 @@ While a key is held, what one press shows is stale before it is drawn: it may be
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -22,10 +23,12 @@ from textual.app import App, ScreenStackError
 from textual.dom import NoScreen
 from textual.errors import NoWidget
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_transformer.explorer.guard.notifications import saying_what_fails
+from tui_transformer.explorer.guard.failures import saying_what_fails
 from tui_transformer.text.guarded import ask_again
 
 Handle = Callable[[events.Event], Awaitable[None]]
@@ -53,7 +56,6 @@ class InTurn:
     """
 
     def __init__(self, app: App[None], handle: Handle) -> None:
-        """Hand events to `handle`."""
         self._app, self._handle = app, handle
         self.taken = 0
         self._waiting: deque[tuple[events.Event, Screen[Any] | None]] = deque()
@@ -77,7 +79,6 @@ class InTurn:
 
     @property
     def waiting(self) -> int:
-        """How many events wait for their turn."""
         return len(self._waiting)
 
     @property
@@ -87,11 +88,9 @@ class InTurn:
 
     @property
     def idle(self) -> bool:
-        """Whether every event was handled."""
         return self._behind is None and not self._waiting
 
     async def take(self, event: events.Event) -> None:
-        """Hand an event on, now or in its turn."""
         self.taken += 1
         if isinstance(event, events.MouseMove) and self._waiting and isinstance(self._waiting[-1][0], events.MouseMove):
             self._waiting.pop()
@@ -132,7 +131,6 @@ class InTurn:
             self._send(target, 1)
 
     def _catch_up(self) -> None:
-        """Do what was put off."""
         late, self._put_off = self._put_off, None
         if late is not None:
             with saying_what_fails(self._app):
@@ -142,7 +140,7 @@ class InTurn:
         """Hand on no event until the message that this gives is back, or its widget is gone; it is to be sent."""
         self._forget()
         self._behind = Behind(widget, number)
-        self._look_later(self._behind)
+        self._lost = asyncio.get_running_loop().call_later(LOST, self._look_for, self._behind)
         return self._behind
 
     def _send(self, widget: Widget, number: int) -> bool:
@@ -151,15 +149,11 @@ class InTurn:
             self._forget()
         return sent
 
-    def _look_later(self, behind: Behind) -> None:
-        self._lost = asyncio.get_running_loop().call_later(LOST, self._look_for, behind)
-
     def _look_for(self, behind: Behind) -> None:
-        """Give up a message whose widget is gone."""
         if behind is not self._behind:
             return
         if behind.widget.is_running and behind.widget.is_attached:
-            self._look_later(behind)
+            self._lost = asyncio.get_running_loop().call_later(LOST, self._look_for, behind)
         else:
             self._app.post_message(behind)
 
@@ -179,7 +173,6 @@ class InTurn:
             return None
 
     def _target(self, event: events.Event) -> Widget | None:
-        """The widget or screen that an event goes to."""
         if isinstance(event, events.MouseEvent):
             try:
                 return self._app.get_widget_at(event.x, event.y)[0]
@@ -190,3 +183,67 @@ class InTurn:
 
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
+
+
+# Timers
+
+
+def later(owner: MessagePump, seconds: float, function: Callable[[], object]) -> Timer:
+    """Call a function once after so many seconds, or as soon as there is time for it; not if its owner is gone."""
+    return certain(owner.set_timer(seconds, function))
+
+
+def certain(timer: Timer) -> Timer:
+    """A timer that was just set to call once, and will.
+
+    Textual passes over a call whose moment is gone before it is waited for. Of a timer that calls once that is the only
+    one: what was put off by a millisecond on a busy machine would never be done.
+    """
+    timer._skip = False
+    return timer
+
+
+# Garbage
+
+
+EVERY = 1.0
+"""Seconds after which it is seen whether keys rest."""
+
+RARE = 1_000, 10, 10
+"""Thresholds of collections while they do not: while a key is held all objects are looked through once a second."""
+
+
+class Collecting:
+    """Collections of an app, from the first screen on until its end.
+
+    A look through all objects takes as long as a repaint, so Python must not choose its moment.
+
+    Attributes:
+        due: Whether much was left behind, by a screen, so that no more is waited until keys rest.
+    """
+
+    def __init__(self, app: App[None], in_turn: InTurn, every: float = EVERY) -> None:
+        """Collect nothing by itself yet; then look every so many seconds whether keys rest."""
+        self._app, self._in_turn, self._every = app, in_turn, every
+        self._usual = gc.get_threshold()
+        self._taken = 0
+        self.due = False
+
+    def begin(self) -> None:
+        """Leave out the objects of start-up, which stay for good, and collect whenever keys rest."""
+        gc.freeze()
+        gc.set_threshold(*RARE)
+        gc.enable()
+        later(self._app, self._every, self._look)
+
+    def end(self) -> None:
+        gc.set_threshold(*self._usual)
+
+    def _look(self) -> None:
+        """Collect where no event came for a while or much was left behind, and something was made since then."""
+        rests = self._in_turn.idle and self._in_turn.taken == self._taken
+        self._taken = self._in_turn.taken
+        if self.due or (rests and gc.get_count()[2]):
+            self.due = False
+            gc.collect()
+        later(self._app, self._every, self._look)

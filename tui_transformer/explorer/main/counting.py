@@ -12,7 +12,7 @@ from textual import events
 from textual.app import App
 from textual.timer import Timer
 
-from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import keys_of
 from tui_transformer.session.exploration import Exploration

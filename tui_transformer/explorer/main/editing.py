@@ -126,7 +126,7 @@ class Editing:
 
     def _by_notation(self, text: str, here: tuple[str, Index] | None) -> Callable[[], None]:
         """An edit as `--edit` takes it; texts whose means are asked for are read by the worker."""
-        from tui_transformer.explorer.tools.ablation.perform import perform
+        from tui_transformer.explorer.tools.ablation import perform
 
         model, base, port = self._explored.session.model, self._explored.session.base, self._port
         typed = written(base.program, text, here)

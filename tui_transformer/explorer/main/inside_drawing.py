@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tui_transformer.engine.explanation import Floats
 from tui_transformer.explorer.main.panes.cell import Line
-from tui_transformer.explorer.widgets.character_graphics import Dots
+from tui_transformer.explorer.widgets.arcs import Dots
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.text.display import cells, fit_label

@@ -11,8 +11,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.frame import strips_of
-from tui_transformer.explorer.guard.timers import later
 from tui_transformer.explorer.recorded import Shot, form_of, self_contained
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen

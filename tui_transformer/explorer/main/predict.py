@@ -23,8 +23,8 @@ from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.user_files import keep_score, read_score
+from tui_transformer.explorer.widgets.heat_map import Legend, MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.widgets.matrix_pane import Legend, MatrixPane
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.overlay import OverlayMatrix
 from tui_transformer.session.pane_fit import columns_needed

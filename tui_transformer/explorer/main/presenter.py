@@ -12,16 +12,14 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.error_boundary import carefully
-from tui_transformer.explorer.guard.notifications import say
-from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.guard.event_queue import later
+from tui_transformer.explorer.guard.failures import carefully, say
 from tui_transformer.explorer.main.panes.lines import Lines, is_random
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.pane_fit import (
     ABOUT,
@@ -210,7 +208,7 @@ class Presenter:
         for error in {repr(each): each for each in errors}.values():
             if isinstance(error, InputError | MemoryError):
                 say(app, str(error) or "not enough memory", "error")
-            elif not app.goes_on(error):
+            elif not app.failures.handled(error):
                 raise error
 
     # Cells

@@ -36,7 +36,7 @@ from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import TOOLS, palette_commands
-from tui_transformer.explorer.widgets.cursor import CursorWidget
+from tui_transformer.explorer.widgets.cursor import GridWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import help_text, step_text
 from tui_transformer.session.exploration import Exploration
@@ -216,7 +216,7 @@ class MainScreen(ExplorerScreen[None]):
 
     async def action_first_row(self) -> None:
         """The first row of the widget that has the keys."""
-        if isinstance(self.focused, CursorWidget):
+        if isinstance(self.focused, GridWidget):
             await self.focused.run_action("edge(-1, 0)")
 
     def action_open(self, name: str) -> None:

@@ -11,7 +11,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tui_transformer.explorer.guard.app import forget_drawn, guards_messages, is_there
-from tui_transformer.explorer.guard.notifications import called, say
+from tui_transformer.explorer.guard.failures import called, say
 from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.widgets.labels import INK_CLASSES
 

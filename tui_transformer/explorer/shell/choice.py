@@ -11,8 +11,9 @@ from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 from textual.reactive import var
+from textual.widget import Widget
 
-from tui_transformer.explorer.guard.error_boundary import CarefulWidget
+from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.shell.actions.dialogs import CHOICE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.text.display import cells, visible
@@ -20,7 +21,8 @@ from tui_transformer.text.display import cells, visible
 OFF_ON = ("off", "on")
 
 
-class Choice(CarefulWidget, can_focus=True):
+@careful
+class Choice(Widget, can_focus=True):
     """All values side by side where there is room, the chosen one in brackets; else only that one."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CHOICE)

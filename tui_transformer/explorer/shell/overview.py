@@ -23,10 +23,9 @@ from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.cursor import CursorMessage, CursorWidget
-from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.cursor import CursorMessage, GridWidget
+from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.widgets.matrix_pane import Legend
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, visible
@@ -149,7 +148,7 @@ class Overview(ExplorerScreen[None]):
 
     @on(CursorMessage)
     def _cursor(self, event: CursorMessage) -> None:
-        if isinstance(event, CursorWidget.Moved):
+        if isinstance(event, GridWidget.Moved):
             self.moved()
         else:
             self.chosen()

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from textual.screen import Screen
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.event_queue import InTurn
-from tui_transformer.explorer.guard.notifications import say
-from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.guard.event_queue import InTurn, later
+from tui_transformer.explorer.guard.failures import say
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.worker import Task, Worker

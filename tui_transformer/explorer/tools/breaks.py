@@ -21,7 +21,6 @@ from tui_transformer.engine.ops import Softmax
 from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.guide.texts import step_text
 from tui_transformer.session.answer_summary import LEAST, Guess, answer, answer_position, answers, percent, shares
 from tui_transformer.session.exploration import History, Way
@@ -75,17 +74,18 @@ class BreaksScreen(Overview, tool="breaks"):
         self.waiting = [each for each in BREAKS if each.name in self.fitting]
         program = self.whole.trace.program
         cost = 2 * sum(map(program.flops, program.steps))
-        self.pieces = Pieces(self.requests, self.KIND, self._following, lambda _: cost, self._look, self._take)
+        self.pieces = Pieces(
+            self.requests,
+            self.KIND,
+            lambda: self.waiting.pop(0) if self.waiting else None,
+            lambda _: cost,
+            lambda each, task: (each.name, effect_of(self.whole, each, task.report)),
+            self._take,
+        )
 
     def begin(self) -> None:
         self.lines.show(len(BREAKS), self._line)
         self.pieces.again()
-
-    def _following(self) -> Break | None:
-        return self.waiting.pop(0) if self.waiting else None
-
-    def _look(self, each: Break, task: Task) -> tuple[str, BreakEffect]:
-        return each.name, effect_of(self.whole, each, task.report)
 
     def _take(self, named: tuple[str, BreakEffect]) -> None:
         name, effect = named
@@ -136,7 +136,11 @@ class BreaksScreen(Overview, tool="breaks"):
             parts += explained(effect, Size(width, height))
         else:
             parts += [[Content("…" if each.name in self.fitting else f"Not here: {each.absent}.")]]
-        return Content("\n").join(_within(parts, height))
+        # the first parts that there is room for, apart from each other where there is room for that too
+        ends = list(accumulate(map(len, parts)))
+        shown = parts[: max(sum(end <= height for end in ends), 1)]
+        apart = [Content("")] if ends[len(shown) - 1] + len(shown) - 1 <= height else []
+        return Content("\n").join(line for at, part in enumerate(shown) for line in (*apart[: at > 0], *part))
 
     @property
     def selected(self) -> Break:
@@ -145,7 +149,6 @@ class BreaksScreen(Overview, tool="breaks"):
     # What keys do
 
     def chosen(self) -> None:
-        """Break it, or mend it."""
         each = self.selected
         if each.name not in self.fitting:
             self.say(f"nothing to break: {each.absent}")
@@ -198,15 +201,7 @@ class BeforeAfter:
 
 @dataclass(frozen=True)
 class Row:
-    """The cell of a step that changes most, and what lies around it in its row.
-
-    Attributes:
-        step: The step.
-        index: The cell.
-        of: The row, in words; "" where there is one alone.
-        cells: The columns around it.
-        at: Which of these is its own.
-    """
+    """The cell of a step that changes most; `of` says its row, "" where there is one alone; the `at`-th is its own."""
 
     step: str
     index: Index
@@ -221,9 +216,7 @@ class BreakEffect:
 
     Attributes:
         step: The first step that changes; "" where none does.
-        index: Its cell that changes most.
-        before: That cell without the break.
-        after: That cell with it.
+        index: Its cell that changes most, which is `before` without the break and `after` with it.
         count: How many steps change, in words.
         answers: The answer before and after; None where the model gives none.
         words: The most likely words of both answers.
@@ -252,17 +245,14 @@ class BreakEffect:
         was, becomes = self.answers
         if not self.step:
             return f"{was}, as before"
-        apart = was.name != becomes.name or percent(was.share) != percent(becomes.share)
-        return f"{was} → {becomes}" if apart else f"{was.name} {_closer(was.share, becomes.share)}"
-
-
-def _closer(before: float, after: float) -> str:
-    """Two shares that are written alike, with as many digits as it takes to tell them apart."""
-    for digits in range(2, MOST_DIGITS + 1):
-        was, becomes = f"{before:.{digits}%}", f"{after:.{digits}%}"
-        if was != becomes:
-            return f"{was} → {becomes}".replace("%", " %")
-    return f"{percent(before)}, as before"
+        if was.name != becomes.name or percent(was.share) != percent(becomes.share):
+            return f"{was} → {becomes}"
+        for digits in range(2, MOST_DIGITS + 1):  # as many as it takes to tell them apart
+            one, other = f"{was.share:.{digits}%}", f"{becomes.share:.{digits}%}"
+            if one != other:
+                change = f"{one} → {other}".replace("%", " %")
+                return f"{was.name} {change}"
+        return f"{was}, as before"
 
 
 def effect_of(session: Session, broken: Break, report: Callable[[str], None]) -> BreakEffect:
@@ -320,14 +310,6 @@ def _largest(before: Host, after: Host) -> tuple[Index, float, float] | None:
 Lines = list[Content]
 
 
-def _within(parts: Sequence[Lines], height: int) -> Lines:
-    """The first parts that there is room for; apart from each other where there is room for that too."""
-    ends = list(accumulate(map(len, parts)))
-    shown = parts[: max(sum(end <= height for end in ends), 1)]
-    apart = [Content("")] if ends[len(shown) - 1] + len(shown) - 1 <= height else []
-    return [line for place, part in enumerate(shown) for line in (*apart[: place > 0], *part)]
-
-
 def explained(effect: BreakEffect, size: Size) -> Iterator[Lines]:
     """What becomes of the answer, the first step that changes, its row: the most telling first."""
     if effect.answers is not None:
@@ -356,7 +338,6 @@ def _answer(words: Sequence[BeforeAfter], width: int) -> Iterator[Content]:
 
 
 def _row_lines(row: Row, width: int) -> Iterator[Content]:
-    """A row before and after."""
     count = max(min((width - WORD) // NUMBER, len(row.cells)), 1)
     first = min(max(row.at - count // 2, 0), len(row.cells) - count)
     shown, here = row.cells[first : first + count], row.at - first

@@ -13,8 +13,7 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map, value_at
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.step_view import HEAD_MATRICES, circuit_view, composition_view, scale_for, tile_extremes
 from tui_transformer.views.view import View
@@ -109,30 +108,26 @@ class CircuitsScreen(Overview, tool="circuits"):
         else:
             where = "" if at is None else f" · {at.attention.group} layer {at.attention.layer} · head {at.head}"
             heading = f"Circuits · {self.kind}{where}"
+        detail = "reading the weights", ""
+        if self.shown is not None:
+            (row, column), view = self.query_one(HeatMap).at, self.shown.view
+            value = value_at(view, row, column)
+            cell = f"{view.rows.name} {view.rows.label(row)} · {view.columns.name} {view.columns.label(column)}"
+            number = "one does not come before the other" if np.isnan(value) else minus(f"{value:.4f}")
+            detail = f"{cell}   {number}   {self.shown.said}", self.shown.more
         return Texts(
             heading,
             "weights alone: norms of layers, biases and rotations are not in it",
-            self._cell(),
+            detail,
             "" if self.known is None else f"head {self.at + 1} of {len(self.known.heads)}",
             hidden=("head.next", "layer.next") if self.composed else (),
         )
-
-    def _cell(self) -> tuple[str, str]:
-        if self.shown is None:
-            return "reading the weights", ""
-        row, column = self.query_one(HeatMap).cursor
-        view = self.shown.view
-        value = value_at(view, row, column)
-        cell = f"{view.rows.name} {view.rows.label(row)} · {view.columns.name} {view.columns.label(column)}"
-        number = "one does not come before the other" if np.isnan(value) else minus(f"{value:.4f}")
-        return f"{cell}   {number}   {self.shown.said}", self.shown.more
 
     def action_kind(self) -> None:
         self.kind = following(self.kinds, self.kind)
         self._show()
 
     def action_head(self, by: int) -> None:
-        """Through the heads of all layers."""
         if self.known is not None and not self.composed:
             self.at = (self.at + by) % len(self.known.heads)
             self._show()
@@ -173,8 +168,8 @@ def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
 
 def _spectrum(head: Circuit, kind: str) -> Iterator[str]:
     """The largest singular values of the matrix, and eigenvalues where it is square."""
-    values = {"OV": (head.ov_values, head.ov_eigenvalues), "QK": (head.qk_values, head.qk_eigenvalues)}
-    singular, eigen = values.get(kind, (np.zeros(0), None))
+    known = {"OV": (head.ov_values, head.ov_eigenvalues), "QK": (head.qk_values, head.qk_eigenvalues)}
+    singular, eigen = known.get(kind, (np.zeros(0), None))
     if eigen is None:
         matrix = HEAD_MATRICES[kind][1](head)
         singular = np.linalg.svd(matrix, compute_uv=False)
@@ -182,9 +177,5 @@ def _spectrum(head: Circuit, kind: str) -> Iterator[str]:
     yield f"singular values {', '.join(f'{value:.3g}' for value in singular[:FEW])} …"
     if eigen is not None:
         largest = eigen[np.argsort(-np.abs(eigen), kind="stable")][:FEW]
-        yield f"eigenvalues {', '.join(map(_complex, largest))} …".replace("-", "−")
-
-
-def _complex(value: complex) -> str:
-    """`0.31`, `0.31+0.2i`."""
-    return f"{value.real:.3g}" + (f"{value.imag:+.2g}i" if abs(value.imag) > 1e-9 * abs(value) else "")
+        values = (f"{v.real:.3g}" + (f"{v.imag:+.2g}i" if abs(v.imag) > 1e-9 * abs(v) else "") for v in largest)
+        yield f"eigenvalues {', '.join(values)} …".replace("-", "−")

@@ -41,8 +41,6 @@ class Offer:
     """One thing to compare with.
 
     Attributes:
-        title: What it is.
-        detail: What is compared, in a few words.
         build: The answer (or "") → what is beside. Called on the worker, as a model may have to be loaded.
         ask: What has to be asked first; "" for nothing.
         value: What is in the input at first.
@@ -61,7 +59,7 @@ def open_from(port: Port) -> None:
     """Choose what to compare with, and compare; where something is compared, end that."""
     if _ended(port):
         return
-    choices = offers(port.session)
+    choices = tuple(offers(port.session))
     port.open(CompareScreen(choices), lambda index: None if index is None else take(port, choices[index]))
 
 
@@ -114,17 +112,18 @@ def compare_dump(port: Port, _: Offer, where: str) -> None:
     port.ask("other", AT_ONCE + 1, work, done)
 
 
-def offers(session: Session) -> tuple[Offer, ...]:
+def offers(session: Session) -> Iterator[Offer]:
     """What a session can be compared with."""
-    return tuple(_offers(session))
-
-
-def _offers(session: Session) -> Iterator[Offer]:
     model = session.model
     if model.config.vocab_size:
         given = session.text or session.encoding.text
         yield Offer(
-            "another sentence", "the same model reads both", _of_text, "Sentence to compare with", given, "sentence"
+            "another sentence",
+            "the same model reads both",
+            lambda text: Overlay("trace", f"“{text.strip()}”", text=text),
+            "Sentence to compare with",
+            given,
+            "sentence",
         )
     if session.edits:
         yield Offer("before the edits", active(session.edits, session.base.program), lambda _: BEFORE)
@@ -155,10 +154,6 @@ def _offers(session: Session) -> Iterator[Offer]:
     yield Offer(f"the {name}", "the same on the other device", lambda _: _other(model, name, device=device))
 
 
-def _of_text(text: str) -> Overlay:
-    return Overlay("trace", f"“{text.strip()}”", text=text)
-
-
 def _of_checkpoint(session: Session, where: str) -> Overlay:
     """A checkpoint of the same family, in the same precision and on the same device."""
     backend, where = session.model.backend, where.strip()
@@ -179,13 +174,7 @@ def _other(
 
 
 class CompareScreen(Dialog[int]):
-    """The offers in a list; gives the number of the chosen one.
-
-    | Key | Does |
-    | :- | :- |
-    | up, down | The offer before, the next one. |
-    | enter | Compares. |
-    """
+    """The offers in a list; gives the number of the chosen one."""
 
     ACTIONS = COMPARE
     DEFAULT_CSS = """
@@ -203,12 +192,9 @@ class CompareScreen(Dialog[int]):
     def on_mount(self) -> None:
         lines = self.query_one(LineList)
         lines.styles.height = len(self._offers)
-        lines.show(len(self._offers), self._line)
+        texts = [f" {visible(offer.title):<{WIDTH}}{visible(offer.detail)}" for offer in self._offers]
+        lines.show(len(texts), lambda index: Text(texts[index], no_wrap=True, overflow="ellipsis"))
         lines.focus()
-
-    def _line(self, index: int) -> Text:
-        offer = self._offers[index]
-        return Text(f" {visible(offer.title):<{WIDTH}}{visible(offer.detail)}", no_wrap=True, overflow="ellipsis")
 
     @on(LineList.Chosen)
     def _chosen(self, event: LineList.Chosen) -> None:

@@ -61,16 +61,15 @@ class ExercisesScreen(Overview, tool="exercises"):
             yield Static(markup=False)
 
     def begin(self) -> None:
-        """With the first that is not done."""
-        self.lines.show(len(self._exercises), self._line)
+        def line(index: int) -> Text:
+            each = self._exercises[index]
+            mark = "✓" if each.name in self._done else " "
+            return Text(f" {mark} {index + 1:>2}  {fit(each.name, WIDEST)}  {visible(each.title)}", no_wrap=True)
+
+        self.lines.show(len(self._exercises), line)
         self.lines.styles.height = len(self._exercises)
         self.lines.cursor = next((i for i, each in enumerate(self._exercises) if each.name not in self._done), 0)
         self.moved()
-
-    def _line(self, index: int) -> Text:
-        each = self._exercises[index]
-        mark = "✓" if each.name in self._done else " "
-        return Text(f" {mark} {index + 1:>2}  {fit(each.name, WIDEST)}  {visible(each.title)}", no_wrap=True)
 
     @property
     def _exercise(self) -> Exercise:

@@ -17,7 +17,7 @@ from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.widgets.heat_map import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
 from tui_transformer.views.view import Scale, Values
 
@@ -49,8 +49,13 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self.measure: Measure | None = None
         self.reverse, self.common = False, True
         self.ordered = in_order(self.measured, None, reverse=False, common=True)
+
+        def measure(step: Attention, task: Task) -> LayerMeasures:
+            reader = Reader(self.session.model.vocabulary, self.measured.hidden)
+            return layer_measures(self.measured.trace, step, reader, task.report)
+
         self.pieces = Pieces(
-            self.requests, self.KIND, self._following, lambda step: self.measured.cost(step), self._measure, self._take
+            self.requests, self.KIND, self._following, lambda step: self.measured.cost(step), measure, self._take
         )
         self._start = (at.layer * at.heads + port.position.place.head) if at is not None else 0
 
@@ -62,17 +67,11 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self.put_in_order(self._start)
         self.call_after_refresh(self.pieces.go_on)
 
-    # Measuring
-
     def _following(self) -> Attention | None:
         """The layer to be measured next, those on screen first."""
         steps = self.measured.steps
-        shown = [steps[row].layer for row in self.grid.shown if self.measure is None and row < len(steps)]
+        shown = [steps[row].layer for row in self.grid.shown[0] if self.measure is None and row < len(steps)]
         return next(iter(self.measured.missing(shown)), None)
-
-    def _measure(self, step: Attention, task: Task) -> LayerMeasures:
-        reader = Reader(self.session.model.vocabulary, self.measured.hidden)
-        return layer_measures(self.measured.trace, step, reader, task.report)
 
     def _take(self, result: LayerMeasures) -> None:
         """Show a layer that was measured; put everything in order again where it changes that, or the scale."""
@@ -166,13 +165,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
 
 @dataclass(frozen=True, eq=False)
 class MeasuredHeads:
-    """Heads, counted through all layers, and what was measured of them.
-
-    Attributes:
-        trace: Whose weights.
-        steps: The attention of every layer.
-        hidden: Tokens that take no part.
-    """
+    """Heads, counted through the attentions of all layers, and what was measured of them without hidden tokens."""
 
     trace: Trace
     steps: Sequence[Attention]
@@ -200,12 +193,10 @@ class MeasuredHeads:
 
     @property
     def known(self) -> list[LayerMeasures]:
-        """The measures of every head."""
         return [result for step in self.steps if (result := self.of(step)) is not None]
 
     @property
     def largest(self) -> float:
-        """The largest cell of all pictures that there are."""
         return max((each.largest for each in self.known), default=1.0)
 
     @property
@@ -233,12 +224,10 @@ class OrderedHeads:
     """Heads in order of their layers, or of a measure as far as it was known then, as tiles.
 
     Attributes:
-        measured: The heads.
-        measure: What they are ordered by, None for the layers.
+        measure: None for the order of the layers.
         reverse: The lowest first, or the last layer.
-        common: One scale for all, instead of one for each.
+        common: One scale for all, up to `high`, instead of one for each.
         order: The heads, counted through all layers.
-        high: The upper end of the common scale.
     """
 
     measured: MeasuredHeads
@@ -250,19 +239,26 @@ class OrderedHeads:
 
     @property
     def in_rows(self) -> bool:
-        """Whether a row of tiles is a layer."""
         return self.measure is None and len(self.measured.steps) > 1
 
     @property
     def title(self) -> str:
-        """The order, in words."""
         if self.measure is None:
             return "by layer"
         return f"by {self.measure.title}, {'lowest' if self.reverse else 'highest'} first"
 
     def tiles(self) -> Tiles:
+        def picture(index: int, side: int) -> Values | None:
+            step, head = self.measured.place(self.order[index])
+            known = self.measured.of(step)
+            return None if known is None else smaller(known.pictures[head], side, side)
+
+        def row_label(row: int) -> str:
+            first = self.order[min(row * self.measured.heads, len(self.order) - 1)]
+            return f"L{self.measured.place(first)[0].layer}"
+
         columns = self.measured.heads if self.in_rows else None
-        return Tiles(len(self.order), columns, self._picture, self._labels, self._row_label, self.scale)
+        return Tiles(len(self.order), columns, picture, self._labels, row_label, self.scale)
 
     def scale(self, index: int) -> Scale:
         step, head = self.measured.place(self.order[index])
@@ -270,21 +266,12 @@ class OrderedHeads:
         return Scale("sequential", 0.0, self.high if self.common or known is None else largest(known.pictures[head]))
 
     def part_shown(self, grid: TileGrid) -> str:
-        """The part of the heads that is on screen, in words."""
+        rows, columns = grid.shown
         if self.in_rows:
-            layers = part_shown("layer", grid.shown, len(self.measured.steps))
-            return f"{layers} · {part_shown('head', grid.shown_columns, self.measured.heads)}"
-        first, last = grid.shown.start * grid.columns, min(grid.shown.stop * grid.columns, len(self.order))
+            layers = part_shown("layer", rows, len(self.measured.steps))
+            return f"{layers} · {part_shown('head', columns, self.measured.heads)}"
+        first, last = rows.start * grid.columns, min(rows.stop * grid.columns, len(self.order))
         return part_shown("head", range(first, last), len(self.order))
-
-    def _picture(self, index: int, side: int) -> Values | None:
-        step, head = self.measured.place(self.order[index])
-        known = self.measured.of(step)
-        return None if known is None else smaller(known.pictures[head], side, side)
-
-    def _row_label(self, row: int) -> str:
-        first = self.order[min(row * self.measured.heads, len(self.order) - 1)]
-        return f"L{self.measured.place(first)[0].layer}"
 
     def _labels(self, index: int) -> Sequence[str]:
         step, head = self.measured.place(self.order[index])

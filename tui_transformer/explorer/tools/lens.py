@@ -20,7 +20,7 @@ from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, p
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.widgets.heat_map import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file
 from tui_transformer.model.options import texts_of, traced
@@ -56,12 +56,9 @@ class ByLayer:
     """Layers × tokens: the words that the residual stream spells behind every layer.
 
     Attributes:
-        rows: The label of every row.
         row: The row to begin with.
         words: The cells that are known, each with the words that are spelled there.
         scale: The range of the numbers so far.
-        heading: How the words are read.
-        legend: Meaning of the numbers.
     """
 
     legend = "probability of the most probable word"
@@ -124,12 +121,7 @@ class ByHead:
     row = 0
 
     def __init__(self, session: Session, *, less_mean: bool, tuned: Maps) -> None:
-        """Nothing is known yet.
-
-        Args:
-            session: What is explored.
-            less_mean: From what a head writes, its mean over the tokens is taken.
-            tuned: Maps of the layers that it goes through; none for the plain lens.
+        """From what a head writes, its mean over the tokens is taken (`less_mean`), and it goes through `tuned` maps.
 
         Raises:
             InputError: No head of the model spells words.
@@ -184,7 +176,6 @@ class ByHead:
         return f"{attention.group} layer {attention.layer} · head {head}", attention.name
 
     def place(self, row: int) -> tuple[str, int]:
-        """The attention weights of the head."""
         attention, head = self._heads[row]
         return attention.name, head
 
@@ -227,15 +218,16 @@ class LensScreen(Overview, tool="lens"):
 
     def _show(self, cursor: tuple[int, int]) -> None:
         sheet, labels = self.sheet, tuple(map(self._token, range(self.lens.tokens)))
-        self.table.show(WordCells(sheet.rows, labels, self._cell, sheet.scale, sheet.number), cursor)
+
+        def cell(row: int, column: int) -> tuple[str, float] | None:
+            words = self.sheet.words.get((row, column))
+            return None if words is None else (self.session.labels.word(words[0][0]), words[0][1])
+
+        self.table.show(WordCells(sheet.rows, labels, cell, sheet.scale, sheet.number), cursor)
         self.query_one(Legend).show(sheet.scale, note=sheet.legend)
 
     def _token(self, column: int) -> str:
         return self.session.labels.of(self.lens.steps[-1].axes[0])(column)
-
-    def _cell(self, row: int, column: int) -> tuple[str, float] | None:
-        words = self.sheet.words.get((row, column))
-        return None if words is None else (self.session.labels.word(words[0][0]), words[0][1])
 
     def missing(self) -> Any:
         """The next piece of what is on screen that is not there; None where all is."""
@@ -243,11 +235,11 @@ class LensScreen(Overview, tool="lens"):
 
     def _take(self, spelled: Spelled) -> None:
         self.sheet.words.update(spelled)
-        self._show(self.table.cursor)
+        self._show(self.table.at)
         self.table.refresh()
 
     def texts(self) -> Texts:
-        sheet, (rows, columns), (row, column) = self.sheet, self.table.shown, self.table.cursor
+        sheet, (rows, columns), (row, column) = self.sheet, self.table.shown, self.table.at
         done, total = sum((row, column) in sheet.words for row in rows for column in columns), len(rows) * len(columns)
         best = sheet.words.get((row, column))
         title, more = sheet.about(row)
@@ -268,7 +260,6 @@ class LensScreen(Overview, tool="lens"):
 
     @property
     def by_head(self) -> bool:
-        """Whether the rows are heads."""
         return isinstance(self.sheet, ByHead)
 
     def action_kind(self) -> None:
@@ -281,7 +272,7 @@ class LensScreen(Overview, tool="lens"):
 
     def _turn(self, *, by_head: bool) -> None:
         """Layers or heads; says so where heads spell no words."""
-        was, (row, column) = self.sheet, self.table.cursor
+        was, (row, column) = self.sheet, self.table.at
         maps = self.fitted if self.tuned else {}
         try:
             self.sheet = (
@@ -308,24 +299,24 @@ class LensScreen(Overview, tool="lens"):
                 raise InputError(f"{shown_path(expanded(text))}: no such file")
             return expanded(text)
 
+        def work(path: Path, task: Task) -> tuple[Maps, str | None]:
+            model, unknown = self.session.model, Unknown()
+            maps = fit_lens(traced(model, texts_of(path), unknown.add), report=task.report)
+            return maps, unknown.describe(model.vocabulary, shown_path(path), model.name)
+
+        def take(fit: tuple[Maps, str | None]) -> None:
+            self.fitted, remark = fit
+            if remark is not None:
+                self.say(remark)
+            self.tuned = bool(self.fitted)
+            self._turn(by_head=self.by_head)
+
         def fit(path: Path) -> None:
-            self.requests.ask(FIT, AT_ONCE + 1, partial(self._fit, path), self._take_fit)
+            self.requests.ask(FIT, AT_ONCE + 1, partial(work, path), take)
 
         check, answered = reading(read, fit)
         hint = "a text file: an affine map of every layer is fitted on its lines"
         self.open(PromptScreen("Tuned lens", hint=hint, check=check), answered)
-
-    def _fit(self, path: Path, task: Task) -> tuple[Maps, str | None]:
-        model, unknown = self.session.model, Unknown()
-        maps = fit_lens(traced(model, texts_of(path), unknown.add), report=task.report)
-        return maps, unknown.describe(model.vocabulary, shown_path(path), model.name)
-
-    def _take_fit(self, fit: tuple[Maps, str | None]) -> None:
-        self.fitted, remark = fit
-        if remark is not None:
-            self.say(remark)
-        self.tuned = bool(self.fitted)
-        self._turn(by_head=self.by_head)
 
     def action_leave(self) -> None:
         """Back to the main screen; a fit that is under way is ended."""
@@ -337,6 +328,6 @@ class LensScreen(Overview, tool="lens"):
         self.show_lines()
 
     def chosen(self) -> None:
-        row, column = self.table.cursor
+        row, column = self.table.at
         stop, head = self.sheet.place(row)
         leave_to(self, stop, head, row=column)

@@ -1,26 +1,38 @@
-"""The strongest links: which token looks at which, in which head, as a list."""
+"""Who looks at whom: the strongest links as a list, or as arcs between words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 from rich.style import Style
 from rich.text import Text
 
 from tui_transformer.analysis.attentions import Attention, Reader, attentions
-from tui_transformer.analysis.rollout import Link, Wanted, links_of, strongest
+from tui_transformer.analysis.rollout import Link, Rollout, Wanted, links_of, strongest
 from tui_transformer.analysis.tokens import NOTHING
+from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.arcs import arcs_of
+from tui_transformer.explorer.widgets.arcs import Arcs
 from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.session.answer_summary import percent
+from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, fit
 from tui_transformer.views.step_view import Labels, placed
+
+
+def attention_at(stop: str, every: Sequence[Attention]) -> Attention | None:
+    """The attention whose sublayer a stop is in."""
+    return next((step for step in every if stop.startswith(step.name.rpartition(".")[0] + ".")), None)
+
+
+# The strongest links
+
 
 TOP = 200
 """Links that are listed."""
@@ -38,7 +50,7 @@ NUMBER, NO_WORDS = 7, 14
 """Columns of the weight, and of what else is no word: border, spaces, arrow."""
 
 
-def open_from(port: Port) -> None:
+def open_links(port: Port) -> None:
     """The links of all heads, or of the head that is shown."""
     port.open(LinksScreen(port))
 
@@ -52,31 +64,32 @@ class LinksScreen(Overview, tool="links"):
     def __init__(self, port: Port) -> None:
         super().__init__(port)
         self.everything = attentions(self.session.trace.program)
-        stop = port.position.stop
-        self.at = next((step for step in self.everything if stop.startswith(step.name.rpartition(".")[0] + ".")), None)
+        self.at = attention_at(port.position.stop, self.everything)
         self.head = port.position.place.head
         self.scope, self.itself, self.hidden = "all heads", True, NOTHING
         self.scopes = ("all heads", "layer", "head") if self.at is not None else ("all heads",)
         self.links: tuple[Link, ...] = ()
         self.waiting: list[Attention] = []
         self.writer = LinkLines(self.everything, self.session.labels)
-        self.pieces = Pieces(self.requests, self.KIND, self._following, self._cost, self._look, self._take)
+        self.pieces = Pieces(
+            self.requests,
+            self.KIND,
+            lambda: self.waiting.pop(0) if self.waiting else None,
+            lambda step: (
+                self.session.trace.pending([step.name]) + COST * step.heads * step.queries.size * step.keys.size
+            ),
+            self._look,
+            self._take,
+        )
 
     @property
     def steps(self) -> tuple[Attention, ...]:
         return self.everything if self.at is None or self.scope == "all heads" else (self.at,)
 
     def begin(self) -> None:
-        """Look through the layers anew, one after the other."""
         self.links, self.waiting = (), list(self.steps)
         self._show_list()
         self.pieces.again()
-
-    def _following(self) -> Attention | None:
-        return self.waiting.pop(0) if self.waiting else None
-
-    def _cost(self, step: Attention) -> int:
-        return self.session.trace.pending([step.name]) + COST * step.heads * step.queries.size * step.keys.size
 
     def _look(self, step: Attention, task: Task) -> Sequence[Link]:
         wanted = Wanted(TOP, self.head if self.scope == "head" else None, self.itself)
@@ -88,34 +101,33 @@ class LinksScreen(Overview, tool="links"):
         self._show_list()
 
     def _show_list(self) -> None:
-        self.lines.show(len(self.links), self._line)
+        def line(index: int) -> Text:
+            return self.writer.line(self.links[index], self.size.width, bar_style(Surface.of(self.app)))
 
-    def _line(self, index: int) -> Text:
-        return self.writer.line(self.links[index], self.size.width, bar_style(Surface.of(self.app)))
+        self.lines.show(len(self.links), line)
 
     def texts(self) -> Texts:
         at, names = self.at, {"all heads": "all heads"}
         if at is not None:
             names |= {"layer": f"layer {at.layer}, {at.group}", "head": f"layer {at.layer}, head {self.head}"}
         left_out = self.hidden.text, "" if self.itself else "links to the token itself left out"
+        place, detail = self.lines.cursor, ("", "")
+        if place is not None:
+            link = self.links[place]
+            who, whom = self.writer.words(link)
+            detail = (
+                f"query {who} gives {link.weight:.4f} of its attention to key {whom}",
+                f"layer {link.layer} · head {link.head} · {link.step}[{link.head}, {link.query}, {link.key}]",
+            )
+        elif not self.waiting:
+            detail = "no link", "every query may look at one key only, or is hidden"
         return Texts(
             f"Strongest links · {names[self.scope]}",
             " · ".join([*filter(None, left_out), f"the {len(self.links):,} strongest"]),
-            self._selected(),
+            detail,
             f"{len(self.steps) - len(self.waiting)} of {len(self.steps)} layers",
             self.writer.header(self.size.width),
             () if len(self.scopes) > 1 else ("kind",),
-        )
-
-    def _selected(self) -> tuple[str, str]:
-        at = self.lines.cursor
-        if at is None:
-            return ("no link", "every query may look at one key only, or is hidden") if not self.waiting else ("", "")
-        link = self.links[at]
-        who, whom = self.writer.words(link)
-        return (
-            f"query {who} gives {link.weight:.4f} of its attention to key {whom}",
-            f"layer {link.layer} · head {link.head} · {link.step}[{link.head}, {link.query}, {link.key}]",
         )
 
     def action_arcs(self) -> None:
@@ -186,11 +198,144 @@ class LinkLines:
     def _name_width(self) -> int:
         return max(len(self._head(each, each.heads - 1)) for each in self.attentions)
 
-    @cached_property
-    def _several(self) -> bool:
-        return len({each.group for each in self.attentions}) > 1
-
     def _head(self, attention: Attention, head: int) -> str:
         """`L3 H7`; where there are several stacks or kinds of attention, with a word for it."""
-        kind = f"{attention.stack if attention.own else 'cross'} " if self._several else ""
+        several = len({each.group for each in self.attentions}) > 1
+        kind = f"{attention.stack if attention.own else 'cross'} " if several else ""
         return f"{kind}L{attention.layer} H{head}"
+
+
+# Arcs: the lines of one head, the strongest of all heads, or the rollout
+
+
+SOURCES = ("head", "links", "rollout")
+"""One head; of every pair of tokens the largest weight of all heads; what reached which token through the layers."""
+
+
+def open_arcs(port: Port) -> None:
+    """Of the head that is shown, or the first."""
+    port.open(arcs_of(port, "head"))
+
+
+def arcs_of(port: Port, source: str) -> ArcsScreen:
+    """The screen, at the attention that is shown, or the first."""
+    every = attentions(port.session.trace.program)
+    step = attention_at(port.position.stop, every) or every[0]
+    return ArcsScreen(port, step, source if source in fitting(step) else "head")
+
+
+def fitting(step: Attention) -> tuple[str, ...]:
+    """Sources of arcs for an attention: a rollout goes from layer to layer of one sequence."""
+    return SOURCES if step.own else SOURCES[:2]
+
+
+@dataclass(frozen=True)
+class WantedArcs:
+    """The arcs that are asked for: one of `SOURCES`, the attention, and the head of it."""
+
+    source: str
+    step: Attention
+    head: int
+
+    @property
+    def title(self) -> str:
+        where = f"{self.step.group} · layer {self.step.layer}"
+        return {
+            "head": f"{where} · head {self.head}",
+            "links": f"{self.step.group} · the strongest link of all heads and layers",
+            "rollout": f"rollout · {self.step.group} · up to layer {self.step.layer}",
+        }[self.source]
+
+    def steps(self, session: Session) -> tuple[Attention, ...]:
+        return (self.step,) if self.source == "head" else attentions(session.trace.program, self.step.group)
+
+    def cost(self, session: Session) -> int:
+        steps = self.steps(session)
+        size = self.step.queries.size * self.step.keys.size
+        look = sum(4 * step.heads * size for step in steps)
+        products = 2 * size * self.step.queries.size * len(steps) if self.source == "rollout" else 0
+        return session.trace.pending([step.name for step in steps]) + look + products
+
+    def weigh(self, session: Session, report: Callable[[str], None]) -> Host:
+        trace, steps = session.trace, self.steps(session)
+        if self.source == "rollout":
+            return Rollout(trace, steps, Reader(session.model.vocabulary)).after(self.step.layer, report)
+        cells = range(self.step.queries.size), range(self.step.keys.size)
+        if self.source == "head":
+            weights: Host = trace.window(self.step.name, (range(self.head, self.head + 1), *cells))[0]
+            return weights
+        largest = np.zeros(tuple(map(len, cells)))
+        for step in steps:
+            report(step.name)
+            for head in range(step.heads):
+                of_head = trace.window(step.name, (range(head, head + 1), *cells))[0]
+                largest = np.maximum(largest, np.nan_to_num(of_head))
+        return largest
+
+
+class ArcsScreen(Overview, tool="arcs"):
+    """The lines of one head, of all, or of the rollout."""
+
+    WIDGETS = (Arcs,)
+
+    def __init__(self, port: Port, step: Attention, source: str) -> None:
+        super().__init__(port)
+        self.every = attentions(self.session.trace.program)
+        self.wanted = WantedArcs(source, step, min(port.position.place.head, step.heads - 1))
+        self.weights: Host | None = None
+
+    @property
+    def arcs(self) -> Arcs:
+        return self.query_one(Arcs)
+
+    def begin(self) -> None:
+        self.arcs.at = self.port.position.place.row, 0
+        self._want(self.wanted)
+
+    def _want(self, wanted: WantedArcs) -> None:
+        self.wanted, session = wanted, self.session
+        self.compute(wanted.cost(session), lambda task: wanted.weigh(session, task.report), self._take)
+
+    def _take(self, weights: Host) -> None:
+        self.weights = weights
+        labels, step = self.session.labels, self.wanted.step
+        query, key = labels.of(step.queries), labels.of(step.keys)
+        self.arcs.show(weights, lambda i: placed(query(i), i), lambda i: placed(key(i), i))
+
+    def texts(self) -> Texts:
+        limits = ", ".join(f"{limit:g}".removeprefix("0") for limit in self.arcs.limits)
+        alone, detail = self.wanted.source != "head" or self.wanted.step.heads < 2, ("", "")
+        if self.weights is not None and len(self.weights):
+            query, step, labels = min(self.arcs.at[0], len(self.weights) - 1), self.wanted.step, self.session.labels
+            row, key_of = np.nan_to_num(self.weights[query]), labels.of(step.keys)
+            best = np.argsort(-row, kind="stable")[:4].tolist()
+            keys = "   ".join(f"{placed(key_of(key), key)} {percent(float(row[key]))}" for key in best)
+            detail = f"{placed(labels.of(step.queries)(query), query)} looks at", keys
+        return Texts(
+            f"Arcs · {self.wanted.title}",
+            f"the thicker, the larger the weight: from {limits}",
+            detail,
+            hidden={*(["head.next"] if alone else []), *(["layer.next"] if len(self.every) < 2 else [])},
+        )
+
+    def action_head(self, by: int) -> None:
+        wanted = self.wanted
+        if wanted.source == "head" and wanted.step.heads > 1:
+            self._want(replace(wanted, head=(wanted.head + by) % wanted.step.heads))
+
+    def action_layer(self, by: int) -> None:
+        """The next attention: of the next layer, the other stack, or across."""
+        step = following(self.every, self.wanted.step, by)
+        source = self.wanted.source if self.wanted.source in fitting(step) else "head"
+        if step != self.wanted.step:
+            self._want(WantedArcs(source, step, min(self.wanted.head, step.heads - 1)))
+
+    def action_source(self) -> None:
+        self._want(replace(self.wanted, source=following(fitting(self.wanted.step), self.wanted.source)))
+
+    def chosen(self) -> None:
+        """To the strongest cell of the query."""
+        query = self.arcs.at[0]
+        if self.weights is not None and query < len(self.weights):
+            key = int(np.nan_to_num(self.weights[query]).argmax())
+            leave_to(self, self.wanted.step.name, self.wanted.head, query, key)

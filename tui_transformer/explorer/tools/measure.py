@@ -1,24 +1,34 @@
-"""The choice of a metric of ablations and patches: its name, and the words that it is about."""
+"""What is measured: the metric of ablations and patches, with the words that it is about, and the loss, by targets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.screen import Screen
 
 from tui_transformer.analysis.metrics import METRICS
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
+from tui_transformer.explorer.shell.line_input import completes
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.model.targets import target_of, written_targets
+from tui_transformer.explorer.shell.prompt import Advice, PromptScreen
+from tui_transformer.model.model import Model
+from tui_transformer.model.targets import predicts_next, read_targets, target_of, written_targets
 from tui_transformer.session.answer_summary import LOSS, measure_of, metric_said
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import LOSS as LOSS_STOP
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
+from tui_transformer.text.display import visible
 
 METRIC, TOKENS = "metric", "tokens"
 TITLES: Mapping[str, str] = {
@@ -43,7 +53,7 @@ FIELDS = (
 NO_WORDS = "this model has no logits of words: it is measured by the relative change of what its last step holds"
 
 
-def open_from(port: Port) -> None:
+def open_measure(port: Port) -> None:
     """Choose; ablations and patches are measured by it from then on."""
     choose(
         port,
@@ -59,13 +69,9 @@ def choose(
     change: Callable[[Callable[[Session], Session]], None],
     done: Callable[[], None],
 ) -> None:
-    """Ask, and put it into what is explored; says so where the model has no logits of words.
+    """Ask in a screen that is `put` in front; once something else was chosen, `change` what is explored, and be done.
 
-    Args:
-        port: The explorer.
-        put: Puts a screen in front.
-        change: Changes what is explored.
-        done: Called once something else was chosen.
+    Says so where the model has no logits of words.
     """
     if not port.session.trace.program.logits:
         port.say(NO_WORDS)
@@ -109,16 +115,15 @@ def read(session: Session, values: Mapping[str, str]) -> Measure | None:
     pieces = values[TOKENS].replace(",", " ").split() if wanted else []
     if len(pieces) != wanted and not (name == LOSS and not pieces and session.has_loss):
         raise InputError(f"{values[METRIC]} is about {'a word' if wanted == 1 else 'two words'}, with a space between")
-    return Measure(name, tuple(_token(session, piece) for piece in pieces))
-
-
-def _token(session: Session, piece: str) -> int:
-    token = target_of(session.model, piece)
-    if token is None:
-        raise InputError(f"{piece!r} is not one token of the vocabulary: write another word, or an ID")
-    if not 0 <= token < session.model.target_size:
-        raise InputError(f"there is no token {token}: IDs go from 0 to {session.model.target_size - 1}")
-    return token
+    tokens = []
+    for piece in pieces:
+        token = target_of(session.model, piece)
+        if token is None:
+            raise InputError(f"{piece!r} is not one token of the vocabulary: write another word, or an ID")
+        if not 0 <= token < session.model.target_size:
+            raise InputError(f"there is no token {token}: IDs go from 0 to {session.model.target_size - 1}")
+        tokens.append(token)
+    return Measure(name, tuple(tokens))
 
 
 def describe(session: Session, measure: Measure | None) -> str:
@@ -165,3 +170,68 @@ class MeasureScreen(Dialog[Taken]):
     def action_submit(self) -> None:
         if self._taken is not None:
             self.dismiss(self._taken)
+
+
+# The targets of the loss: one word, token ID or −1 for every position, checked while they are typed
+
+
+MOST_PAIRS = 24
+MOST_WORDS = 12
+"""Words of the vocabulary that are listed to choose from."""
+
+TO = "\u00a0→\u00a0"
+"""Between a token and its target, never at the end of a line."""
+NEXT = "The next token at every position, unless you say otherwise."
+SAME = "The tokens themselves, unless you say otherwise."
+OWN = "The model's own answer, unless you say otherwise; any other gives larger gradients."
+HOW = "Words or token IDs with a space between them; -1 is not counted."
+
+
+def open_targets(port: Port) -> None:
+    """Set the targets, and walk backwards from their loss."""
+    session = port.session
+
+    def finish(text: str | None) -> None:
+        if text is not None:
+            targets = read_targets(session.model, text, len(session.loss_targets))
+            port.change(session.with_targets(targets), Position(LOSS_STOP, port.position.place))
+
+    program = session.base.program
+    cost = sum(map(program.flops, program.steps)) if session.targets is None and session.answers_once else 0
+    port.ask("targets", cost, lambda _: session.loss_targets, lambda _: port.open(targets_prompt(session), finish))
+
+
+def targets_prompt(session: Session) -> PromptScreen:
+    """The targets of a session in a line; under it what every position is to become, or what is wrong."""
+    model, tokens = session.model, (session.decoder_encoding or session.encoding).tokens
+    unless = OWN if session.answers_once else NEXT if predicts_next(session.base.program) else SAME
+    return PromptScreen(
+        "Targets of the loss",
+        value=written_targets(model, session.loss_targets),
+        hint=f"{HOW}\n{unless}",
+        check=lambda typed: read_targets(model, typed, len(tokens)),
+        advise=partial(_advice, model, [model.label(token.text) for token in tokens]),
+    )
+
+
+def _advice(model: Model, tokens: Sequence[str], typed: str) -> Advice:
+    """The target of every position, or the mistake, and the words that the last typed one may become."""
+    completions = _completions(model, typed)
+    try:
+        targets = read_targets(model, typed, len(tokens))
+    except InputError as error:
+        words = [completed.rpartition(" ")[2] for completed in completions]
+        return Advice(Content(f"tab: {'   '.join(words)}" if words else ""), completions, str(error))
+    pairs = zip(tokens[:MOST_PAIRS], targets, strict=False)
+    lines = (f"{token}{TO}{'·' if to == NOT_COUNTED else model.target_label(to)}" for token, to in pairs)
+    return Advice(Content("   ").join(map(Content, lines)), completions)
+
+
+def _completions(model: Model, typed: str) -> list[str]:
+    """The typed text with its last word completed from the vocabulary."""
+    before, space, last = typed.rpartition(" ")
+    words = model.target_vocabulary
+    if words is None or not last or last.lstrip("-−").isdecimal():
+        return []
+    fitting = (word for word in words.words if completes(word, last) and word != last and visible(word) == word)
+    return [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]

@@ -56,13 +56,11 @@ WIDEST = 28
 
 @dataclass(frozen=True)
 class Choice:
-    """Something that can be opened.
+    """Something that can be opened: a model as `--model` takes it, a tour, a sentence, a vocabulary.
 
     Attributes:
-        name: A model as `--model` takes it, a tour, a sentence, a vocabulary.
         source: Where it is from, or what it is.
         says: What is known of it; of a tour the question that it answers.
-        kind: What it is.
     """
 
     name: str
@@ -115,13 +113,7 @@ def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
 
 
 def at_once(recent: Sequence[str], sentences: Sequence[str] = (), sizes: str = "") -> tuple[Choice, ...]:
-    """Choices known without a search: trained models, tours, what was used lately, models of random weights.
-
-    Args:
-        recent: Models that were open lately.
-        sentences: Sentences that were explored lately.
-        sizes: How models of random weights are given sizes.
-    """
+    """Choices known without a search: trained models, tours, what was used lately, models of random weights."""
 
     def known() -> Iterator[Choice]:
         trained = trained_models()
@@ -176,7 +168,6 @@ def open_vocabulary(port: Port) -> None:
 
 
 def _use(port: Port, choice: Choice) -> None:
-    """Read the vocabulary, and say what became of the sentence."""
     before = port.session
     changed = before.with_vocabulary(choice.name)
     port.change(changed)
@@ -198,7 +189,6 @@ class OpenScreen(Dialog[Choice]):
     """
 
     def __init__(self, title: str, choices: tuple[Choice, ...], placeholder: str, kind: Kind = "model") -> None:
-        """Offer things; what is in no list is of a kind."""
         super().__init__(title)
         self._choices, self._placeholder, self._kind = choices, placeholder, kind
 

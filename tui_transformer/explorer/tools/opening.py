@@ -120,13 +120,13 @@ def open_tool(name: str, port: Port) -> None:
 def _open(name: str, port: Port) -> None:
     match name:
         case "ablation":
-            from tui_transformer.explorer.tools.ablation.screen import open_from
+            from tui_transformer.explorer.tools.ablation import open_from
         case "arcs":
-            from tui_transformer.explorer.tools.arcs import open_from
+            from tui_transformer.explorer.tools.links import open_arcs as open_from
         case "breaks":
             from tui_transformer.explorer.tools.breaks import open_from
         case "checkpoints":
-            from tui_transformer.explorer.tools.checkpoints.screen import open_from
+            from tui_transformer.explorer.tools.checkpoints import open_from
         case "circuits":
             from tui_transformer.explorer.tools.circuits import open_from
         case "compare":
@@ -140,15 +140,15 @@ def _open(name: str, port: Port) -> None:
         case "heads":
             from tui_transformer.explorer.tools.heads import open_from
         case "inputs":
-            from tui_transformer.explorer.tools.inputs import open_from
+            from tui_transformer.explorer.tools.attribution import open_inputs as open_from
         case "lens":
             from tui_transformer.explorer.tools.lens import open_from
         case "links":
-            from tui_transformer.explorer.tools.links import open_from
+            from tui_transformer.explorer.tools.links import open_links as open_from
         case "measure":
-            from tui_transformer.explorer.tools.measure import open_from
+            from tui_transformer.explorer.tools.measure import open_measure as open_from
         case "nearest":
-            from tui_transformer.explorer.tools.nearest import open_from
+            from tui_transformer.explorer.tools.similar import open_nearest as open_from
         case "open":
             from tui_transformer.explorer.tools.open import open_from
         case "patch":
@@ -162,15 +162,15 @@ def _open(name: str, port: Port) -> None:
         case "settings":
             from tui_transformer.explorer.tools.settings import open_from
         case "similar":
-            from tui_transformer.explorer.tools.similar import open_from
+            from tui_transformer.explorer.tools.similar import open_similar as open_from
         case "softmax":
             from tui_transformer.explorer.tools.softmax import open_from
         case "survey":
-            from tui_transformer.explorer.tools.survey.screen import open_from
+            from tui_transformer.explorer.tools.survey import open_from
         case "targets":
-            from tui_transformer.explorer.tools.targets import open_from
+            from tui_transformer.explorer.tools.measure import open_targets as open_from
         case "terms":
-            from tui_transformer.explorer.tools.terms import open_from
+            from tui_transformer.explorer.tools.attribution import open_terms as open_from
         case "train":
             from tui_transformer.explorer.tools.train.screen import open_from
         case "vocabulary":
@@ -184,7 +184,7 @@ def _open(name: str, port: Port) -> None:
 
 
 def _ablate(kind: str, set_to: str, port: Port) -> None:
-    from tui_transformer.explorer.tools.ablation.perform import ablate
+    from tui_transformer.explorer.tools.ablation import ablate
 
     try:
         ablate(port, kind, mean=set_to == "mean")
@@ -241,7 +241,7 @@ TOOLS: Mapping[str, Callable[[Port], None]] = {
 
 def open_survey(results: Results, port: Port) -> None:
     """Show the results of a survey."""
-    from tui_transformer.explorer.tools.survey.screen import open_results
+    from tui_transformer.explorer.tools.survey import open_results
 
     open_results(port, results)
 

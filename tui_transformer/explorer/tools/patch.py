@@ -14,7 +14,7 @@ from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.ablation.perform import perform
+from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import FIELDS, TOKENS, read, takes_words, values_of
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.position import Position
@@ -30,10 +30,8 @@ class Draft:
     """A patch before its values are there.
 
     Attributes:
-        other: The other sentence.
         patch: Which part of the step, read from the other trace when it is made.
         left: Rows of the step that stay as they are, as the other sentence is shorter.
-        measure: What it is measured by.
     """
 
     other: Session
@@ -77,13 +75,7 @@ def open_from(port: Port) -> None:
 
 
 def draft(session: Session, position: Position, text: str, part: str) -> Draft:
-    """Draft of a patch of a step from another sentence.
-
-    Args:
-        session: What is explored.
-        position: The step, and the head and row of the cell.
-        text: The other sentence, or its token IDs where the model has no words.
-        part: `WHOLE`, `HEAD` or `ROW`.
+    """Draft of a patch of a step from another sentence, or its token IDs; `part` is `WHOLE`, `HEAD` or `ROW`.
 
     Raises:
         InputError: The sentence cannot be read, or its trace has no such cells.
@@ -144,7 +136,6 @@ class PatchScreen(Dialog[Draft]):
         self._show()
 
     def _show(self) -> None:
-        """Say what would be patched, or why nothing can be."""
         form, values = self._form, self._form.values
         form.show_field(TOKENS, shown=takes_words(values))
         try:

@@ -21,11 +21,10 @@ from tui_transformer.explorer.shell.overview import Overview, Texts, show_map
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.ablation.perform import perform
+from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.explorer.tools.patch import Draft
-from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.session import Session
@@ -62,7 +61,7 @@ class PatchingScreen(Overview, tool="patching"):
         self.pieces = Pieces(
             self.requests,
             self.KIND,
-            self._following,
+            lambda: self.table if self.table is not None and not self.ended and self.table.missing else None,
             lambda _: AT_ONCE + 1,
             lambda table, task: (table, table.measure(task)),
             self._take,
@@ -91,9 +90,6 @@ class PatchingScreen(Overview, tool="patching"):
         self.table = PatchTable(self.session, other, self.kinds[self.at])
         self._show()
         self.pieces.again()
-
-    def _following(self) -> PatchTable | None:
-        return None if self.table is None or self.ended or not self.table.missing else self.table
 
     def _take(self, part: Part) -> None:
         table, found = part
@@ -187,12 +183,9 @@ class PatchingScreen(Overview, tool="patching"):
 
 @dataclass(eq=False)
 class PatchTable:
-    """One kind of places of two sentences, with what was measured so far.
+    """One kind of places (of `kinds_of`) that take values from another sentence, with what was measured so far.
 
     Attributes:
-        session: The sentence that is explored.
-        other: The one that values come from.
-        kind: One of `kinds_of`.
         ends: The metric of the sentence itself and of the other, once they are known.
     """
 

@@ -5,21 +5,14 @@ from __future__ import annotations
 from tui_transformer.analysis.attentions import SELF, Reader, attentions, groups
 from tui_transformer.analysis.rollout import Rollout
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.program import Program
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, show_map, value_at
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.tools.arcs import arcs_of
-from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.tools.links import arcs_of
+from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
 from tui_transformer.views.step_view import placed, rollout_view
 from tui_transformer.views.view import Scale, View
 
 FORMULA = "Ã = (mean of the heads + I) ÷ 2, multiplied from layer to layer; values and feed-forward are not in it"
-
-
-def stacks(program: Program) -> tuple[str, ...]:
-    """The kinds of self-attention of a model."""
-    return tuple(group for group in groups(program) if group.endswith(SELF.replace("_", "-")))
 
 
 def open_from(port: Port) -> None:
@@ -35,7 +28,8 @@ class RolloutScreen(Overview, tool="rollout"):
     def __init__(self, port: Port) -> None:
         super().__init__(port)
         self.view: View | None = None
-        self.stacks = stacks(self.session.trace.program)
+        own = SELF.replace("_", "-")
+        self.stacks = tuple(group for group in groups(self.session.trace.program) if group.endswith(own))
         stack, _, rest = port.position.stop.partition(".")
         here = next((group for group in self.stacks if group.startswith(stack)), None)
         self._use(here or self.stacks[-1])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -123,7 +123,6 @@ class Heads:
     labels: Labels
 
     def view(self, attention: Attention, head: int) -> View:
-        """A head as a matrix of queries × keys."""
         window, name = window_of(self.weights[attention.name][head]), attention.name
         rows, columns = self._axis(attention.queries), self._axis(attention.keys)
         return View(name, name, rows, columns, "sequential", window, head=head, heads=attention.heads)
@@ -237,7 +236,6 @@ class Examples:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """The examples, without padding."""
         learned, held_out = self.data.parts
         places = held_out if len(held_out) else learned
         random = np.random.default_rng(self.data.settings.seed)
@@ -275,10 +273,6 @@ def _text(model: Model, ids: Ids) -> str:
     return "".join([*(stream.add(token) for token in ids), stream.end()]).strip()
 
 
-def _words(model: Model, ids: Ids) -> str:
-    return " ".join(map(model.word_label, ids))
-
-
 def _written_on(model: Model, row: Row, step: int) -> Output:
     prompt = _whole(row.ids[: min(GIVEN, max(model.config.max_length - 1, 1))])
     made = written(model, prompt, (), WRITTEN)
@@ -294,28 +288,20 @@ def _translated(model: Model, row: Row, step: int) -> Output:
     return Output(step, given, got, expected, made == right)
 
 
-def _classified(model: Model, row: Row, step: int) -> Output:
-    (made,), (right,) = _predicted(model, row)
-    return Output(step, _text(model, _whole(row.ids)), model.word_label(made), model.word_label(right), made == right)
-
-
-def _guessed(model: Model, row: Row, step: int) -> Output:
-    made, right = _predicted(model, row)
-    return Output(step, _words(model, _whole(row.ids)), _words(model, made), _words(model, right), made == right)
-
-
-def _predicted(model: Model, row: Row) -> tuple[Ids, Ids]:
-    """The most likely ID at every place that has a target, and the targets."""
+def _predicted(model: Model, row: Row, step: int, *, in_words: bool) -> Output:
+    """The most likely word at every place that has a target, and the targets; what was read as text or in words."""
     counted = np.flatnonzero(row.targets != NOT_COUNTED)
     trace = model.trace(ids=_whole(row.ids), budget=0)
     best = np.asarray(model.backend.to_host(trace.array(trace.program.logits)))[0].argmax(axis=-1)
-    return _whole(best[counted]), _whole(row.targets[counted])
+    read, made, right = _whole(row.ids), _whole(best[counted]), _whole(row.targets[counted])
+    given, got, expected = (" ".join(map(model.word_label, ids)) for ids in (read, made, right))
+    return Output(step, given if in_words else _text(model, read), got, expected, made == right)
 
 
 _MAKERS: Mapping[str, Callable[[Model, Row, int], Output]] = {
     "pairs": _translated,
-    "classify": _classified,
-    "masked-word": _guessed,
+    "classify": partial(_predicted, in_words=False),
+    "masked-word": partial(_predicted, in_words=True),
 }
 
 
@@ -330,12 +316,7 @@ KEPT = 60
 
 
 class Snapshots:
-    """The attention of the heads and outputs for examples, each made in turn when there is time for it.
-
-    Attributes:
-        heads: The newest; None before the first.
-        outputs: The newest first.
-    """
+    """The attention of the heads and outputs for examples, the newest first, each in turn when there is time for it."""
 
     def __init__(self, trainer: Trainer) -> None:
         self.examples = Examples(trainer.data)

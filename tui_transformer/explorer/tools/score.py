@@ -88,31 +88,26 @@ class ScoreScreen(Dialog[None]):
 
     @property
     def scored(self) -> Score:
-        """Without label smoothing."""
         return self.both.plain
 
     def action_warmer(self, steps: int) -> None:
         place = TEMPERATURES.index(self.both.temperature) + steps
-        if 0 <= place < len(TEMPERATURES):
-            self._ask(TEMPERATURES[place], self.while_there(self._show))
 
-    def _show(self, scored: Scored) -> None:
-        self.both = scored
-        self.show_text()
+        def show(scored: Scored) -> None:
+            self.both = scored
+            self.show_text()
+
+        if 0 <= place < len(TEMPERATURES):
+            self._ask(TEMPERATURES[place], self.while_there(show))
 
     def text(self) -> Content:
-        return Content("\n").join([self._shaded(), Content(""), *self._sums(), Content(""), *self._lines()])
-
-    def _shaded(self) -> Content:
         ids, ahead = self.session.predicted, predicts_next(self.session.trace.program)
-        known = {token.position + ahead: token for token in self.scored.tokens}
-        parts = zip(token_texts(self.session.model, ids), map(known.get, range(len(ids))), strict=True)
-        return Content("").join(Content.styled(visible(text), _shade(token)) for text, token in parts)
-
-    def _sums(self) -> list[Content]:
         scored, count = self.scored, len(self.scored.tokens)
-        sees = "" if predicts_next(self.session.trace.program) else " · the model sees each token that it is scored on"
-        lines = (
+        known = {token.position + ahead: token for token in scored.tokens}
+        parts = zip(token_texts(self.session.model, ids), map(known.get, range(len(ids))), strict=True)
+        shaded = Content("").join(Content.styled(visible(text), _shade(token)) for text, token in parts)
+        sees = "" if ahead else " · the model sees each token that it is scored on"
+        sums = (
             f"ln p of the text {minus(f'{scored.log_probability:.4f}')} nats · {count:,} tokens{sees}",
             f"cross-entropy {scored.cross_entropy:.4f} nats, {scored.cross_entropy / math.log(2):.4f} bits a token",
             f"with label smoothing {SMOOTHING:g}: {self.both.smoothed.cross_entropy:.4f} nats",
@@ -120,15 +115,14 @@ class ScoreScreen(Dialog[None]):
             f"temperature {self.both.temperature:g}: p = softmax(logits ÷ {self.both.temperature:g})",
             f"shaded: −log₂ p, up to {STRONGEST:g} bits; underlined: p below {in_percent(UNLIKELY, '.0%')}",
         )
-        return [Content.styled(line, "$foreground 80%") for line in lines]
-
-    def _lines(self) -> list[Content]:
+        quiet = (Content.styled(line, "$foreground 80%") for line in sums)
         lines = [Content.styled(f"{fit('token', WORD)} {'p':>9} {'−ln p':>9} {'rank':>7}", "$foreground 65%")]
-        for token in self.scored.tokens[:MOST]:
+        for token in scored.tokens[:MOST]:
             word = fit(self.session.model.target_label(token.token), WORD)
             lines.append(Content(f"{word} {token.probability:>9.4f} {-token.log_probability:>9.4f} {token.rank:>7,}"))
-        more = len(self.scored.tokens) - MOST
-        return [*lines, *([Content(f"and {more:,} more")] if more > 0 else [])]
+        if count > MOST:
+            lines.append(Content(f"and {count - MOST:,} more"))
+        return Content("\n").join([shaded, Content(""), *quiet, Content(""), *lines])
 
 
 def _shade(token: TokenScore | None) -> str:

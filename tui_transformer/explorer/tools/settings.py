@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from textual.app import ComposeResult
@@ -12,7 +11,7 @@ from textual.timer import Timer
 from tui_transformer.engine.backend import DTYPES
 from tui_transformer.engine.parts import keep_plan, readable
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.choice import OFF_ON
 from tui_transformer.explorer.shell.dialog import Dialog
@@ -139,7 +138,14 @@ def values_of(model: Model) -> dict[str, str]:
     start = None if model.embedding is None else model.embedding.start
     own = {"seed": model.seed, "embedding": start, "dtype": str(model.backend.dtype), "device": model.backend.device}
     decoder = {"causal": True} if getattr(model.config, "masks_future", False) else {}
-    values = config | own | decoder | _vocabulary_values(model)
+    words, vocabulary = model.vocabulary, dict[str, str]()
+    if model.config.vocab_size:
+        vocabulary = {"vocabulary": NONE if words is None else SAME, "file": ""}
+        if words is not None and words.path is not None:
+            vocabulary = {"vocabulary": FILE, "file": str(words.path)}
+            if words.name in built_in_vocabularies() and load_vocabulary(words.name).path == words.path:
+                vocabulary = {"vocabulary": words.name, "file": ""}
+    values = config | own | decoder | vocabulary
     return {
         key: OFF_ON[value] if isinstance(value, bool) else str(value)
         for key, value in values.items()
@@ -147,29 +153,17 @@ def values_of(model: Model) -> dict[str, str]:
     }
 
 
-def _vocabulary_values(model: Model) -> dict[str, str]:
-    words = model.vocabulary
-    if not model.config.vocab_size:
-        return {}
-    if words is None or words.path is None:
-        return {"vocabulary": NONE if words is None else SAME, "file": ""}
-    if words.name in built_in_vocabularies() and load_vocabulary(words.name).path == words.path:
-        return {"vocabulary": words.name, "file": ""}
-    return {"vocabulary": FILE, "file": str(words.path)}
-
-
 def fields_of(model: Model, values: Values) -> tuple[list[Field], ...]:
     """The fields of the settings that a model has; those that cannot be changed are locked."""
-    return tuple([_field(model, field, values) for field in column if field.key in values] for column in COLUMNS)
 
+    def field_of(field: Field) -> Field:
+        known = (*built_in_vocabularies(), FILE) if field.key == "vocabulary" else field.choices
+        now = values[field.key]
+        choices = known if not known or now in known else (now, *known)  # another value stays possible
+        locked = (model.folder is not None and field.key not in FREE) or (field.key == "causal" and _is_decoder(model))
+        return replace(field, choices=choices, locked=locked)
 
-def _field(model: Model, field: Field, values: Values) -> Field:
-    """A field as it is for a model; a value that is not among the known ones stays possible."""
-    known = (*built_in_vocabularies(), FILE) if field.key == "vocabulary" else field.choices
-    now = values[field.key]
-    choices = known if not known or now in known else (now, *known)
-    locked = (model.folder is not None and field.key not in FREE) or (field.key == "causal" and _is_decoder(model))
-    return replace(field, choices=choices, locked=locked)
+    return tuple([field_of(field) for field in column if field.key in values] for column in COLUMNS)
 
 
 def _is_decoder(model: Model) -> bool:
@@ -186,20 +180,15 @@ def build(model: Model, values: Values) -> Model:
     changes: dict[str, Any] = {
         key: _parsed(key, value) for key, value in values.items() if value != old.get(key, value)
     }
-    vocabulary = _vocabulary(changes.pop("vocabulary", None), changes.pop("file", None), values)
-    if vocabulary is not None:
-        changes["vocabulary"] = vocabulary
+    name, path = changes.pop("vocabulary", None), changes.pop("file", None)
+    if values.get("vocabulary") == FILE:
+        given = str(values["file"] if path is None else path).strip()
+        if not given:
+            raise InputError("the vocabulary's path is empty: give the path of a text file")
+        changes["vocabulary"] = expanded(given)
+    elif name not in (None, NONE, SAME):
+        changes["vocabulary"] = name
     return model.changed(**changes) if changes else model
-
-
-def _vocabulary(name: Any, path: Any, values: Values) -> str | Path | None:
-    """The vocabulary to read, if one is."""
-    if values.get("vocabulary") != FILE:
-        return name if name not in (NONE, SAME) else None
-    given = str(values["file"] if path is None else path).strip()
-    if not given:
-        raise InputError("the vocabulary's path is empty: give the path of a text file")
-    return expanded(given)
 
 
 def _parsed(key: str, value: str) -> int | bool | str:

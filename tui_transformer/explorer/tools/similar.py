@@ -1,27 +1,98 @@
-"""Two sentences: the cosine of their vectors, and what every pair of tokens gives to it."""
+"""What is similar: the nearest words of a word or a sum, and two sentences by the cosine of their vectors."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from textual.content import Content
 
-from tui_transformer.analysis.similar import POOLED, Together, sentence_vector, together
+from tui_transformer.analysis.similar import (
+    POOLED,
+    Term,
+    Together,
+    sentence_vector,
+    similar,
+    table_name,
+    terms_of,
+    together,
+)
 from tui_transformer.engine.number_format import minus
+from tui_transformer.explorer.shell.actions.dialogs import READER
+from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.matrix_pane import Legend
+from tui_transformer.explorer.widgets.heat_map import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
+from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING
+from tui_transformer.text.display import fit, visible
 from tui_transformer.views.view import Scale
+
+# The nearest words
+
+
+TOP = 30
+WORD = 24
+
+
+def open_nearest(port: Port) -> None:
+    """Ask for the words, and list those near to them."""
+    session = port.session
+    table = table_at(session.trace, port.position.stop) or table_name(session.trace)
+
+    def find(asked: tuple[str, tuple[Term, ...]]) -> None:
+        text, terms = asked
+        port.keep_words(text if len(terms) > 1 else "")
+        port.ask(
+            "nearest",
+            COST * math.prod(session.trace.program.shape(table)),
+            lambda _: similar(session.trace, terms, TOP, table, session.model.has_vector),
+            lambda nearest: port.open(NearestScreen(session, terms, nearest)),
+        )
+
+    check, answered = reading(lambda text: (text, terms_of(session.model, text)), find)
+    tokens, row = session.encoding.tokens, port.position.place.row
+    here = tokens[row].text.strip() if row < len(tokens) else ""
+    prompt = PromptScreen(
+        "Words near to",
+        value=here if here.isalnum() else "",
+        placeholder="a word, or king - man + woman",
+        hint="by the cosine of their rows of the embedding; the words of a sum are left out",
+        check=check,
+    )
+    port.open(prompt, answered)
+
+
+class NearestScreen(Dialog[None]):
+    """A line a word, the nearest first."""
+
+    ACTIONS = READER
+
+    def __init__(self, session: Session, terms: tuple[Term, ...], nearest: Sequence[tuple[int, float]]) -> None:
+        super().__init__(f"Words near to {visible(sum_of(session, terms))}")
+        self.session, self.nearest = session, nearest
+
+    def text(self) -> Content:
+        lines = [Content.styled(f"{'':>4} {fit('word', WORD)} {'ID':>8}  cosine", "$foreground 65%")]
+        for rank, (token, cosine) in enumerate(self.nearest, 1):
+            word = fit(self.session.model.word_label(token), WORD)
+            lines.append(Content(f"{rank:>4} {word} {token:>8}  {minus(f'{cosine:7.4f}')}"))
+        return Content("\n").join(lines)
+
+
+# Two sentences: the cosine of their vectors, and what every pair of tokens gives to it
+
 
 BIASES = "(bias)"
 
 
-def open_from(port: Port) -> None:
+def open_similar(port: Port) -> None:
     """Compare the sentence that is explored with another."""
     port.open(SimilarScreen(port))
 
@@ -70,13 +141,14 @@ class SimilarScreen(Overview, tool="similar"):
         most = float(np.abs(shares).max()) or 1.0
         scale = Scale("diverging", -most, most)
         row, column = (int(place) for place in np.unravel_index(np.abs(shares).argmax(), shares.shape))
-        cells = WordCells(_words(self.session), _words(compared.other), self._cell, scale)
+
+        def cell(row: int, column: int) -> tuple[str, float]:
+            share = float(shares[row, column])
+            return minus(f"{share:+.3f}"), share
+
+        cells = WordCells(_words(self.session), _words(compared.other), cell, scale)
         self.query_one(WordTable).show(cells, (row, column))
         self.query_one(Legend).show(scale, note="what a pair of tokens gives to the cosine")
-
-    def _cell(self, row: int, column: int) -> tuple[str, float]:
-        share = float(self.compared[-1].together.shares[row, column])
-        return minus(f"{share:+.3f}"), share
 
     def texts(self) -> Texts:
         if not self.compared:
@@ -85,15 +157,15 @@ class SimilarScreen(Overview, tool="similar"):
         together, other = self.compared[-1].together, self.compared[-1].other
         cosine, shares = minus(f"{together.cosine:.4f}"), together.shares
         rows, columns = self.query_one(WordTable).shown
-        row, column = self.query_one(WordTable).cursor
+        row, column = self.query_one(WordTable).at
         first, second = _words(self.session)[row], _words(other)[column]
         share, of_row, of_column = (
             minus(f"{each:+.4f}") for each in (shares[row, column], shares[row].sum(), shares[:, column].sum())
         )
         parts = part_shown("row", rows, shares.shape[0]), part_shown("column", columns, shares.shape[1])
         return Texts(
-            f"cosine {cosine} · rows: {_sentence(self.session)}",
-            " · ".join((f"columns: {_sentence(other)}", *parts)),
+            f"cosine {cosine} · rows: {self.session.text or self.session.encoding.text}",
+            " · ".join((f"columns: {other.text or other.encoding.text}", *parts)),
             (
                 f"{first} and {second} give {share} of the cosine {cosine}",
                 f"{first} with all tokens {of_row} · all tokens with {second} {of_column}",
@@ -104,13 +176,9 @@ class SimilarScreen(Overview, tool="similar"):
     def chosen(self) -> None:
         """To the row of the token in what is pooled."""
         if self.compared:
-            row, _ = self.query_one(WordTable).cursor
+            row, _ = self.query_one(WordTable).at
             step = next(step for step in self.session.trace.program.steps if step.name.startswith(POOLED))
             leave_to(self, step.inputs[0], row=min(row, len(self.session.encoding.tokens) - 1))
-
-
-def _sentence(session: Session) -> str:
-    return session.text or session.encoding.text
 
 
 def _words(session: Session) -> tuple[str, ...]:

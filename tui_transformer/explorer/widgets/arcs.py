@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import ClassVar
@@ -13,9 +14,7 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.character_graphics import Dots
-from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, GridWidget
-from tui_transformer.explorer.widgets.grid import Grid
+from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, Grid, GridWidget
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.view import Values
 
@@ -50,20 +49,11 @@ class Arcs(GridWidget, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"arcs--quiet", "arcs--accent"}
     DEFAULT_CSS = """
     Arcs {
-        background: $background;
-        color: $foreground;
         overflow-x: hidden;
-        scrollbar-size: 1 1;
         & > .arcs--quiet { color: $foreground 35%; }
         & > .arcs--accent { color: $accent; text-style: bold; }
     }
     """
-
-    class Moved(GridWidget.Moved):
-        """The user went to another query; `index` is its number."""
-
-    class Chosen(GridWidget.Chosen):
-        """The user chose the query; `index` is its number."""
 
     _weights: Values = np.zeros((0, 0))
     _query: Callable[[int], str] = str
@@ -72,7 +62,6 @@ class Arcs(GridWidget, can_focus=True):
     _pitch = 1
 
     def show(self, weights: Values, query: Callable[[int], str], key: Callable[[int], str]) -> None:
-        """Show weights, queries × keys, with the words of both."""
         self._weights, self._query, self._key = np.nan_to_num(weights), query, key
         self._lay_out()
 
@@ -83,16 +72,13 @@ class Arcs(GridWidget, can_focus=True):
 
     @property
     def page(self) -> int:
-        """Tokens of a screen but one, which stays."""
         return max(self.viewport.height // self._pitch - 1, 1)
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The queries."""
         return len(self._weights), 1
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -108,11 +94,9 @@ class Arcs(GridWidget, can_focus=True):
         self.refresh()
 
     def scrolled(self) -> None:
-        """Other tokens came into view."""
         self._drawn = -1, []
 
     def render_line(self, y: int) -> Strip:
-        """One line: query, the lines between, key."""
         width, top = self.size.width, self.scroll_offset.y
         if self._drawn[0] != top or len(self._drawn[1]) != self.size.height:
             self._drawn = top, self._lines(top)
@@ -168,3 +152,51 @@ class Arcs(GridWidget, can_focus=True):
         strong = weight >= THICK[1]
         text.append(fit_label(self._key(row), word), accent if strong else plain)
         return text.append(f"{weight:.2f}".replace("0.", ".").rjust(NUMBER), accent if strong else quiet)
+
+
+_FIRST = 0x2800
+_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""The dots of a cell, from above, left and right."""
+
+
+class Dots:
+    """Columns × lines of a terminal, each of two by four dots.
+
+    Attributes:
+        width: Columns.
+        height: Lines.
+    """
+
+    def __init__(self, width: int, height: int) -> None:
+        self.width, self.height = max(width, 1), max(height, 1)
+        self._cells = [[0] * self.width for _ in range(self.height)]
+        self._styles: dict[tuple[int, int], Style] = {}
+        self._letters: dict[tuple[int, int], tuple[str, Style]] = {}
+
+    def line(self, start: tuple[float, float], end: tuple[float, float], style: Style, gap: int = 1) -> None:
+        """Dots from a place to another, all of them or every `gap`-th; none outside.
+
+        Places are counted in cells from the upper left corner.
+        """
+        (x, y), (to_x, to_y) = start, end
+        if not all(map(math.isfinite, (x, y, to_x, to_y))):
+            return
+        count = max(math.ceil(max(abs(to_x - x) * 2, abs(to_y - y) * 4)), 1)
+        for k in range(0, count + 1, gap):
+            across, down = x + (to_x - x) * k / count, y + (to_y - y) * k / count
+            if 0 <= across < self.width and 0 <= down < self.height:
+                column, line = math.floor(across), math.floor(down)
+                self._cells[line][column] |= _BITS[int((down - line) * 4)][int((across - column) * 2)]
+                self._styles[line, column] = style
+
+    def letter(self, x: float, y: float, letter: str, style: Style) -> None:
+        if math.isfinite(x) and math.isfinite(y):
+            place = min(max(math.floor(y), 0), self.height - 1), min(max(math.floor(x), 0), self.width - 1)
+            self._letters[place] = letter, style
+
+    def text(self, line: int, blank: Style) -> Text:
+        text = Text("", blank, no_wrap=True)
+        for column, bits in enumerate(self._cells[line]):
+            letter, style = self._letters.get((line, column), (chr(_FIRST + bits) if bits else " ", None))
+            text.append(letter, style or self._styles.get((line, column), blank))
+        return text

@@ -11,8 +11,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_transformer.explorer.guard.error_boundary import DrawnWidget
 from tui_transformer.explorer.widgets.chart_drawing import SERIES_GLYPHS, Inks, draw
+from tui_transformer.explorer.widgets.labels import DrawnWidget
 from tui_transformer.explorer.widgets.palette import Surface, series_colors
 from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views import charts
@@ -44,12 +44,10 @@ class Chart(DrawnWidget):
     why = ""
 
     def show(self, chart: charts.Chart | None, why: str = "") -> None:
-        """Show a chart, or say why there is none."""
         self.chart, self.why = chart, why
         self.redraw()
 
     def draw(self) -> list[Strip]:
-        """Title and chart, or as much of it as there is room for."""
         width, height = self.size
         if self.chart is None:
             return [Strip([Segment(fit_label(self.why, width), self._axis_style())])] if self.why and height else []
@@ -81,19 +79,19 @@ class Chart(DrawnWidget):
 
     def _notes(self, chart: charts.Chart) -> list[tuple[Segment, ...]]:
         """Notes after the title: the names of the curves in their colours, or a histogram's statistics."""
-        if isinstance(chart, charts.LineChart):
-            return [self._legend_entry(series.label, index) for index, series in enumerate(chart.series)]
-        note = chart.note if isinstance(chart, charts.Histogram) else ""
-        parts = [part for part in note.split(_BETWEEN) if part]
-        return [(Segment("  " + fit_label(part, cells(part)), self._axis_style()),) for part in parts]
+        colors, axis = self._inks().series, self._axis_style()
 
-    def _legend_entry(self, label: str, index: int) -> tuple[Segment, ...]:
-        inks, axis = self._inks(), self._axis_style()
-        name = " " + fit_label(label, min(cells(label), _LONGEST_NAME))
-        if not inks.series:
-            return Segment("  " + SERIES_GLYPHS[index % len(SERIES_GLYPHS)], axis), Segment(name, axis)
-        color = Color.from_triplet(inks.series[index % len(inks.series)])
-        return Segment("  " + _CURVE_GLYPH * 2, axis + Style(color=color)), Segment(name, axis)
+        def entry(label: str, index: int) -> tuple[Segment, ...]:
+            sign = Segment("  " + SERIES_GLYPHS[index % len(SERIES_GLYPHS)], axis)
+            if colors:
+                color = Color.from_triplet(colors[index % len(colors)])
+                sign = Segment("  " + _CURVE_GLYPH * 2, axis + Style(color=color))
+            return sign, Segment(" " + fit_label(label, min(cells(label), _LONGEST_NAME)), axis)
+
+        if isinstance(chart, charts.LineChart):
+            return [entry(series.label, index) for index, series in enumerate(chart.series)]
+        note = chart.note if isinstance(chart, charts.Histogram) else ""
+        return [(Segment("  " + fit_label(part, cells(part)), axis),) for part in note.split(_BETWEEN) if part]
 
     def _axis_style(self) -> Style:
         return self.get_component_rich_style("chart--axis")

@@ -84,17 +84,16 @@ def draw(chart: Chart, width: int, height: int, inks: Inks) -> str:
 def chart_text(chart: Chart, width: int = WIDTH, height: int = HEIGHT) -> str:
     """The title, the names of all curves or a remark, and the chart."""
     width, height = max(width, SMALLEST[0]), max(height, SMALLEST[1])
-    heading = [line for part in _heading(chart) for line in wrap(visible(part), width)]
+    parts = [chart.title]
+    if isinstance(chart, LineChart):
+        signs = (SERIES_GLYPHS[index % len(SERIES_GLYPHS)] for index in range(len(chart.series)))
+        parts.append("   ".join(f"{sign} {each.label}" for sign, each in zip(signs, chart.series, strict=True)))
+    elif isinstance(chart, Histogram):
+        parts.append(chart.note)
+    heading = [line for part in parts for line in wrap(visible(part), width)]
     drawn = draw(chart, width, max(height - len(heading), SMALLEST[1]), Inks((), None, None))
     lines = re.sub(r"\x1b\[[\d;]*m", "", drawn).splitlines()
     return "\n".join([*heading, *(line.rstrip() for line in lines)]).rstrip() + "\n"
-
-
-def _heading(chart: Chart) -> list[str]:
-    if isinstance(chart, LineChart):
-        signs = (SERIES_GLYPHS[index % len(SERIES_GLYPHS)] for index in range(len(chart.series)))
-        return [chart.title, "   ".join(f"{sign} {each.label}" for sign, each in zip(signs, chart.series, strict=True))]
-    return [chart.title, chart.note] if isinstance(chart, Histogram) else [chart.title]
 
 
 CHART_SUFFIXES: Mapping[str, Callable[[Chart], str]] = {".svg": chart_svg, ".txt": chart_text}
@@ -115,8 +114,11 @@ def export_chart(chart: Chart, path: Path) -> None:
 def _draw_lines(canvas: _Canvas, chart: LineChart) -> None:
     figure = canvas.figure
     for index, series in enumerate(chart.series):
+        marker: Any = SERIES_GLYPHS[index % len(SERIES_GLYPHS)]
+        if colors := canvas.inks.series:
+            marker = _marker("braille", colors[index % len(colors)])
         for run in _finite_runs(series.logarithms if chart.logarithmic else series):
-            signal = figure.signal(*run, marker=_curve_marker(index, canvas.inks))
+            signal = figure.signal(*run, marker=marker)
             figure.draw(signal.lines() if len(run[0]) > 1 else signal)
     figure.axes(style="rounded")
     if chart.logarithmic:  # of more than one value
@@ -182,14 +184,11 @@ def _mark_y(canvas: _Canvas, low: float, high: float, labels: dict[float, str]) 
 
 
 def _draw_bars(canvas: _Canvas, chart: BarChart) -> None:
-    if not chart.values:
-        return
-    draw_bars = _draw_labelled_bars if len(chart.values) <= canvas.height else _draw_many_bars
-    draw_bars(canvas, chart)
+    if chart.values:
+        (_draw_labelled_bars if len(chart.values) <= canvas.height else _draw_many_bars)(canvas, chart)
 
 
 def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
-    """One line a bar: its label, the bar, its value."""
     figure, values = canvas.figure, _heights(chart)
     low, high = min([0.0, *values]), max([0.0, *values])
     labels = [
@@ -216,8 +215,10 @@ def _draw_labelled_bars(canvas: _Canvas, chart: BarChart) -> None:
 
 def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
     """A few columns a bar, with a label here and there."""
-    figure, count = canvas.figure, len(chart.values)
-    heights = _drawn(_heights(chart), canvas.height)
+    figure, count, heights = canvas.figure, len(chart.values), _heights(chart)
+    # the least that is drawn is half a line: a bar of less than a quarter is none
+    least = (max([0.0, *heights]) - min([0.0, *heights])) / (4 * canvas.height)
+    heights = [height if abs(height) >= least else 0.0 for height in heights]
     _draw_steps(canvas, [index - 0.5 for index in range(count + 1)], heights, chart.marked)
     figure.ruler("x").ticks(*_some_labels(chart, canvas.width))
     if chart.logarithmic:
@@ -225,12 +226,6 @@ def _draw_many_bars(canvas: _Canvas, chart: BarChart) -> None:
         figure.ruler("y").ticks(powers, [f"1e{_floor(chart.values) + power}" for power in powers])
     else:
         _mark_values(canvas, [0.0, *heights])
-
-
-def _drawn(heights: list[float], lines: int) -> list[float]:
-    """The heights, with 0 where a bar is less than a quarter of a line: the least that is drawn is half of one."""
-    least = (max([0.0, *heights]) - min([0.0, *heights])) / (4 * lines)
-    return [height if abs(height) >= least else 0.0 for height in heights]
 
 
 def _heights(chart: BarChart) -> list[float]:
@@ -280,7 +275,6 @@ _DRAW: dict[type[Any], Callable[[_Canvas, Any], None]] = {
 
 
 def _finite_runs(series: Series) -> Iterator[tuple[list[float], list[float]]]:
-    """The stretches of a curve without holes."""
     points = list(zip(series.x, series.y, strict=True))
     for finite, run in groupby(points, key=lambda point: math.isfinite(point[0]) and math.isfinite(point[1])):
         if finite:
@@ -303,12 +297,6 @@ def _some_labels(chart: BarChart, width: int) -> tuple[list[int], list[str]]:
         places = list(range(0, len(chart.labels), step))
     labels = (chart.labels[place] for place in places)
     return places, [fit_label(label, min(cells(label), _TICK_CELLS)) for label in labels]
-
-
-def _curve_marker(index: int, inks: Inks) -> Any:
-    if not inks.series:
-        return SERIES_GLYPHS[index % len(SERIES_GLYPHS)]
-    return _marker("braille", inks.series[index % len(inks.series)])
 
 
 def _bar_marker(marked: bool, inks: Inks, *, fine: bool = False) -> Any:  # noqa: FBT001

@@ -1,9 +1,10 @@
-"""One cursor for every widget of rows and columns: its keys, clicks, and messages."""
+"""Widgets of cells in rows and columns: where the cells lie, and the cursor over them with its keys and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from rich.style import Style
 from textual import events
@@ -14,8 +15,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_transformer.explorer.guard.error_boundary import CarefulWidget
-from tui_transformer.explorer.widgets.grid import Cell, Grid
+from tui_transformer.explorer.guard.failures import careful
+
+Cell = tuple[int, int]
+"""A row and a column."""
 
 CURSOR_KEYS: Mapping[str, str] = {
     "cursor.left": "left,h",
@@ -43,14 +46,8 @@ def _key(name: str, action: str, says: str) -> Binding:
     return Binding(CURSOR_KEYS[meaning], action, says, show=False, id=meaning, tooltip=says)
 
 
-ACROSS = (
-    _key("left", "step(0, -1)", "Cursor left"),
-    _key("right", "step(0, 1)", "Cursor right"),
-)
-ROW_ENDS = (
-    _key("row-start", "edge(0, -1)", "First column"),
-    _key("row-end", "edge(0, 1)", "Last column"),
-)
+ACROSS = (_key("left", "step(0, -1)", "Cursor left"), _key("right", "step(0, 1)", "Cursor right"))
+ROW_ENDS = (_key("row-start", "edge(0, -1)", "First column"), _key("row-end", "edge(0, 1)", "Last column"))
 DOWN = (
     _key("up", "step(-1, 0)", "Cursor up"),
     _key("down", "step(1, 0)", "Cursor down"),
@@ -61,14 +58,8 @@ DOWN = (
     _key("top", "edge(-1, 0)", "First row"),
     _key("bottom", "edge(1, 0)", "Last row"),
 )
-ENDS = (
-    _key("row-start", "edge(-1, 0)", "First row"),
-    _key("row-end", "edge(1, 0)", "Last row"),
-)
-ZOOM = (
-    _key("wider", "zoom(1)", "Larger cells"),
-    _key("narrower", "zoom(-1)", "Smaller cells"),
-)
+ENDS = (_key("row-start", "edge(-1, 0)", "First row"), _key("row-end", "edge(1, 0)", "Last row"))
+ZOOM = (_key("wider", "zoom(1)", "Larger cells"), _key("narrower", "zoom(-1)", "Smaller cells"))
 CHOOSE = (_key("choose", "choose", "Choose what is under the cursor"),)
 
 
@@ -79,37 +70,121 @@ def next_size(sizes: Sequence[int], size: int, direction: int) -> int | None:
     return next((each for each in reversed(sizes) if each < size), None)
 
 
-class CursorMessage(Message):
-    """The row and column under the cursor when the message was sent.
+@dataclass(frozen=True)
+class Grid:
+    """Cells of `cell_width` columns × `cell_height` lines, right of the row labels and below the column labels.
 
-    Attributes:
-        row: Its row.
-        column: Its column.
-        index: Its number in the widget.
+    The labels stay while the cells scroll. `slack` are columns, and `slack_lines` lines, behind the last cell, so that
+    the last scroll starts with a whole one.
     """
 
-    def __init__(self, sender: CursorWidget) -> None:
+    rows: int
+    columns: int
+    cell_width: int
+    cell_height: int
+    gutter: int
+    header: int
+    slack: int = 0
+    slack_lines: int = 0
+
+    @property
+    def virtual_size(self) -> Size:
+        """Size of all cells with their labels and the slack."""
+        width = self.gutter + self.columns * self.cell_width + self.slack
+        return Size(width, self.header + self.rows * self.cell_height + self.slack_lines)
+
+    @property
+    def text_line(self) -> int:
+        """The line of a cell that holds its number."""
+        return (self.cell_height - 1) // 2
+
+    def visible_rows(self, scroll: Offset, height: int) -> range:
+        """The rows that are at least partly on screen."""
+        return _visible(scroll.y, height - self.header, self.cell_height, self.rows)
+
+    def visible_columns(self, scroll: Offset, width: int) -> range:
+        """The columns that are at least partly on screen."""
+        return _visible(scroll.x, width - self.gutter, self.cell_width, self.columns)
+
+    def whole_cells(self, scroll: Offset, size: Size) -> tuple[range, range]:
+        """The rows and columns that are wholly on screen, or that come first, where no cell is."""
+        down = max((size.height - self.header) // self.cell_height, 1) * self.cell_height
+        across = max((size.width - self.gutter) // self.cell_width, 1) * self.cell_width
+        rows = _visible(scroll.y, down, self.cell_height, self.rows)
+        return rows, _visible(scroll.x, across, self.cell_width, self.columns)
+
+    def cell_at(self, place: Offset, scroll: Offset) -> Cell | None:
+        """The cell at a place of the widget, or None on labels and outside."""
+        x, y = place.x - self.gutter, place.y - self.header
+        row, column = (y + scroll.y) // self.cell_height, (x + scroll.x) // self.cell_width
+        inside = x >= 0 and y >= 0 and row < self.rows and column < self.columns
+        return (row, column) if inside else None
+
+    def cell_region(self, cell: Cell, scroll: Offset) -> Region:
+        x = self.gutter + cell[1] * self.cell_width - scroll.x
+        y = self.header + cell[0] * self.cell_height - scroll.y
+        return Region(x, y, self.cell_width, self.cell_height)
+
+    def scroll_to_show(self, cell: Cell, scroll: Offset, size: Size) -> Offset:
+        """The smallest scroll from `scroll` with which the whole cell is on screen."""
+        x = _reach(scroll.x, cell[1] * self.cell_width, self.cell_width, size.width - self.gutter)
+        y = _reach(scroll.y, cell[0] * self.cell_height, self.cell_height, size.height - self.header)
+        beyond = self.virtual_size - size  # of a smaller one it may have been scrolled further
+        return Offset(min(x, beyond.width), min(y, beyond.height))
+
+
+def _visible(scroll: int, room: int, step: int, count: int) -> range:
+    if room <= 0:
+        return range(0)
+    return range(min(scroll // step, count), min(-(-(scroll + room) // step), count))
+
+
+def _reach(scroll: int, start: int, length: int, room: int) -> int:
+    """The nearest scroll to a whole number of cells that shows start to start + length."""
+    whole_cells = max(room // length, 1) * length
+    if start < scroll:
+        return start
+    return scroll if start + length <= scroll + room else start + length - whole_cells
+
+
+class CursorMessage(Message):
+    """The row and column under the cursor when the message was sent, and its number in the widget."""
+
+    def __init__(self, sender: GridWidget) -> None:
         super().__init__()
         self._sent_by = sender
         (self.row, self.column), self.index = sender.at, sender.index
 
     @property
-    def control(self) -> CursorWidget:
-        """The widget that sent the message."""
+    def control(self) -> GridWidget:
         return self._sent_by
 
 
-class CursorWidget(CarefulWidget):
-    """A widget of rows and columns with a cursor.
+@careful
+class GridWidget(ScrollView):
+    """A widget of cells in a grid that scrolls, with a cursor; each kind of them has messages of its own."""
 
-    A widget says how many rows and columns there are, what lies where, and what a moved cursor changes on the screen.
+    DEFAULT_CSS = """
+    GridWidget {
+        background: $background;
+        color: $foreground;
+        scrollbar-size: 1 1;
+    }
     """
+    mixed_colors: ClassVar[bool] = True
+    grid = Grid(0, 0, 1, 1, 0, 0)
 
     class Moved(CursorMessage):
-        """The user moved the cursor."""
+        """The user moved the cursor, or other cells came into view."""
 
     class Chosen(CursorMessage):
         """The user chose what is under the cursor."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for kind in (cls.Moved, cls.Chosen):
+            name = {"__qualname__": f"{cls.__qualname__}.{kind.__name__}", "__module__": cls.__module__}
+            setattr(cls, kind.__name__, type(kind.__name__, (kind,), name))
 
     def __init__(self, *children: Widget, **options: Any) -> None:
         super().__init__(*children, **options)
@@ -117,24 +192,14 @@ class CursorWidget(CarefulWidget):
         self._styles: dict[str, Style] = {}
         for axis in ("horizontal", "vertical"):
             self.watch(self, f"show_{axis}_scrollbar", lambda: put_bars(self), init=False)
+        for place in ("scroll_x", "scroll_y"):
+            self.watch(self, place, lambda: self.scrolled(), init=False)
+
+    # The cursor
 
     @property
     def extent(self) -> Cell:
-        """How many rows and columns there are."""
-        raise NotImplementedError
-
-    @property
-    def page(self) -> int:
-        """Rows of a screen."""
-        raise NotImplementedError
-
-    def cell_at(self, place: Offset) -> Cell | None:
-        """Row and column of what is drawn at a place of the widget, if anything."""
-        raise NotImplementedError
-
-    def follow(self, before: Cell) -> None:
-        """Draw the cursor where it is now instead of at `before`, and bring it into view."""
-        raise NotImplementedError
+        return self.grid.rows, self.grid.columns
 
     @property
     def index(self) -> int:
@@ -142,7 +207,6 @@ class CursorWidget(CarefulWidget):
         return self.at[0] * self.extent[1] + self.at[1]
 
     def inside(self, cell: Cell) -> Cell:
-        """The nearest row and column that there are."""
         rows, columns = self.extent
         return max(min(cell[0], rows - 1), 0), max(min(cell[1], columns - 1), 0)
 
@@ -157,12 +221,20 @@ class CursorWidget(CarefulWidget):
             self.put(cell)
             self.post_message(self.Moved(self))
 
+    def follow(self, before: Cell) -> None:
+        """Draw the cells of the cursor and their labels anew, and scroll to the cursor."""
+        if before != self.at:
+            grid, regions = self.grid, [Region(0, 0, self.size.width, self.grid.header)]
+            for cell in (before, self.at):
+                region = grid.cell_region(cell, self.scroll_offset)
+                regions += region, Region(0, region.y, grid.gutter, region.height)
+            self.refresh(*regions)
+        self.scroll_to_cursor()
+
     def action_step(self, rows: int, columns: int) -> None:
-        """Move the cursor by rows and columns."""
         self.move((self.at[0] + rows, self.at[1] + columns))
 
     def action_page(self, screens: float) -> None:
-        """Move the cursor by screens of rows."""
         self.action_step(int(screens * self.page) or (1 if screens > 0 else -1), 0)
 
     def action_edge(self, row: int, column: int) -> None:
@@ -184,22 +256,7 @@ class CursorWidget(CarefulWidget):
             if event.chain == 2:
                 self.action_choose()
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw lines; styles are asked for anew."""
-        self._styles = {}
-        return super().render_lines(crop)
-
-    def ink(self, component: str = "") -> Style:
-        """The style of a component class, or of the widget: costly to ask for, and the same for all lines."""
-        if component not in self._styles:
-            self._styles[component] = self.get_component_rich_style(component) if component else self.rich_style
-        return self._styles[component]
-
-
-class GridWidget(ScrollView, CursorWidget):
-    """A cursor widget whose cells lie in a grid that scrolls."""
-
-    grid = Grid(0, 0, 1, 1, 0, 0)
+    # Where the cells are
 
     @property
     def viewport(self) -> Size:
@@ -208,37 +265,23 @@ class GridWidget(ScrollView, CursorWidget):
 
     @property
     def shown(self) -> tuple[range, range]:
-        """The rows and columns that are at least partly on screen."""
         scroll, size = self.scroll_offset, self.viewport
         return self.grid.visible_rows(scroll, size.height), self.grid.visible_columns(scroll, size.width)
 
     @property
-    def extent(self) -> Cell:
-        """How many rows and columns there are."""
-        return self.grid.rows, self.grid.columns
-
-    @property
     def page(self) -> int:
-        """Rows of a screen."""
         return max((self.viewport.height - self.grid.header) // self.grid.cell_height, 1)
 
     @property
     def marked(self) -> Region | None:
-        """The line of the cell that holds its number; None without cells."""
+        """The line of the cell under the cursor that holds its number; None without cells."""
         if not all(self.extent):
             return None
         cell = self.grid.cell_region(self.at, self.scroll_offset)
         return Region(cell.x, cell.y + self.grid.text_line, cell.width, 1)
 
     def cell_at(self, place: Offset) -> Cell | None:
-        """Row and column of the cell at a place, None on labels and outside."""
         return self.grid.cell_at(place, self.scroll_offset)
-
-    def follow(self, before: Cell) -> None:
-        """Draw the cells of the cursor and their labels anew, and scroll to the cursor."""
-        if before != self.at:
-            self.refresh(*self._regions_of(before), *self._regions_of(self.at))
-        self.scroll_to_cursor()
 
     def lay_out(self, grid: Grid, start: Offset | None = None) -> None:
         """Draw the cells in a grid, scrolled as far as the cursor needs from where it was, or from `start`."""
@@ -253,28 +296,24 @@ class GridWidget(ScrollView, CursorWidget):
         if not self.viewport:
             return
         target = self.grid.scroll_to_show(self.at, self.scroll_offset if start is None else start, self.viewport)
-        beyond = self.grid.virtual_size - self.viewport  # of a smaller one it may have been scrolled further
-        target = Offset(min(target.x, beyond.width), min(target.y, beyond.height))
         if target != self.scroll_offset:
             self.scroll_to(target.x, target.y, animate=False, force=True)
 
     def scrolled(self) -> None:
         """Other cells came into view."""
 
-    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Tell that other cells came into view."""
-        super().watch_scroll_x(old_value, new_value)
-        self.scrolled()
+    # How they are drawn
 
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Tell that other cells came into view."""
-        super().watch_scroll_y(old_value, new_value)
-        self.scrolled()
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw lines; styles are asked for anew."""
+        self._styles = {}
+        return super().render_lines(crop)
 
-    def _regions_of(self, cell: Cell) -> tuple[Region, Region, Region]:
-        label = self.grid.label_region(cell[0], self.scroll_offset)
-        header = Region(0, 0, self.size.width, self.grid.header)
-        return self.grid.cell_region(cell, self.scroll_offset), label, header
+    def ink(self, component: str = "") -> Style:
+        """The style of a component class, or of the widget: costly to ask for, and the same for all lines."""
+        if component not in self._styles:
+            self._styles[component] = self.get_component_rich_style(component) if component else self.rich_style
+        return self._styles[component]
 
 
 def set_content_size(view: ScrollView, size: Size) -> None:
@@ -308,14 +347,14 @@ def put_bars(view: Widget) -> None:
 def _bars(view: ScrollView, size: Size) -> tuple[bool, bool]:
     """Whether content of this size needs a horizontal and a vertical scroll bar; each takes room from the other."""
     styles, room = view.styles, view.container_size
-    across = _needed(styles.overflow_x, size.width, room.width)
-    down = _needed(styles.overflow_y, size.height, room.height)
+
+    def needed(overflow: str, content: int, there: int) -> bool:
+        return overflow == "scroll" or (overflow == "auto" and content > there)
+
+    across = needed(styles.overflow_x, size.width, room.width)
+    down = needed(styles.overflow_y, size.height, room.height)
     if down and not across:
-        across = _needed(styles.overflow_x, size.width, room.width - styles.scrollbar_size_vertical)
+        across = needed(styles.overflow_x, size.width, room.width - styles.scrollbar_size_vertical)
     if across and not down:
-        down = _needed(styles.overflow_y, size.height, room.height - styles.scrollbar_size_horizontal)
+        down = needed(styles.overflow_y, size.height, room.height - styles.scrollbar_size_horizontal)
     return across, down
-
-
-def _needed(overflow: str, content: int, room: int) -> bool:
-    return overflow == "scroll" or (overflow == "auto" and content > room)

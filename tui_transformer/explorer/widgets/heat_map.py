@@ -1,30 +1,64 @@
-"""A matrix as coloured cells with numbers, of any size, with a cell cursor."""
+"""A matrix as coloured cells with numbers, of any size, with a cell cursor, and its scale in one line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
+from rich.segment import Segment
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.widget import Widget
 
-from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, GridWidget, next_size
-from tui_transformer.explorer.widgets.grid import WIDTHS, Cell, Grid, choose_grid
-from tui_transformer.explorer.widgets.matrix_drawing import CellTable, Drawing, Header
-from tui_transformer.explorer.widgets.palette import Surface, palette, uncolored
+from tui_transformer.explorer.guard.failures import careful
+from tui_transformer.explorer.widgets.cursor import (
+    ACROSS,
+    CHOOSE,
+    DOWN,
+    ROW_ENDS,
+    ZOOM,
+    Cell,
+    Grid,
+    GridWidget,
+    next_size,
+)
+from tui_transformer.explorer.widgets.matrix_drawing import (
+    EDITED_GLYPH,
+    MASKED_GLYPH,
+    WIDTHS,
+    CellTable,
+    Drawing,
+    Header,
+    choose_grid,
+)
+from tui_transformer.explorer.widgets.palette import Palette, Surface, palette, uncolored
+from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.views.numbers import (
     BRACKETS,
     SMALLEST_NUMBER_CELL,
-    NumberFormat,
     least_number_width,
     number_format,
+    short_number,
     widest_label,
 )
+from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Scale, Tile, View
+
+CORNERS = 6
+"""Columns of a border that its title cannot have."""
+
+_WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
+_NARROWEST_RAMP = 5
+_GAP = "   "
+BLANK = "blank"
+"""Sign for a glyph of nothing but spaces."""
 
 _FIRST_EXACT_WIDTH = 9
 _LABELS_KEPT = 4096
@@ -52,9 +86,6 @@ class HeatMap(GridWidget, can_focus=True):
 
     DEFAULT_CSS = """
     HeatMap {
-        background: $background;
-        color: $foreground;
-        scrollbar-size: 1 1;
         scrollbar-background: $background;
         scrollbar-background-hover: $background;
         scrollbar-background-active: $background;
@@ -70,12 +101,6 @@ class HeatMap(GridWidget, can_focus=True):
     }
     """
 
-    class Moved(GridWidget.Moved):
-        """The user moved the cursor to a cell."""
-
-    class Chosen(GridWidget.Chosen):
-        """The user chose a cell."""
-
     class Sized(Message):
         """The user made cells wider or narrower: of so many columns, or None as they fit."""
 
@@ -88,9 +113,7 @@ class HeatMap(GridWidget, can_focus=True):
 
         def __init__(self, heat_map: HeatMap, rows: range, columns: range) -> None:
             super().__init__()
-            self.heat_map = heat_map
-            self.rows = rows
-            self.columns = columns
+            self.heat_map, self.rows, self.columns = heat_map, rows, columns
 
         @property
         def control(self) -> HeatMap:
@@ -109,23 +132,11 @@ class HeatMap(GridWidget, can_focus=True):
     _column_label: Callable[[int], str] = str
     _drawing: Drawing | None = None
 
-    def show(
-        self,
-        view: View,
-        scale: Scale,
-        tile: Tile,
-        *,
-        number_width: int = 0,
-        cursor: Cell | None = None,
-    ) -> None:
-        """Show a view; one of another shape is scrolled no further than the cursor needs.
+    def show(self, view: View, scale: Scale, tile: Tile, *, number_width: int = 0, cursor: Cell | None = None) -> None:
+        """Show a view, of which a tile of values is at hand; one of another shape is scrolled as the cursor needs.
 
-        Args:
-            view: The matrix.
-            scale: The range that the colours stand for.
-            tile: The values at hand.
-            number_width: Columns a number at least, so that the cells of two heat maps are as wide as each other.
-            cursor: Where the cursor goes; None to leave it, as far as the matrix reaches.
+        A number has at least `number_width` columns, so that the cells of two heat maps are as wide as each other.
+        Without a cursor it stays where it is, as far as the matrix reaches.
         """
         how = number_width, self.wanted_width, self.always_numbers, self.marks_row_alone
         if view is self._view and scale == self._scale and how == self._how:
@@ -172,29 +183,23 @@ class HeatMap(GridWidget, can_focus=True):
 
     @property
     def cell_size(self) -> Size:
-        """Columns and lines that a cell takes."""
         return Size(self.grid.cell_width, self.grid.cell_height)
 
     def action_zoom(self, direction: int) -> None:
-        """Make cells wider or narrower; past the widest and the narrowest the width is chosen again to fit."""
         self.wanted_width = next_size(WIDTHS, self.grid.cell_width, direction)
         self._lay_out()
         self.post_message(self.Sized(self.wanted_width))
 
     def on_resize(self) -> None:
-        """Fit the cells to the new size."""
         self._lay_out()
 
     def restyled(self) -> None:
-        """Follow a change of theme, and show whether the cursor is active."""
         self._redraw()
 
     def scrolled(self) -> None:
-        """Ask for the cells that came into view."""
         self._request_missing()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the widget."""
         if not all(self.extent):
             return Strip.blank(self.size.width, self.ink())
         self._drawing = self._drawing or self._make_drawing()
@@ -216,9 +221,8 @@ class HeatMap(GridWidget, can_focus=True):
             always=self.always_numbers or self._view.integer,
         )
         self._drawing = None
-        wanted: Literal["scroll", "auto"] = (
-            "scroll" if grid.virtual_size.height > self.container_size.height else "auto"
-        )
+        scrolls = grid.virtual_size.height > self.container_size.height
+        wanted: Literal["scroll", "auto"] = "scroll" if scrolls else "auto"
         if self.styles.overflow_x != wanted:  # where rows scroll: the screen is laid out anew as that bar comes or goes
             self.styles.overflow_x = wanted
         self.lay_out(grid, start)
@@ -229,33 +233,32 @@ class HeatMap(GridWidget, can_focus=True):
         self.refresh()
 
     def _make_drawing(self) -> Drawing:
-        style, page = self.ink, self.ink()
-        names = self._view is not None and self._view.integer
-        colors = uncolored(page) if names else palette(self._scale.kind, Surface.of(self.app), page)
+        ink, page, view, width = self.ink, self.ink(), self._view, self.grid.cell_width
+        names = view is not None and view.integer
+        number = None
+        if width >= SMALLEST_NUMBER_CELL:
+            exact = self.wanted_width is not None and self.wanted_width >= _FIRST_EXACT_WIDTH
+            number = number_format(self._scale, width - BRACKETS, integer=names, exact=exact)
         table = CellTable(
-            colors,
-            self.grid.cell_width,
-            self._number_format(),
-            masked=style("heat-map--masked"),
-            missing=style("heat-map--missing"),
-            cursor=style("heat-map--cursor"),
+            uncolored(page) if names else palette(self._scale.kind, Surface.of(self.app), page),
+            width,
+            number,
+            masked=ink("heat-map--masked"),
+            missing=ink("heat-map--missing"),
+            cursor=ink("heat-map--cursor"),
         )
-        header = Header(self._column_label, self.grid, style("heat-map--label"), style("heat-map--cursor-label"))
-        edited = () if self._view is None else self._view.edited
+        header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
+        edited = () if view is None else view.edited
         return Drawing(header, self._row_label, table, self._tile, self._scale, page, edited)
-
-    def _number_format(self) -> NumberFormat | None:
-        width, wanted = self.grid.cell_width, self.wanted_width
-        if width < SMALLEST_NUMBER_CELL:
-            return None
-        integer = self._view is not None and self._view.integer
-        exact = wanted is not None and wanted >= _FIRST_EXACT_WIDTH
-        return number_format(self._scale, width - BRACKETS, integer=integer, exact=exact)
 
     def _request_missing(self) -> None:
         """Ask for the cells on screen that the tile lacks, with one screen more on each side."""
         if self._view is None or not self.viewport:
             return
+
+        def with_margin(shown: range, size: int) -> range:
+            return range(max(shown.start - len(shown), 0), min(shown.stop + len(shown), size))
+
         rows, columns = self.shown
         is_requested = self._requested is not None and all(
             asked.start <= part.start and part.stop <= asked.stop
@@ -263,9 +266,114 @@ class HeatMap(GridWidget, can_focus=True):
         )
         if not rows or not columns or self._tile.covers(rows, columns) or is_requested:
             return
-        self._requested = _with_margin(rows, self.grid.rows), _with_margin(columns, self.grid.columns)
+        self._requested = with_margin(rows, self.grid.rows), with_margin(columns, self.grid.columns)
         self.post_message(self.TileNeeded(self, *self._requested))
 
 
-def _with_margin(shown: range, size: int) -> range:
-    return range(max(shown.start - len(shown), 0), min(shown.stop + len(shown), size))
+class MatrixPane(Vertical):
+    """Heat map above, legend below."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._titles: Sequence[str] = ("",)
+        self.cells = HeatMap(id="cells")
+        self._legend = Legend(id="legend")
+
+    def compose(self) -> ComposeResult:
+        yield self.cells
+        yield self._legend
+
+    def show_matrix(
+        self,
+        view: View,
+        scale: Scale,
+        tile: Tile,
+        place: Place,
+        *,
+        titles: Sequence[str] = ("",),
+        note: str = "",
+        number_width: int = 0,
+    ) -> None:
+        """Show a matrix with the cursor at a place, under the first of the titles that there is room for."""
+        self._titles = titles
+        self.on_resize()
+        self.cells.show(view, scale, tile, number_width=number_width, cursor=(place.row, place.column))
+        masked = not bool(np.isfinite(tile.values).all())
+        self._legend.show(None if view.integer else scale, note=note, masked=masked, edited=bool(view.edited))
+
+    def show_missing(self, title: str) -> None:
+        """Show the frame of a matrix that is still to come."""
+        self._titles = (title,)
+        self.on_resize()
+        self.cells.clear()
+        self._legend.show(None)
+
+    def on_resize(self) -> None:
+        shown = [visible(title) for title in self._titles]
+        room = self.outer_size.width - CORNERS
+        self.border_title = Content(next((title for title in shown if cells(title) <= room), shown[-1]))
+
+
+@careful
+class Legend(Widget):
+    """The low value, the ramp, the high value, what a masked cell looks like, and a note."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"legend--text"}
+
+    DEFAULT_CSS = """
+    Legend {
+        height: 1;
+        background: $background;
+        color: $foreground;
+        & > .legend--text { color: $foreground 65%; }
+    }
+    """
+
+    _scale: Scale | None = None
+    _remarks: tuple[str, ...] = ()
+
+    def show(self, scale: Scale | None, *, note: str = "", masked: bool = False, edited: bool = False) -> None:
+        """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
+        signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, note)
+        self._scale, self._remarks = scale, tuple(filter(None, signs))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        strip = Strip(self._segments(self._scale)) if self._scale and y == 0 else Strip([])
+        return strip.adjust_cell_length(self.size.width, self.rich_style)
+
+    def _segments(self, scale: Scale) -> list[Segment]:
+        text = self.get_component_rich_style("legend--text")
+        low, high = f"{short_number(scale.low)} ", f" {short_number(scale.high)}"
+        room = self.size.width - len(low) - len(high)
+        ramp = self._ramp(scale, room) if room >= _NARROWEST_RAMP else [Segment("to", text)]
+        segments = [Segment(low, text), *ramp, Segment(high, text)]
+        for remark in self._remarks:
+            room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
+            if room >= min(cells(remark), _NARROWEST_RAMP):
+                segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
+        return segments
+
+    def _ramp(self, scale: Scale, room: int) -> list[Segment]:
+        """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
+        colors = palette(scale.kind, Surface.of(self.app), self.rich_style)
+        if not colors.has_color:
+            return [Segment(_glyph_ramp(colors, min(room, _WIDEST_GLYPHS)), self.rich_style)]
+        width = min(room, _WIDEST_RAMP)
+        width -= (width + 1) % 2
+        at = np.rint(np.linspace(0, len(colors.styles) - 1, width)).astype(int)
+        segments = [Segment(" ", colors.styles[level]) for level in at.tolist()]
+        if scale.kind == "diverging":
+            segments[width // 2] = Segment("0", colors.styles[at[width // 2]])
+        return segments
+
+
+def _glyph_ramp(colors: Palette, width: int) -> str:
+    """The glyphs of the levels as in the cells, apart from each other, a blank one as a word; as many as fit."""
+    text = ""
+    for count in range(len(colors.glyphs), 1, -1):
+        at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
+        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else BLANK for level in at.tolist())
+        if len(text) <= width:
+            break
+    return text[:width]

@@ -1,18 +1,21 @@
-"""Words on a line: their styles, left and right ends, and texts of a screen that are written only where they change."""
+"""Text on the screen: styles of words, ends of a line, texts that are written where they change, lines, Markdown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown
 from rich.style import Style
 from rich.text import Text
-
-if TYPE_CHECKING:
-    from textual.widget import Widget
+from rich.theme import Theme
 from textual.content import Content
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
+
+from tui_transformer.explorer.guard.failures import careful
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,12 @@ INK_CLASSES = {f"ink--{field.name}" for field in fields(Inks)}
 
 def inks_of(screen: Widget) -> Inks:
     """The styles that the screen's style sheet gives; but for what is marked they lie on any background."""
-    return Inks(*(_ink(screen, f"ink--{field.name}") for field in fields(Inks)))
 
+    def ink(name: str) -> Style:
+        style, given = (screen.get_component_rich_style(name, partial=partial) for partial in (False, True))
+        return Style(color=style.color, bgcolor=given.bgcolor, bold=style.bold, reverse=style.reverse)
 
-def _ink(screen: Widget, name: str) -> Style:
-    style, given = (screen.get_component_rich_style(name, partial=partial) for partial in (False, True))
-    return Style(color=style.color, bgcolor=given.bgcolor, bold=style.bold, reverse=style.reverse)
+    return Inks(*(ink(f"ink--{field.name}") for field in fields(Inks)))
 
 
 def spread(left: Text, right: Text, width: int) -> Text:
@@ -70,3 +73,77 @@ class Written:
             self._lines[name] = line
             layout = grows and (before is None or len(before) != len(line))
             self._around.query_one(f"#{name}", Static).update(line, layout=layout)
+
+
+@careful
+class DrawnWidget(Widget):
+    """Lines that are made together by `draw`; those below the last are empty."""
+
+    _strips: list[Strip] | None = None
+
+    def draw(self) -> list[Strip]:
+        """The lines for the size of the widget and the theme."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        self._strips = None
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self.redraw()
+
+    def restyled(self) -> None:
+        self.redraw()
+
+    def render_line(self, y: int) -> Strip:
+        if self._strips is None:
+            self._strips = self.draw()
+        strip = self._strips[y] if y < len(self._strips) else Strip([])
+        return strip.adjust_cell_length(self.size.width, self.rich_style)
+
+
+# Markdown
+
+
+STRONG = ("h1", "h2", "h3", "code", "item.bullet", "table.header")
+"""Parts of a page in the colour of the program."""
+
+
+class _Heading(Heading):
+    """A heading of any level, on the left."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.text
+
+
+class _Page(Markdown):
+    """A page whose parts are in styles of its own."""
+
+    elements: ClassVar = Markdown.elements | {"heading_open": _Heading}
+
+    def __init__(self, text: str, strong: Style) -> None:
+        super().__init__(text, hyperlinks=False)
+        self._theme = Theme({f"markdown.{part}": strong for part in STRONG})
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        with console.use_theme(self._theme):
+            yield from super().__rich_console__(console, options)
+
+
+class MarkdownText(Static):
+    """A page of Markdown in one widget: Textual's own makes one of every paragraph, which takes a second for a page."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"markdown-text--strong"}
+    DEFAULT_CSS = """
+    MarkdownText {
+        padding: 0 1;
+        & > .markdown-text--strong { color: $accent; text-style: bold; }
+    }
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def on_mount(self) -> None:
+        self.update(_Page(self._text, self.get_component_rich_style("markdown-text--strong", partial=True)))

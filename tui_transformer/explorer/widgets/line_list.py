@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -11,8 +11,7 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, GridWidget
-from tui_transformer.explorer.widgets.grid import Grid
+from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, Grid, GridWidget
 from tui_transformer.text.display import visible
 
 NOWHERE = (-1, 0)
@@ -27,10 +26,7 @@ class LineList(GridWidget, can_focus=True):
 
     DEFAULT_CSS = """
     LineList {
-        background: $background;
-        color: $foreground;
         overflow-x: hidden;
-        scrollbar-size: 1 1;
         scrollbar-background: $background;
         scrollbar-background-hover: $background;
         scrollbar-background-active: $background;
@@ -41,35 +37,26 @@ class LineList(GridWidget, can_focus=True):
     }
     """
 
-    class Moved(GridWidget.Moved):
-        """The user moved the cursor to a line; `index` is its number among all lines."""
-
-    class Chosen(GridWidget.Chosen):
-        """The user chose a line; `index` is its number among all lines."""
-
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.line_at: Callable[[int], Text] = lambda _: Text()
         self._lines: Sequence[int] = range(0)
         self._count = 0
 
     def show(self, count: int, line: Callable[[int], Text]) -> None:
-        """Show lines.
-
-        Args:
-            count: How many there are.
-            line: Makes a line from its index; never read as markup.
-        """
+        """Show so many lines, each made from its index, and never read as markup."""
         self._count, self.line_at = count, line
         self.filter(None)
 
     def filter(self, indices: Sequence[int] | None) -> None:
         """Show only these lines, in this order; None for all. The cursor stays on its line where that is shown."""
-        current = self.cursor
+        current, nowhere = self.cursor, self.at == NOWHERE
         self._lines = range(self._count) if indices is None else indices
         if current is not None and current in self._lines:
             self.at = self._lines.index(current), 0
-        self._lay_out()
+        self.lay_out(Grid(len(self._lines), 1, max(self.size.width, 1), 1, gutter=0, header=0))
+        if nowhere:
+            self.cursor = None
 
     @property
     def cursor(self) -> int | None:
@@ -90,20 +77,16 @@ class LineList(GridWidget, can_focus=True):
 
     @property
     def index(self) -> int:
-        """Number of the line under the cursor among all lines."""
         return self._lines[self.at[0]]
 
     @property
     def page(self) -> int:
-        """Lines of a screen but one, which stays."""
         return max(self.viewport.height - 1, 1)
 
     def on_resize(self) -> None:
-        """Keep the cursor on screen."""
-        self._lay_out()
+        self.filter(self._lines)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the widget."""
         at, ground = y + self.scroll_offset.y, self.ink()
         if at >= len(self._lines):
             return Strip.blank(self.size.width, ground)
@@ -115,11 +98,9 @@ class LineList(GridWidget, can_focus=True):
         return Strip(list(Segment.apply_style(segments, ground))).adjust_cell_length(self.size.width, style)
 
     def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
-        """The line under the cursor, in the cursor's style."""
         return list(Segment.apply_style(segments, post_style=style))
 
     def strip_of(self, text: Text) -> Strip:
-        """A line of text, drawn as those of the list."""
         style = self.ink()
         return Strip(list(Segment.apply_style(self._segments(text), style))).adjust_cell_length(self.size.width, style)
 
@@ -131,9 +112,3 @@ class LineList(GridWidget, can_focus=True):
         console = self.app.console
         text.end = ""
         return list(Segment.apply_style(text.render(console), console.get_style(text.style)))
-
-    def _lay_out(self) -> None:
-        nowhere = self.at == NOWHERE
-        self.lay_out(Grid(len(self._lines), 1, max(self.size.width, 1), 1, gutter=0, header=0))
-        if nowhere:
-            self.cursor = None

@@ -1,4 +1,4 @@
-"""A matrix drawn line by line: column labels, row labels and cells."""
+"""A matrix drawn line by line: column labels, row labels and cells; or small, without numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rich.cells import set_cell_size
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Offset
+from textual.geometry import Offset, Size
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.grid import Cell, Grid
-from tui_transformer.explorer.widgets.palette import Levels, Palette, readable
+from tui_transformer.explorer.widgets.cursor import Cell, Grid
+from tui_transformer.explorer.widgets.palette import Levels, Palette, Surface, palette, readable
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.views.numbers import SMALLEST_NUMBER_CELL, NumberFormat
 from tui_transformer.views.view import Scale, Tile, Values
@@ -40,11 +40,6 @@ class Drawing:
     """One tile on one grid. The lines of a row are kept while the same columns are on screen.
 
     Attributes:
-        header: The labels of the columns, and the styles of all labels.
-        row_label: The label of a row.
-        table: The cells of all levels.
-        tile: The values at hand.
-        scale: The range that the levels stand for.
         page: The style of what holds no cell.
         edited: Rows × columns of the cells that were set.
     """
@@ -208,12 +203,7 @@ class CellTable:
         self._column = number.column if number else 0
 
     def text_line(self, levels: Levels, values: Values) -> list[Segment]:
-        """The line of cells that says something: numbers where they fit, signs for masked and missing cells.
-
-        Args:
-            levels: The level of each cell.
-            values: The number of each cell; anything where the level is masked or missing.
-        """
+        """The line of cells that says something: numbers where they fit, signs for masked and missing cells."""
         if self._number is None:
             return [self._plain[level] for level in levels.tolist()]
         return [
@@ -254,3 +244,96 @@ class CellTable:
         bracket = readable((cursor.color, _WHITE, _BLACK), cell.bgcolor, _CURSOR_CONTRAST)
         inside = readable((_WHITE, _BLACK), cell.bgcolor)
         return cell + Style(color=bracket, bold=True), cell + Style(color=inside, bold=True)
+
+
+# Where the cells lie
+
+
+NARROW = 2
+WIDTHS = (NARROW, 6, 9, 12)
+"""Columns of a cell without a number, and of others that can be chosen."""
+
+_WIDEST_AUTOMATIC, _TALLEST, _COLUMNS_PER_LINE = 10, 3, 3
+_WIDEST_GUTTER, _NARROWEST_GUTTER = 16, 4
+_SMALLEST_HEIGHT_WITH_HEADER = 3
+
+
+def choose_grid(
+    shape: Cell, size: Size, *, label_width: int, number_width: int, cell_width: int | None, always: bool = False
+) -> Grid:
+    """The grid for a matrix on a screen.
+
+    Args:
+        shape: Rows × columns of the matrix.
+        size: Columns × lines of the widget; a scroll bar takes one.
+        label_width: What the row labels would like.
+        number_width: The narrowest cell in which a number is readable.
+        cell_width: A width that the user wants, or None to choose: numbers if every column fits, else colours alone.
+        always: Numbers whether every column fits or not.
+    """
+    rows, columns = shape
+    gutter = min(label_width + 1, _WIDEST_GUTTER, size.width // 4)
+    if gutter < min(_NARROWEST_GUTTER, label_width + 1):
+        gutter = 0
+    header = int(size.height >= _SMALLEST_HEIGHT_WITH_HEADER)
+    tall = rows + header > size.height
+    width = cell_width or _automatic_width(size.width - gutter - tall, columns, number_width, always=always)
+    wide = gutter + columns * width > size.width - tall
+    per_line = NARROW if width < SMALLEST_NUMBER_CELL else _COLUMNS_PER_LINE
+    height = min((size.height - header - wide) // max(rows, 1), _TALLEST, width // per_line)
+    slack = (size.width - tall - gutter) % width if wide else 0
+    return Grid(rows, columns, width, max(height, 1), gutter, header, slack)
+
+
+def _automatic_width(room: int, columns: int, number_width: int, *, always: bool) -> int:
+    even = room // max(columns, 1)
+    if even >= number_width:
+        return min(even, max(number_width, _WIDEST_AUTOMATIC))
+    return number_width if always else min(max(even, NARROW), 2 * NARROW)
+
+
+# Small, a column for each column and a line for two rows
+
+
+LEVELS, FEW = 17, 11
+"""Colours of a picture, and of one among many: the fewer they are, the less it takes to write them."""
+
+Picture = list[list[Segment]]
+"""Lines of segments, each one column wide."""
+
+
+def small_picture(tile: Values, scale: Scale, surface: Surface, page: Style, levels: int = LEVELS) -> Picture:
+    """Draw a matrix, a column for each of its columns and a line for two of its rows."""
+    colors = palette(scale.kind, surface, page, levels)
+    if not colors.has_color:
+        return _glyphs(tile, scale, colors)
+    at = colors.levels(tile, scale)
+    below = np.vstack([at[1::2], np.full((len(at) % 2, at.shape[1]), -1)])
+    blocks = _blocks(colors, page)
+    return [
+        [blocks[pair[0]][pair[1]] for pair in zip(upper, lower, strict=True)]
+        for upper, lower in zip(at[::2].tolist(), below.tolist(), strict=True)
+    ]
+
+
+@lru_cache(maxsize=16)
+def _blocks(colors: Palette, page: Style) -> list[list[Segment]]:
+    """A segment for each pair of levels above each other; masked cells, and −1 for outside, have the page's colour."""
+
+    def block(top: Color | None, bottom: Color | None) -> Segment:
+        if top is None:
+            return Segment("▄" if bottom else " ", page + Style(color=bottom))
+        return Segment("▀", page + Style(color=top, bgcolor=bottom))
+
+    paints = (*(style.bgcolor for style in colors.styles), None, None)
+    return [[block(top, bottom) for bottom in paints] for top in paints]
+
+
+def _glyphs(tile: Values, scale: Scale, colors: Palette) -> Picture:
+    """Two rows a line: of each pair the value further from 0."""
+    padded = np.vstack([tile, np.full((len(tile) % 2, tile.shape[1]), np.nan)])
+    upper, lower = padded[::2], padded[1::2]
+    further = np.isneginf(upper) | np.isnan(upper) | (np.isfinite(lower) & (np.abs(lower) > np.abs(upper)))
+    levels = colors.levels(np.where(further, lower, upper), scale)
+    glyphs = [*(glyph[-1] for glyph in colors.glyphs), "×"]
+    return [[Segment(glyphs[level], colors.styles[0]) for level in row] for row in levels.tolist()]

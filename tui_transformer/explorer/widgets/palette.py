@@ -139,14 +139,7 @@ class Palette:
 
 @lru_cache(maxsize=64)
 def palette(kind: ScaleKind, surface: Surface, plain: Style, levels: int = _TRUECOLOR_LEVELS) -> Palette:
-    """The palette of a kind of scale.
-
-    Args:
-        kind: Sequential or diverging.
-        surface: The terminal and its page.
-        plain: The style of the page, in which glyphs are drawn where there is no colour.
-        levels: At most so many levels.
-    """
+    """The palette of a kind of scale, of at most so many levels; glyphs in the plain style where there is no colour."""
     if surface.depth == "none":
         glyphs = _GLYPHS[kind]
         return Palette(kind, (plain,) * len(glyphs), glyphs)
@@ -178,14 +171,9 @@ def series_colors(surface: Surface) -> tuple[Color, ...]:
     return tuple(map(Color.parse, _SERIES[surface.dark]))
 
 
-def bar_color(surface: Surface) -> Color:
-    """The colour of bars."""
-    return series_colors(surface)[0]
-
-
 def bar_style(surface: Surface) -> Style:
     """The style of bars that are made of characters; none where there are no colours."""
-    return Style() if surface.depth == "none" else Style(color=bar_color(surface))
+    return Style() if surface.depth == "none" else Style(color=series_colors(surface)[0])
 
 
 def _picked(colors: list[Color], levels: int) -> list[Color]:

@@ -1,23 +1,34 @@
-"""Small pictures side by side in rows, each with a label, one of them selected; only those on screen are drawn."""
+"""Small pictures side by side, each with a label, one of them selected; only those on screen are drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.binding import BindingType
 from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.character_graphics import FEW, Picture, small_picture
-from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, CursorWidget, next_size
-from tui_transformer.explorer.widgets.grid import Cell, Grid
+from tui_transformer.explorer.widgets.cursor import (
+    ACROSS,
+    CHOOSE,
+    DOWN,
+    ROW_ENDS,
+    ZOOM,
+    Cell,
+    Grid,
+    GridWidget,
+    next_size,
+)
+from tui_transformer.explorer.widgets.matrix_drawing import FEW, Picture, small_picture
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.text.display import first_fitting, fit_label
+from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values
 
 _MISSING = "·"
@@ -59,7 +70,7 @@ class Tiles:
 NOTHING = Tiles(0, 1, lambda _, __: None, lambda _: ("",), str, lambda _: Scale("sequential", 0.0, 1.0))
 
 
-class TileGrid(CursorWidget, can_focus=True):
+class TileGrid(GridWidget, can_focus=True):
     """Tiles in rows. Only whole tiles are shown; the selected one is always among them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *DOWN, *ZOOM, *CHOOSE]
@@ -69,8 +80,7 @@ class TileGrid(CursorWidget, can_focus=True):
     TileGrid {
         height: 1fr;
         width: 1fr;
-        background: $background;
-        color: $foreground;
+        overflow: hidden hidden;
         & > .tile-grid--label { color: $foreground 65%; }
         & > .tile-grid--mark { color: $accent; }
         & > .tile-grid--selected { color: $background; background: $accent; text-style: bold; }
@@ -78,24 +88,15 @@ class TileGrid(CursorWidget, can_focus=True):
         &:ansi > .tile-grid--selected { text-style: bold reverse; }
     }
     """
+    grid = Grid(0, 1, SIZES[0] + 1, SIZES[0] // 2 + 1, gutter=1, header=0)
+    _tiles = NOTHING
+    _wanted_side: int | None = None
 
-    class Moved(CursorWidget.Moved):
-        """Another tile was selected, or others came on screen."""
-
-    class Chosen(CursorWidget.Chosen):
-        """A tile was chosen."""
-
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
-        self._tiles = NOTHING
-        self._top = self._left = 0
-        self._down = self._across = 1
-        self._wanted_side: int | None = None
-        self.grid = Grid(0, 1, SIZES[0] + 1, SIZES[0] // 2 + 1, gutter=1, header=0)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._pictures: dict[int, Picture] = {}
 
     def show(self, tiles: Tiles, selected: int) -> None:
-        """Show tiles with one of them selected."""
         self._tiles = tiles
         self._lay_out(selected)
 
@@ -111,29 +112,16 @@ class TileGrid(CursorWidget, can_focus=True):
         return self.grid.cell_width - 1
 
     @property
-    def shown(self) -> range:
-        """The rows of tiles that are on screen."""
-        return range(self._top, min(self._top + self._down, self.grid.rows))
-
-    @property
-    def shown_columns(self) -> range:
-        """The columns of tiles that are on screen."""
-        return range(self._left, min(self._left + self._across, self.columns))
+    def shown(self) -> tuple[range, range]:
+        return self.grid.whole_cells(self.scroll_offset, self.viewport)
 
     @property
     def columns(self) -> int:
-        """Tiles a row."""
         return self.grid.columns
 
     @property
-    def extent(self) -> Cell:
-        """How many rows and columns there are."""
-        return self.grid.rows, self.columns
-
-    @property
-    def page(self) -> int:
-        """Rows of a screen."""
-        return self._down
+    def marked(self) -> Region | None:
+        return self.grid.cell_region(self.at, self.scroll_offset) if all(self.extent) else None
 
     def inside(self, cell: Cell) -> Cell:
         """The nearest row and column with a tile; the last row may be short."""
@@ -141,21 +129,8 @@ class TileGrid(CursorWidget, can_focus=True):
         return divmod(max(min(row * self.columns + column, self._tiles.count - 1), 0), self.columns)
 
     def cell_at(self, place: Offset) -> Cell | None:
-        """Row and column of the tile at a place, None on labels and outside."""
-        cell = self.grid.cell_at(place, self._scrolled)
-        return cell if cell is not None and cell[0] in self.shown and cell[1] in self.shown_columns else None
-
-    @property
-    def marked(self) -> Region | None:
-        """The selected tile."""
-        return self.grid.cell_region(self.at, self._scrolled) if all(self.extent) else None
-
-    def follow(self, before: Cell) -> None:
-        """Draw the two tiles anew, or all where others come on screen."""
-        if self._scroll():
-            self.refresh()
-        else:
-            self.refresh(*(self.grid.cell_region(cell, self._scrolled) for cell in (before, self.at)))
+        cell, (rows, columns) = super().cell_at(place), self.shown
+        return cell if cell is not None and cell[0] in rows and cell[1] in columns else None
 
     def action_step(self, rows: int, columns: int) -> None:
         """Select the tile so many rows and columns away; where tiles flow, the row's end leads to the next row."""
@@ -165,68 +140,36 @@ class TileGrid(CursorWidget, can_focus=True):
             super().action_step(rows, columns)
 
     def action_zoom(self, direction: int) -> None:
-        """Make pictures larger or smaller."""
         self._wanted_side = next_size(SIZES, self.side, direction) or self.side
-        self._lay_out(self.index)
-        self.post_message(self.Moved(self))
+        self.on_resize()
 
     def on_resize(self) -> None:
-        """Fit as many tiles as there is room for."""
         self._lay_out(self.index)
         self.post_message(self.Moved(self))
 
     def restyled(self) -> None:
-        """Follow a change of theme."""
         self._pictures.clear()
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one line of the grid."""
-        row, line = divmod(y, self.grid.cell_height)
-        page = self.ink()
-        if row + self._top not in self.shown or not self._tiles.count:
-            return Strip.blank(self.size.width, page)
-        segments = [self._row_label(row + self._top, line)]
-        for column in self.shown_columns:
-            segments += self._tile_line((row + self._top) * self.columns + column, line)
-        return Strip(segments).adjust_cell_length(self.size.width, page)
-
-    # Where tiles are
 
     def _lay_out(self, selected: int) -> None:
         """Choose the places for the size, and draw everything anew, with a tile selected."""
-        tiles = self._tiles
-        grid = self.grid = choose_grid(tiles.count, tiles.columns, self.size, self._gutter, self._wanted_side)
-        self._across = max((self.size.width - grid.gutter) // grid.cell_width, 1)
-        self._down = max(self.size.height // grid.cell_height, 1)
-        self.at = divmod(selected, self.columns)
+        tiles, (rows, columns), gutter = self._tiles, self.shown, 0
+        if tiles.columns is not None and tiles.count:  # where tiles flow, rows have no labels
+            gutter = cell_len(tiles.row_label((tiles.count - 1) // tiles.columns)) + 1
+        grid = choose_grid(tiles.count, tiles.columns, self.size, gutter, self._wanted_side)
+        self.at = divmod(selected, grid.columns)
         self._pictures.clear()
-        self._scroll()
-        self.refresh()
+        self.lay_out(grid, Offset(columns.start * grid.cell_width, rows.start * grid.cell_height))
 
-    @property
-    def _gutter(self) -> int:
-        """Room for the row labels; none where tiles flow."""
-        if self._tiles.columns is None or not self._tiles.count:
-            return 0
-        return cell_len(self._tiles.row_label((self._tiles.count - 1) // self._tiles.columns)) + 1
-
-    @property
-    def _scrolled(self) -> Offset:
-        return Offset(self._left * self.grid.cell_width, self._top * self.grid.cell_height)
-
-    def _scroll(self) -> bool:
-        """Bring the selected tile on screen; whether anything moved."""
-        row, column = self.at
-        before = self._top, self._left
-        self._top = reach(self._top, row, self._down, self.grid.rows)
-        self._left = reach(self._left, column, self._across, self.columns)
-        return before != (self._top, self._left)
-
-    # How they are drawn
-
-    def _row_label(self, row: int, line: int) -> Segment:
-        text = self._tiles.row_label(row) if self._tiles.columns is not None and line == 0 else ""
-        return Segment(fit_label(text, self.grid.gutter, "right"), self.ink("tile-grid--label"))
+    def render_line(self, y: int) -> Strip:
+        grid, tiles, page, (rows, columns) = self.grid, self._tiles, self.ink(), self.shown
+        row, line = divmod(y + self.scroll_offset.y, grid.cell_height)
+        if row not in rows or not tiles.count:
+            return Strip.blank(self.size.width, page)
+        label = tiles.row_label(row) if tiles.columns is not None and line == 0 else ""
+        segments = [Segment(fit_label(label, grid.gutter, "right"), self.ink("tile-grid--label"))]
+        for column in columns:
+            segments += self._tile_line(row * grid.columns + column, line)
+        return Strip(segments).adjust_cell_length(self.size.width, page)
 
     def _tile_line(self, index: int, line: int) -> list[Segment]:
         """The mark in front of a tile, and one line of it."""
@@ -240,9 +183,7 @@ class TileGrid(CursorWidget, can_focus=True):
             return [mark, Segment(fit_label(first_fitting(self._tiles.labels(index), side), side), style)]
         if index not in self._pictures:
             self._pictures[index] = self._draw(index)
-        drawn = self._pictures[index]
-        cells = drawn[line - 1] if line <= len(drawn) else []
-        return [mark, *cells, Segment(" " * (side - len(cells)), page)]
+        return [mark, *_padded(self._pictures[index], line - 1, side, page)]
 
     def _draw(self, index: int) -> Picture:
         """A tile's picture, every cell as many times as there is room for."""
@@ -254,6 +195,12 @@ class TileGrid(CursorWidget, can_focus=True):
         down, across = min(down, STRETCHED * across), min(across, STRETCHED * down)
         larger = np.repeat(np.repeat(values, down, axis=0), across, axis=1)
         return small_picture(larger, self._tiles.scale(index), Surface.of(self.app), self.ink(), FEW)
+
+
+def _padded(picture: Picture, line: int, width: int, page: Style) -> list[Segment]:
+    """A line of a picture, with blanks behind it."""
+    drawn = picture[line] if line < len(picture) else []
+    return [*drawn, Segment(" " * (width - len(drawn)), page)]
 
 
 def choose_grid(count: int, columns: int | None, size: Size, gutter: int, side: int | None) -> Grid:
@@ -271,14 +218,139 @@ def choose_grid(count: int, columns: int | None, size: Size, gutter: int, side: 
         across = columns or max((size.width - gutter) // (side + 1), 1)
         return Grid(-(-count // across), across, side + 1, side // 2 + 1, gutter, header=0)
 
+    def fits(grid: Grid) -> bool:
+        return grid.virtual_size.width <= size.width and grid.virtual_size.height <= size.height
+
     smallest = SMALLEST if size.width >= ROOMY else READABLE
-    grids = map(grid, range(SIZES[-1], smallest, -1) if side is None else ())
-    fitting = (
-        each for each in grids if each.virtual_size.width <= size.width and each.virtual_size.height <= size.height
+    wanted = filter(fits, map(grid, range(SIZES[-1], smallest, -1) if side is None else ()))
+    chosen = next(wanted, grid(side or smallest))
+    wide, tall = chosen.virtual_size.width > size.width, chosen.virtual_size.height > size.height
+    return replace(
+        chosen,
+        slack=(size.width - gutter) % chosen.cell_width if wide else 0,
+        slack_lines=size.height % chosen.cell_height if tall else 0,
     )
-    return next(fitting, grid(side or smallest))
 
 
-def reach(first: int, wanted: int, room: int, count: int) -> int:
-    """The nearest first row or column with which the wanted one is on screen."""
-    return max(min(max(first, wanted - room + 1), wanted, count - room), 0)
+# The heads of a step in one row
+
+
+_SMALLEST_SLOT, _NARROWEST = 4, 4
+_GAP, _SMALL_GAP = 2, 1
+
+
+class HeadThumbnails(GridWidget, can_focus=True):
+    """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *CHOOSE]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"thumbnails--number", "thumbnails--selected"}
+
+    DEFAULT_CSS = """
+    HeadThumbnails {
+        height: auto;
+        overflow: hidden hidden;
+        & > .thumbnails--number { color: $foreground 65%; }
+        & > .thumbnails--selected { color: $accent; text-style: bold; }
+    }
+    """
+
+    tiles: Sequence[Values] = ()
+    """The matrix of each head, as it is drawn."""
+
+    scale = Scale("sequential", 0.0, 1.0)
+    _of = 0
+    _shape = (0, 0)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._pictures: dict[int, Picture] = {}
+
+    def show(
+        self, tiles: Sequence[Values], selected: int, scale: Scale, of: int = 0, shape: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Show heads.
+
+        Args:
+            tiles: The matrix of each head, already reduced to about as many rows and columns as there is room for.
+            selected: The head that is shown large.
+            scale: The range that the colours stand for.
+            of: How many heads there are, where not all are given.
+            shape: Rows × columns of what a tile was made from.
+        """
+        self.tiles, self.scale, self._of, self._shape = tiles, scale, max(of, len(tiles)), shape
+        self.at = 0, selected
+        self._lay_out(self.shown[1].start)
+        self.refresh(layout=self.styles.height is not None and self.styles.height.is_auto)
+
+    @property
+    def viewport(self) -> Size:
+        """Columns and lines; of the last head on screen the gap may be cut."""
+        width, height = super().viewport
+        return Size(width + _GAP, height)
+
+    @property
+    def shown(self) -> tuple[range, range]:
+        return self.grid.whole_cells(self.scroll_offset, self.viewport)
+
+    @property
+    def marked(self) -> Region | None:
+        return Region(self.at[1] * self._slot - self.scroll_offset.x, 0, self._slot, 1) if self.tiles else None
+
+    def on_resize(self) -> None:
+        """Show as many heads as fit, the selected one among them."""
+        self._lay_out(0)
+
+    def restyled(self) -> None:
+        self._pictures.clear()
+        self.refresh()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        """One line of numbers, and a line for two rows of the tallest matrix."""
+        return 1 + max(((len(tile) + 1) // 2 for tile in self.tiles), default=0)
+
+    def render_line(self, y: int) -> Strip:
+        segments = list[Segment]()
+        for index in self.shown[1]:
+            is_selected = index == self.at[1]
+            if y == 0:
+                style = self.ink(f"thumbnails--{'selected' if is_selected else 'number'}")
+                number = f"{'▸' if is_selected else ' '}{index}"
+                segments.append(Segment(fit_label(number, self._slot), style))
+                continue
+            if index not in self._pictures:
+                tile = pooled(self.tiles[index], self._columns, axis=1)
+                self._pictures[index] = small_picture(tile, self.scale, Surface.of(self.app), self.ink(), FEW)
+            segments += _padded(self._pictures[index], y - 1, self._slot, self.ink())
+        return Strip(segments).adjust_cell_length(self.size.width, self.ink())
+
+    @property
+    def _slot(self) -> int:
+        return self.grid.cell_width
+
+    @property
+    def _columns(self) -> int:
+        """Columns of a picture at most: as many as it takes for all heads to be shown, but not too few."""
+        return self._slot - (_GAP if self._slot > _NARROWEST + _GAP else _SMALL_GAP)
+
+    def _lay_out(self, first: int) -> None:
+        """Give every head as many columns as there are for it, and draw all anew, beginning with a head if possible."""
+        count, slot, (width, height) = len(self.tiles), _SMALLEST_SLOT, self.size
+        if count:
+            widest: int = max(tile.shape[1] for tile in self.tiles)
+            slot = max(min(widest + _GAP, width // count), min(_NARROWEST, widest) + _SMALL_GAP)
+        tall = max(self.get_content_height(self.size, self.size, width), height)
+        self._pictures.clear()
+        slack = (width + _GAP) % slot if count * slot > width + _GAP else 0
+        self.lay_out(Grid(1, count, slot, tall, gutter=0, header=0, slack=slack), Offset(first * slot, 0))
+
+    def scroll_to_cursor(self, start: Offset | None = None) -> None:
+        """Bring the selected head into view; say which are shown, and what a cell of a picture stands for."""
+        super().scroll_to_cursor(start)
+        heads = self.shown[1]
+        parts = [f"{heads.start}–{heads.stop - 1} of {self._of} heads"] if len(heads) < self._of and heads else []
+        if self.tiles and all(self._shape):
+            tall = -(-self._shape[0] // max(len(self.tiles[0]), 1))
+            wide = -(-self._shape[1] // max(min(self._columns, self.tiles[0].shape[1]), 1))
+            parts += [f"a cell is the largest of up to {tall} × {wide}"] * (tall * wide > 1)
+        if self.border_subtitle != (note := " · ".join(parts)):
+            self.border_subtitle = note

@@ -12,8 +12,17 @@ from rich.style import Style
 from textual.binding import BindingType
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import ACROSS, CHOOSE, DOWN, ROW_ENDS, ZOOM, GridWidget, next_size
-from tui_transformer.explorer.widgets.grid import Cell, Grid
+from tui_transformer.explorer.widgets.cursor import (
+    ACROSS,
+    CHOOSE,
+    DOWN,
+    ROW_ENDS,
+    ZOOM,
+    Cell,
+    Grid,
+    GridWidget,
+    next_size,
+)
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import short_number
@@ -29,15 +38,7 @@ _WITH_NUMBER, _WITH_SHARE = 16, 11
 
 @dataclass(frozen=True)
 class WordCells:
-    """Contents of a table.
-
-    Attributes:
-        rows: The label of every row.
-        columns: The label of every column.
-        cell: The word of a cell and its number; None while it is not known.
-        scale: The range that the colours stand for.
-        number: How a number is written.
-    """
+    """The labels of a table, and the word of a cell with its number, which gives the colour; None while not known."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -58,9 +59,6 @@ class WordTable(GridWidget, can_focus=True):
     DEFAULT_CSS = """
     WordTable {
         height: 1fr;
-        background: $background;
-        color: $foreground;
-        scrollbar-size: 1 1;
         scrollbar-background: $background;
         scrollbar-corner-color: $background;
         & > .word-table--label { color: $foreground 65%; }
@@ -71,49 +69,40 @@ class WordTable(GridWidget, can_focus=True):
     }
     """
 
-    class Moved(GridWidget.Moved):
-        """The cursor moved, or other cells came on screen."""
-
-    class Chosen(GridWidget.Chosen):
-        """The cell under the cursor was chosen."""
-
     _cells = NOTHING
     _wanted_width: int | None = None
 
     def show(self, cells: WordCells, cursor: Cell) -> None:
-        """Show words."""
         self._cells, self.at = cells, cursor
         self._lay_out()
 
-    @property
-    def cursor(self) -> Cell:
-        """Row and column of the cell under the cursor."""
-        return self.at
-
     def action_zoom(self, direction: int) -> None:
-        """Make cells wider or narrower."""
         width = self.grid.cell_width
         self._wanted_width = next_size(WIDTHS, width, direction) or width
-        self._lay_out()
-        self.post_message(self.Moved(self))
+        self.on_resize()
 
     def on_resize(self) -> None:
-        """Fit the cells to the new size."""
         self._lay_out()
-        self.post_message(self.Moved(self))
+        self.scrolled()
 
     def scrolled(self) -> None:
         """Ask for the cells that came into view."""
         self.post_message(self.Moved(self))
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of the table."""
         grid, page, (_, columns) = self.grid, self.ink(), self.shown
         row, line = divmod(y - grid.header + self.scroll_offset.y, grid.cell_height)
         if not self._cells.rows or row >= grid.rows:
             return Strip.blank(self.size.width, page)
         heading, is_text = y < grid.header, line == grid.text_line
-        segments = self._header(columns) if heading else self._row(row, columns, line - grid.text_line)
+        if heading:
+            titles, width = self._cells.columns, grid.cell_width - _GAP
+            segments = [
+                Segment(fit_label(titles[column], width) + " ", self._label_style(marked=column == self.at[1]))
+                for column in columns
+            ]
+        else:
+            segments = self._row(row, columns, line - grid.text_line)
         hidden = self.scroll_offset.x - columns.start * grid.cell_width
         room = max(self.viewport.width - grid.gutter, 0)
         cells = Strip(segments).crop_extend(hidden, hidden + room, page)
@@ -124,13 +113,6 @@ class WordTable(GridWidget, can_focus=True):
 
     def _label_style(self, *, marked: bool) -> Style:
         return self.ink(f"word-table--{'marked' if marked else 'label'}")
-
-    def _header(self, columns: range) -> list[Segment]:
-        labels, width = self._cells.columns, self.grid.cell_width - _GAP
-        return [
-            Segment(fit_label(labels[column], width) + " ", self._label_style(marked=column == self.at[1]))
-            for column in columns
-        ]
 
     def _row(self, row: int, columns: range, line: int) -> list[Segment]:
         """A line of a row: 0 is the one of the words, the next that of the numbers that have no room beside them."""

@@ -15,8 +15,8 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.engine.targets import every
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.pages import HelpScreen
-from tui_transformer.explorer.tools.ablation import search as effect_search
-from tui_transformer.explorer.tools.ablation.screen import AblateScreen
+from tui_transformer.explorer.tools import effects as effect_search
+from tui_transformer.explorer.tools.ablation import AblateScreen
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import percent, signed_percent
 from tui_transformer.session.session import Session

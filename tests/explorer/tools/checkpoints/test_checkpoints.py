@@ -13,8 +13,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from training_runs import trained, training
 
-from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints, Computed
-from tui_transformer.explorer.tools.checkpoints.screen import CheckpointsScreen, open_from, open_run
+from tui_transformer.explorer.tools.checkpoints import Checkpoints, CheckpointsScreen, Computed, open_from, open_run
 from tui_transformer.explorer.tools.train.screen import TrainScreen
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer

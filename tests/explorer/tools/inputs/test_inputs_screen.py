@@ -7,7 +7,7 @@ from driving import NARROW, WIDE, exploring
 
 from tui_transformer.analysis.input_attribution import gradient_times_input, integrated_gradients
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.explorer.tools.inputs import InputsScreen
+from tui_transformer.explorer.tools.attribution import InputsScreen
 from tui_transformer.session.view_state import Measure
 
 

@@ -13,8 +13,15 @@ from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Origin, examples, rows
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.tools.survey.screen import ExamplesScreen, SurveyScreen, open_file
-from tui_transformer.explorer.tools.survey.tables import Survey, is_of, position_of, session_of
+from tui_transformer.explorer.tools.survey import (
+    ExamplesScreen,
+    Survey,
+    SurveyScreen,
+    is_of,
+    open_file,
+    position_of,
+    session_of,
+)
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.results import Results, write_results

@@ -10,7 +10,7 @@ from driving import NARROW, WIDE, exploring
 
 from tui_transformer.analysis.input_attribution import gradients_of
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.explorer.tools.targets import TO
+from tui_transformer.explorer.tools.measure import TO
 from tui_transformer.session.position import Position
 from tui_transformer.session.view_state import Measure
 from tui_transformer.views.step_view import Place

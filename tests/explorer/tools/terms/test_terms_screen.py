@@ -6,7 +6,7 @@ import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.analysis.attribution import attribute
-from tui_transformer.explorer.tools.terms import TermsScreen
+from tui_transformer.explorer.tools.attribution import TermsScreen
 from tui_transformer.session.view_state import Measure
 
 

@@ -29,10 +29,9 @@ from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.chart import Chart
-from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
-from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.session.overlay import apart
 from tui_transformer.session.pane_fit import PANES, number_width
 from tui_transformer.session.scene import Heads, Scene

@@ -14,8 +14,9 @@ from textual.content import Content
 from textual.events import Click, MouseDown
 from textual.geometry import Region
 from textual.message import Message
+from textual.widget import Widget
 
-from tui_transformer.explorer.guard.error_boundary import CarefulWidget
+from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.shell.actions.main import ACTIONS, SENTENCE
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.keys import bindings
@@ -113,7 +114,8 @@ CHIP = 4
 """Columns of a token that its word and its numbers do not have: a blank on both sides, and what is between."""
 
 
-class SentencePane(CarefulWidget, can_focus=True):
+@careful
+class SentencePane(Widget, can_focus=True):
     """Two lines: the sentence as it was written and its tokens with their IDs, or the tokens of source and target.
 
     Where there is one line, it has the sentence that the rows of the step stand for.

@@ -16,11 +16,12 @@ from textual.binding import BindingType
 from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
+from textual.widget import Widget
 
-from tui_transformer.explorer.guard.error_boundary import STYLE, CarefulWidget, carefully
+from tui_transformer.explorer.guard.failures import STYLE, careful, carefully
 from tui_transformer.explorer.shell.actions.main import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.widgets.character_graphics import small_picture
+from tui_transformer.explorer.widgets.matrix_drawing import small_picture
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.session.overlay import FOLLOWS, WRONG
 from tui_transformer.session.scene import Scene
@@ -53,7 +54,8 @@ MARKS = {"tall": ("▐", "█"), "upper": ("▝", "▜"), "lower": ("▗", "▟"
 INKS = ("plain", "quiet", "accent", "border", "wrong")
 
 
-class WholePane(CarefulWidget, can_focus=True):
+@careful
+class WholePane(Widget, can_focus=True):
     """Bands of small pictures."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(WHOLE)

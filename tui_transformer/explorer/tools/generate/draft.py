@@ -13,7 +13,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.parts import readable
 from tui_transformer.engine.program import Program
-from tui_transformer.explorer.widgets.cache_map import CachePicture
+from tui_transformer.explorer.widgets.generation import CachePicture
 from tui_transformer.generation.cache import KEY, is_cross
 from tui_transformer.generation.rules import RULES, Moment
 from tui_transformer.generation.sampling import Settings, leading, softmax
@@ -37,8 +37,7 @@ class Draft:
     """Never changed: every change makes a new one, so undo is a list of them.
 
     Attributes:
-        writer: What writes; used by the worker only.
-        settings: How the next tokens are chosen.
+        writer: Used by the worker only.
         states: The state after the prompt, and one after every token that was written.
         shares: The probability with which every token after the prompt was chosen.
         place: The state that is looked at.
@@ -115,8 +114,6 @@ class Choice:
     """A token that might come next.
 
     Attributes:
-        token: Its ID.
-        logit: As the model gives it.
         alone: Its probability by the model alone, the softmax of the logits.
         share: Its probability after rules and settings; where the most likely token is taken, after the rules.
         why: Why it cannot be chosen, "" where it can.
@@ -136,10 +133,8 @@ class GenerationView:
     """A draft with the tokens that may come next at its place, and the cache there.
 
     Attributes:
-        draft: The text.
         choices: Most likely by the model alone first; forced ones in front.
         cut: Reason → tokens that cannot be chosen because of it.
-        picture: The cache of a layer.
         memory: What the cache takes, a line for itself, for cross-attention, and for what heads share.
     """
 
@@ -221,21 +216,16 @@ def memory(writer: Writer, state: State) -> tuple[str, ...]:
     item, shapes = writer.model.backend.dtype.itemsize, writer.cache_shapes(count)
     own = {name: shape for name, shape in shapes.items() if not is_cross(name)}
     cross = {name: shape for name, shape in shapes.items() if is_cross(name)}
-    now = size(own, item)
+    now, fixed = (sum(map(math.prod, each.values())) * item for each in (own, cross))
     lines = [f"{_product(own, 'tokens', item)} = {readable(now)} now, {readable(now * limit // count)} at {limit:,}"]
     if cross:
-        fixed = f"{_product(cross, 'source tokens', item)} = {readable(size(cross, item))}, computed once"
-        lines.append(f"cross-attention: {fixed}")
+        product = _product(cross, "source tokens", item)
+        lines.append(f"cross-attention: {product} = {readable(fixed)}, computed once")
     queries = shared_queries(writer.model.program(1, 1), sublayers(writer)[0])
     heads, keys = sum(map(len, queries)), len(queries)
     if heads != keys:
         lines.append(f"{heads} query heads read {keys} key heads: 1/{heads // keys} of the memory of {heads}")
     return tuple(lines)
-
-
-def size(shapes: Mapping[str, Shape], item: int) -> int:
-    """Bytes of arrays of these shapes."""
-    return sum(map(math.prod, shapes.values())) * item
 
 
 def _product(shapes: Mapping[str, Shape], tokens: str, item: int) -> str:

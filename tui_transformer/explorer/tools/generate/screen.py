@@ -30,9 +30,9 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate.draft import Draft, GenerationView, sublayers
 from tui_transformer.explorer.tools.generate.view import GenerateView, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
+from tui_transformer.explorer.widgets.generation import TokenText
 from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.widgets.token_text import TokenText
 from tui_transformer.generation.rules import defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import token_texts
@@ -55,22 +55,16 @@ def open_from(port: Port) -> None:
     """
     session = port.session
     defaults = defaults_of(session.model)
-    edits, remarks = standing_edits(session)
-    writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, edits)
-    port.open(GenerateScreen(port, writer))
-    for note in filter(None, (defaults.note, EDITS_ACT if edits else "", *remarks)):
-        port.say(note, severity="warning")
-
-
-def standing_edits(session: Session) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """The edits as they are meant for a text that grows, and what is said of those that are of one sentence alone."""
     edits, remarks = list[Change](), list[str]()
-    for edit in session.edits:
+    for edit in session.edits:  # as they are meant for a text that grows
         try:
             edits.append(standing(session.base.program, edit))
         except InputError as error:
             remarks.append(f"left out: {error}")
-    return tuple(edits), tuple(remarks)
+    writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, tuple(edits))
+    port.open(GenerateScreen(port, writer))
+    for note in filter(None, (defaults.note, EDITS_ACT if edits else "", *remarks)):
+        port.say(note, severity="warning")
 
 
 class GenerateScreen(ExplorerScreen[None]):
@@ -170,13 +164,15 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def action_settings(self, field: str = "greedy") -> None:
         draft = self.writing.draft
-        if draft is not None and not self.writing.waits(partial(self.action_settings, field)):
-            self.open(GenerateSettings(draft.settings, field), self._use)
+        if draft is None or self.writing.waits(partial(self.action_settings, field)):
+            return
 
-    def _use(self, settings: Settings | None) -> None:
-        draft = self.writing.draft
-        if settings is not None and draft is not None and settings != draft.settings:
-            self.writing.change(lambda draft, _: draft.chosen_by(settings), "the distribution", push=True)
+        def use(settings: Settings | None) -> None:
+            now = self.writing.draft
+            if settings is not None and now is not None and settings != now.settings:
+                self.writing.change(lambda draft, _: draft.chosen_by(settings), "the distribution", push=True)
+
+        self.open(GenerateSettings(draft.settings, field), use)
 
     def action_sentence(self) -> None:
         if self.writing.waits(self.action_sentence):
@@ -241,21 +237,18 @@ class GenerateScreen(ExplorerScreen[None]):
         if draft is None or self.writing.waits(self.action_export):
             return
         text = "".join(token_texts(draft.writer.model, draft.ids))
-        prompt = PromptScreen(
-            "Write the text to", value="text.txt", check=lambda name: _write_text(name, text), replaces=True
-        )
+
+        def write(name: str) -> None:
+            from tui_transformer.files import write_whole
+            from tui_transformer.report.export import SUFFIXES
+
+            path = path_of(name)
+            if SUFFIXES.get(path.suffix.lower(), "text") != "text":  # its name says that it is something else
+                raise InputError(f"{visible(path.name)}: a text is no {path.suffix} file: let its name end in .txt")
+            write_whole(path, f"{text}\n".encode(errors="replace"))
+
+        prompt = PromptScreen("Write the text to", value="text.txt", check=write, replaces=True)
         self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
-
-
-def _write_text(name: str, text: str) -> None:
-    """Write a text to the file that a person names, unless the name says that it is something else."""
-    from tui_transformer.files import write_whole
-    from tui_transformer.report.export import SUFFIXES
-
-    path = path_of(name)
-    if SUFFIXES.get(path.suffix.lower(), "text") != "text":
-        raise InputError(f"{visible(path.name)}: a text is no {path.suffix} file: let its name end in .txt")
-    write_whole(path, f"{text}\n".encode(errors="replace"))
 
 
 # How the next token is chosen

@@ -14,11 +14,10 @@ from textual.geometry import Size
 from textual.widgets import Static
 
 from tui_transformer.explorer.tools.generate.draft import Choice, Draft, GenerationView, sublayers
-from tui_transformer.explorer.widgets.cache_map import CacheMap
+from tui_transformer.explorer.widgets.generation import CacheMap, TokenText, WrittenToken
 from tui_transformer.explorer.widgets.labels import Inks, Written, inks_of, spread
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.explorer.widgets.palette import Surface, bar_color
-from tui_transformer.explorer.widgets.token_text import TokenText, WrittenToken
+from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import WINDOW, token_name, token_texts
 from tui_transformer.session import answer_summary
@@ -37,11 +36,7 @@ WIDE_LIST, NARROW_LIST = 64, 56
 
 
 class GenerateView(Vertical):
-    """The choices at a place of a text.
-
-    Attributes:
-        shown: What is drawn; None before the prompt was read.
-    """
+    """The choices at a place of a text; nothing is shown before the prompt was read."""
 
     DEFAULT_CSS = """
     GenerateView {
@@ -134,7 +129,8 @@ class GenerateView(Vertical):
         written = [WrittenToken(text, share) for text, share in zip(texts, shares, strict=True)]
         text = self.query_one(TokenText)
         text.show(written, len(draft.state.ids))
-        shade = "shaded by probability" if self._has_color() else "bold from 50 %, underlined below 10 %"
+        has_color = Surface.of(self.app).depth != "none"
+        shade = "shaded by probability" if has_color else "bold from 50 %, underlined below 10 %"
         subtitle = f"{prompt:,} given · {len(texts) - prompt:,} written, {shade}"
         self.query_one("#written").border_subtitle = Content(subtitle)
         source, inks = draft.writer.source, inks_of(self.screen)
@@ -148,8 +144,8 @@ class GenerateView(Vertical):
         draft, listed, inks = shown.draft, shown.choices, inks_of(self.screen)
         before, model = draft.state.ids[-WINDOW:], draft.writer.model
         tokens = self.query_one(LineList)
-        columns = Columns(max(tokens.size.width - 2, 0), max(choice.share for choice in listed) or 1.0)
-        bar = Style(color=bar_color(Surface.of(self.app))) if self._has_color() else Style()
+        columns = Columns.fitting(max(tokens.size.width - 2, 0), max(choice.share for choice in listed) or 1.0)
+        bar = bar_style(Surface.of(self.app))
 
         def entry(index: int) -> Text:
             choice = listed[index]
@@ -162,11 +158,10 @@ class GenerateView(Vertical):
         draw = drawn(draft, token_name(model, before, draft.state.candidate))
         text = "\n".join(line for line in (facts(shown), visible(draw)) if line)
         self._written.write("facts", Text(text), grows=True)
-        name = token_name(model, before, draft.marked)
-        self.query_one("#next").border_title = Content(visible(next_title(draft, name)))
-
-    def _has_color(self) -> bool:
-        return Surface.of(self.app).depth != "none"
+        what = "the next token" if draft.state.finished is None else f"the text ends, {draft.state.finished}"
+        if draft.chosen is not None:
+            what = f"{token_name(model, before, draft.marked)} was written"
+        self.query_one("#next").border_title = Content(visible(f"Position {len(draft.state.ids):,}: {what}"))
 
 
 def title(draft: Draft, model: str, doing: str, width: int, inks: Inks) -> Text:
@@ -190,15 +185,6 @@ def settings_text(settings: Settings, *, short: bool) -> str:
     values = (f"{settings.temperature:g}", settings.top_k or "all", f"{settings.top_p:g}", settings.seed)
     drawing = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
     return between.join([*(drawing if settings.draws else ["greedy"]), *([] if settings.use_cache else ["no cache"])])
-
-
-def next_title(draft: Draft, name: str) -> str:
-    """Title of the list: the next token, or the one that was written here."""
-    place = f"Position {len(draft.state.ids):,}"
-    if draft.chosen is not None:
-        return f"{place}: {name} was written"
-    ended = draft.state.finished is not None
-    return f"{place}: the text ends, {draft.state.finished}" if ended else f"{place}: the next token"
 
 
 def facts(shown: GenerationView) -> str:
@@ -227,33 +213,23 @@ def drawn(draft: Draft, name: str) -> str:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the list of tokens, each so many cells wide, for a width and the largest share."""
+    """The columns of the list of tokens, each so many cells wide; the longest bar is of the largest share."""
 
-    width: int
     largest: float
+    short: bool
+    with_model: bool
+    name: int
+    number: int
+    bar: int
 
-    @property
-    def short(self) -> bool:
-        return self.width < NARROW_LIST
-
-    @property
-    def with_model(self) -> bool:
-        return self.width >= WIDE_LIST
-
-    @property
-    def name(self) -> int:
-        return max(min(self.width // 4, 24), 8) - 2 * self.short
-
-    @property
-    def number(self) -> int:
-        return 7 if self.short else 8
-
-    @property
-    def bar(self) -> int:
-        return max(self.width - self.name - 2 - 8 - (2 + self.with_model) * (self.number + 1), 4)
+    @classmethod
+    def fitting(cls, width: int, largest: float) -> Columns:
+        short, with_model = width < NARROW_LIST, width >= WIDE_LIST
+        name, number = max(min(width // 4, 24), 8) - 2 * short, 7 if short else 8
+        bar = max(width - name - 2 - 8 - (2 + with_model) * (number + 1), 4)
+        return cls(largest, short, with_model, name, number, bar)
 
     def heading(self, inks: Inks) -> Text:
-        """Names of the columns; over the bars the value of the longest."""
         bar = "0" + percent(self.largest).rjust(self.bar - 1)
         names = ("share", *(("model",) if self.with_model else ()), "logit")
         numbers = "".join(f" {name:>{self.number}}" for name in names)

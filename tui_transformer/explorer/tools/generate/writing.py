@@ -32,13 +32,7 @@ class Writing:
     def __init__(
         self, requests: Requests, show: Callable[[GenerationView], None], moved: Callable[[Draft], None]
     ) -> None:
-        """Nothing is written yet.
-
-        Args:
-            requests: Those of the screen.
-            show: Shows what was gathered.
-            moved: Shows that another place is looked at, before what is there was gathered.
-        """
+        """Nothing is written yet; `moved` shows that another place is looked at, before what is there was gathered."""
         self.history: History[Draft] | None = None
         self.layer = 0
         self._requests, self._show, self._moved = requests, show, moved
@@ -89,7 +83,6 @@ class Writing:
         self._requests.ask(GATHER, AT_ONCE + 1, work, self._show)
 
     def restore(self, restore: Callable[[History[Draft]], bool]) -> None:
-        """A change taken back, or made again."""
         if self.history is not None and restore(self.history):
             self.gather()
         else:

@@ -33,12 +33,9 @@ RECENT = 0.1
 
 @dataclass(frozen=True)
 class Status:
-    """Where a run stands.
+    """Where a run stands after a step of all steps.
 
     Attributes:
-        state: What it does.
-        step: Steps made.
-        steps: Steps to be made.
         rate: The learning rate that the schedule reaches.
         next_rate: That of the next step.
         saved: The step of the newest checkpoint.
@@ -47,7 +44,6 @@ class Status:
         measured: The last validation, and the step after which it was.
         seconds: What a step takes lately, everything around it included.
         doing: What else is being done.
-        problem: What went wrong; "" for nothing.
     """
 
     state: State = "opening"
@@ -68,10 +64,8 @@ class Training:
     """Trains a run. Every method may be called from the screen's thread; all but `end` return at once.
 
     Attributes:
-        status: Where it stands; replaced as a whole.
-        curves: What the steps so far were.
-        snapshots: Heads and outputs of the model lately; None before the run is open.
-        run: None before it is open.
+        status: Replaced as a whole.
+        run: None before it is open, as `snapshots`.
         changed: Called on the training's thread when something has changed besides the steps that are made.
         error: A mistake of the program that ended the thread.
         ending: Whether it is about to end.
@@ -80,10 +74,7 @@ class Training:
     def __init__(self, name: str, opened: Callable[[], Run], turn: Turn) -> None:
         """Begin to open a run; it waits then.
 
-        Args:
-            name: What it is called.
-            opened: Opens the run.
-            turn: Does work on the thread that owns a GPU; a run on the CPU needs it only to be opened.
+        `turn` does work on the thread that owns a GPU; a run on the CPU needs it only to be opened.
         """
         self.name, self._opened, self._turn = name, opened, turn
         self.status, self.curves = Status(), Curves()
@@ -101,15 +92,12 @@ class Training:
     # What can be asked for
 
     def go_on(self, steps: float = math.inf) -> None:
-        """Make steps: all that are left, or so many."""
         self._commands.put(lambda: self._allow(steps))
 
     def pause(self) -> None:
         self._commands.put(lambda: self._allow(0))
 
     def set_rate(self, rate: float) -> None:
-        """Change the learning rate from the next step on."""
-
         def change() -> None:
             if self.run is not None:
                 self.run.trainer.learning_rate = rate
@@ -342,7 +330,6 @@ class Curves:
         self.of = {name: Curve() for name in COLUMNS}
 
     def add(self, record: Record, measured: Measured | None) -> None:
-        """Take the loss of a step, and the measures after it."""
         for name in LEARNED:
             self.of[name].add(record.step, getattr(record, name))
         if measured is not None:

@@ -18,9 +18,9 @@ from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.tools.runs import WEIGHT, Heads, HeadSelection, Output, Turned
 from tui_transformer.explorer.tools.train.driver import Status, Training
 from tui_transformer.explorer.widgets.chart import Chart
+from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.labels import Inks, Written, inks_of
-from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
-from tui_transformer.explorer.widgets.thumbnails import HeadThumbnails
+from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.learning.settings import Settings
 from tui_transformer.report.numbers import clock
 from tui_transformer.text.display import fit, visible
@@ -56,8 +56,6 @@ class TrainPanel(Vertical):
 
     Attributes:
         part: The one that was chosen, where one is shown at a time.
-        selection: The head that is shown.
-        heads: Those that are drawn; None before the first.
         status: Where the run stood when it was last written.
     """
 
@@ -174,20 +172,8 @@ class TrainPanel(Vertical):
         self._written.write("tabs", self._tabs())
         self.query_one("#problem").set_class(bool(status.problem), "-said")
         self._written.write("problem", visible(status.problem), grows=True)
-        if self._throttle.due() or everything:
-            self._show_curves()
-            self._show_snapshots(again=everything)
-
-    def _tabs(self) -> Content:
-        """The parts of which one is shown at a time, that one marked."""
-        names = {name: TABS.get(name, name) for name in self.others}
-        parts = [
-            Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
-            for name, text in names.items()
-        ]
-        return Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *parts)
-
-    def _show_curves(self) -> None:
+        if not self._throttle.due() and not everything:
+            return
         for name, kind in CURVES.items():
             chart = self.query_one(f"#{name}", Chart)
             if chart.display:
@@ -195,18 +181,24 @@ class TrainPanel(Vertical):
         norms, record = self.query_one("#norms", Chart), self._training.status.record
         if norms.display and record is not None:
             norms.show(BarChart("Gradient norm by layer", tuple(record.norms), tuple(record.norms.values())))
-
-    def _show_snapshots(self, *, again: bool) -> None:
         made = self._training.snapshots
         if made is None:
             return
-        if made.heads is not None and (again or made.heads is not self.heads):
+        if made.heads is not None and (everything or made.heads is not self.heads):
             self.heads = made.heads
             self._show_head()
-        if again or made.outputs is not self._outputs:
+        if everything or made.outputs is not self._outputs:
             self._outputs = made.outputs
             width, height = self.query_one("#outputs-text", Static).size
             self._written.write("outputs-text", outputs(self._outputs, width, height, inks_of(self.screen)))
+
+    def _tabs(self) -> Content:
+        names = {name: TABS.get(name, name) for name in self.others}
+        parts = [
+            Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
+            for name, text in names.items()
+        ]
+        return Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *parts)
 
     def turn(self, what: Turned, by: int) -> None:
         heads = self.heads
@@ -316,20 +308,18 @@ def outputs(made: Iterable[Output], width: int, lines: int, inks: Inks) -> Text:
     """The model's answers to examples, the newest first, as many as there is room for."""
     text = Text(overflow="fold")
     for output in made:
-        entry = _output(output, inks)
+        given, answer = visible(output.given), visible(output.made)
+        entry = Text(f"{output.step:>6,}  ", inks.quiet)
+        if output.right is None:
+            entry.append(f"{given} ", inks.quiet).append(answer, inks.plain)
+        else:
+            entry.append(*(("right  ", inks.right) if output.right else ("wrong  ", inks.wrong)))
+            entry.append(f"{given} → ", inks.quiet).append(answer or "nothing", inks.plain)
+        if output.right is False:
+            entry.append(f"   expected {visible(output.expected)}", inks.quiet)
         lines -= max(-(-entry.cell_len // max(width, 1)), 1)
         if lines < 0:
             break
         text.append_text(entry).append("\n")
     text.right_crop(1)
     return text
-
-
-def _output(output: Output, inks: Inks) -> Text:
-    given, made = visible(output.given), visible(output.made)
-    entry = Text(f"{output.step:>6,}  ", inks.quiet)
-    if output.right is None:
-        return entry.append(f"{given} ", inks.quiet).append(made, inks.plain)
-    mark, style = ("right  ", inks.right) if output.right else ("wrong  ", inks.wrong)
-    entry.append(mark, style).append(f"{given} → ", inks.quiet).append(made or "nothing", inks.plain)
-    return entry if output.right else entry.append(f"   expected {visible(output.expected)}", inks.quiet)

@@ -11,7 +11,7 @@ from typing import Any
 from textual.app import ComposeResult
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard.timers import later
+from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
@@ -36,12 +36,11 @@ OFTEN = 0.1
 
 @dataclass(frozen=True)
 class Text:
-    """A text to learn from, and what suits it.
+    """A text to learn from, and the values of the form's fields that suit it.
 
     Attributes:
         about: What is learned, in a few words.
         lines: How many are made; 0 for a file of the user's.
-        values: Of the form's fields.
     """
 
     about: str
@@ -156,9 +155,18 @@ def _resumed(values: Mapping[str, str], folder: Path, settings: Settings) -> Pla
 
 
 def _new(values: Mapping[str, str], folder: Path) -> Plan:
-    name, text = values["text"], TEXTS[values["text"]]
-    file = folder / f"{name}.txt" if text.lines else _file(values["file"])
-    settings = _settings(values, file)
+    name, text, file = values["text"], TEXTS[values["text"]], folder / f"{values['text']}.txt"
+    if not text.lines:
+        if not values["file"].strip():
+            raise InputError("the text's path is empty: give the path of a text file")
+        file = path_of(values["file"])
+        if not is_file(file):
+            raise InputError(f"{shown_path(file)} is no file: give the path of a text file")
+    numbers: dict[str, Any] = {key: _read(key, values[key]) for key in NUMBERS if key not in SIZES}
+    sizes = {key: _read(key, values[key]) for key in SIZES}
+    words: dict[str, Any] = {"tokens": values["tokens"], "embedding": values["embedding"]}
+    warm_up = min(100, max(numbers["steps"] // 10, 1))
+    settings = Settings(values["task"], str(file), sizes=sizes, warm_up=warm_up, **words, **numbers)
     check_new(folder, str(file))
 
     def opened() -> Run:
@@ -170,33 +178,14 @@ def _new(values: Mapping[str, str], folder: Path) -> Plan:
     return Plan(folder.name, f"a new run in {shown_path(folder)} · {text.about}", opened)
 
 
-def _file(text: str) -> Path:
-    if not text.strip():
-        raise InputError("the text's path is empty: give the path of a text file")
-    path = path_of(text)
-    if not is_file(path):
-        raise InputError(f"{shown_path(path)} is no file: give the path of a text file")
-    return path
-
-
-def _settings(values: Mapping[str, str], file: Path) -> Settings:
-    numbers: dict[str, Any] = {key: _read(key, values[key]) for key in NUMBERS if key not in SIZES}
-    sizes = {key: _read(key, values[key]) for key in SIZES}
-    warm_up = min(100, max(numbers["steps"] // 10, 1))
-    words: dict[str, Any] = {"tokens": values["tokens"], "embedding": values["embedding"]}
-    return Settings(values["task"], str(file), sizes=sizes, warm_up=warm_up, **words, **numbers)
-
-
 def _read(key: str, text: str) -> float:
     read = NUMBERS[key]
     try:
         return read(text.strip().replace(",", "" if read is int else "."))
     except ValueError as error:
+        label = next(each.label.strip() for each in FIELDS if each.key == key)
         kind = "a whole number" if read is int else "a number"
-        raise InputError(f"{_LABELS[key]} {text!r} is not {kind}") from error
-
-
-_LABELS = {each.key: each.label.strip() for each in FIELDS}
+        raise InputError(f"{label} {text!r} is not {kind}") from error
 
 
 class TrainForm(Dialog[Training]):
@@ -237,7 +226,6 @@ class TrainForm(Dialog[Training]):
         self._show()
 
     def _show(self) -> None:
-        """Show the fields that there are, and what would be opened."""
         values = self._form.values
         try:
             run = saved_run(values["folder"])
@@ -279,7 +267,6 @@ class TrainForm(Dialog[Training]):
             self.dismiss(opening)
 
     def action_leave(self) -> None:
-        """Close the form; a run that is being opened is closed again."""
         if self._opening is not None:
             self._opening.ask_to_end()
         super().action_leave()

@@ -18,7 +18,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, hint, key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PickScreen, PromptScreen, reading
-from tui_transformer.explorer.tools.checkpoints.screen import open_run
+from tui_transformer.explorer.tools.checkpoints import open_run
 from tui_transformer.explorer.tools.runs import Turned, session_of, show_in
 from tui_transformer.explorer.tools.train.driver import Status, Training
 from tui_transformer.explorer.tools.train.panel import TrainPanel, brief
@@ -105,7 +105,6 @@ class TrainScreen(ExplorerScreen[None]):
         self.training.changed = lambda: None
 
     def on_screen_resume(self) -> None:
-        """Draw everything: another screen was in front."""
         super().on_screen_resume()
         if self.is_there:
             self._show(everything=True)
@@ -168,7 +167,17 @@ class TrainScreen(ExplorerScreen[None]):
         self.say(f"learning rate {rate:.3g} from the next step on")
 
     def action_rate(self) -> None:
-        check, answered = reading(_rate, self.training.set_rate)
+
+        def read(text: str) -> float:
+            try:
+                rate = float(text.strip().replace(",", "."))
+            except ValueError as error:
+                raise InputError(f"{text!r} is not a number") from error
+            if not 0 < rate <= HIGHEST_RATE:
+                raise InputError(f"{text!r}: a learning rate is above 0, as 0.001")
+            return rate
+
+        check, answered = reading(read, self.training.set_rate)
         value, hint = f"{self.training.status.rate:g}", "the highest of the schedule, from the next step on"
         self.open(PromptScreen("Learning rate", value=value, hint=hint, check=check, replaces=True), answered)
 
@@ -228,36 +237,25 @@ class TrainScreen(ExplorerScreen[None]):
     def _explore(self, picked: str | None) -> None:
         if picked == PAUSE:
             self.training.pause()
-        if picked is not None:
-            show = self.while_there(self._show_in_explorer)
-            self.training.copy_model(lambda model: self.port.worker.post(show, model))
 
-    def _show_in_explorer(self, model: Model) -> None:
-        made = self.training.snapshots
-        if made is None or not self.is_current:
-            return
-        try:
-            session = session_of(self.port.session, model, made.examples.sample)
-        except InputError as error:
-            self.say(str(error), "error")
-            return
-        self._to_main()
-        show_in(self.port, session, self.panel.heads, self.panel.selection)
+        def show(model: Model) -> None:
+            made = self.training.snapshots
+            if made is None or not self.is_current:
+                return
+            try:
+                session = session_of(self.port.session, model, made.examples.sample)
+            except InputError as error:
+                self.say(str(error), "error")
+                return
+            self._to_main()
+            show_in(self.port, session, self.panel.heads, self.panel.selection)
+
+        if picked is not None:
+            self.training.copy_model(lambda model: self.port.worker.post(self.while_there(show), model))
 
     def _to_main(self) -> None:
         self.dismiss()
         self.port.banner(TrainingLine(self.training))
-
-
-def _rate(text: str) -> float:
-    """A learning rate as a person writes it."""
-    try:
-        rate = float(text.strip().replace(",", "."))
-    except ValueError as error:
-        raise InputError(f"{text!r} is not a number") from error
-    if not 0 < rate <= HIGHEST_RATE:
-        raise InputError(f"{text!r}: a learning rate is above 0, as 0.001")
-    return rate
 
 
 class TrainingLine(Static):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,25 +20,33 @@ from tui_transformer.explorer.shell.overview import Overview, Texts
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.checkpoints.saved import Checkpoints, Computed, sample_of
 from tui_transformer.explorer.tools.runs import (
+    LONGEST,
     WEIGHT,
+    Examples,
     Heads,
     HeadSelection,
     Sample,
     Turned,
+    heads_of,
+    logged,
     path_of,
     runs_here,
     session_of,
     show_in,
+    written,
 )
-from tui_transformer.explorer.widgets.matrix_pane import MatrixPane
+from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
+from tui_transformer.learning.data import lines_of, read_data
 from tui_transformer.learning.run import checkpoints
+from tui_transformer.learning.settings import settings_of
 from tui_transformer.model import Model
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import Overlay
+from tui_transformer.text.files import shown_path
+from tui_transformer.text.known_words import sample_sentence
 from tui_transformer.views.numbers import short_number
 from tui_transformer.views.step_view import Place
 from tui_transformer.views.view import Values
@@ -84,12 +94,7 @@ def _ask(port: Port, value: str) -> None:
 
 
 class CheckpointsScreen(Overview, tool="checkpoints"):
-    """One head at one checkpoint large, and at up to eight of them small.
-
-    Attributes:
-        place: The checkpoint that is looked at.
-        selection: The head that is chosen.
-    """
+    """One head at one checkpoint large, and at up to eight of them small."""
 
     DEFAULT_CSS = """
     CheckpointsScreen {
@@ -117,7 +122,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             lambda _: AT_ONCE + 1,
             lambda place, task: self.computed.compute(place, task),
             self._keep,
-            self._leave_out,
+            lambda place: self.computed.leaves_out(place),
         )
 
     def content(self) -> ComposeResult:
@@ -140,10 +145,6 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         self.computed.keep(*computed)
         self._show()
 
-    def _leave_out(self, place: int) -> bool:
-        self.computed.unread.add(place)
-        return len(self.computed.unread) < len(self.run.all)
-
     # What is shown
 
     @property
@@ -164,24 +165,8 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         return self.selection.of(known) if known else None
 
     def _show(self) -> None:
-        small, places, heads, head = self.query_one(TileGrid), self.side_by_side, self.heads, self.head
-        small.styles.height = self._small_height(head)
-        if heads is not None and head is not None:
-            matrix = heads.view(*head)
-            tile = matrix.tile(range(matrix.rows.size), range(matrix.columns.size))
-            self.query_one(MatrixPane).show_matrix(matrix, WEIGHT, tile, Place(), note="rows queries, columns keys")
-        small.show(self._tiles(places), min(range(len(places)), key=lambda at: abs(places[at] - self.place)))
-        self.show_lines()
+        """Draw the head at the checkpoint that is looked at, and small at those side by side."""
 
-    def _small_height(self, head: tuple[Attention, int] | None) -> int:
-        """As many lines as the small pictures can use and the large one can spare."""
-        across = max((self.size.width - 2) // len(self.side_by_side) - 1, 1)
-        rows, columns = (across, across) if head is None else (head[0].queries.size, head[0].keys.size)
-        wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
-        free = self.size.height - AROUND - rows
-        return max(min(wanted, max(free, LEAST_SMALL), self.size.height // 3), 2)
-
-    def _tiles(self, places: Sequence[int]) -> Tiles:
         def picture(index: int, side: int) -> Values | None:
             heads, head = self.computed.heads.get(places[index]), self.head
             return None if heads is None or head is None else smaller(heads.weights[head[0].name][head[1]], side, side)
@@ -190,31 +175,38 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             step = f"{self.run.all[places[index]].step:,}"
             return f"step {step}", step
 
-        return Tiles(len(places), None, picture, labels, str, lambda _: WEIGHT)
+        small, places, heads, head = self.query_one(TileGrid), self.side_by_side, self.heads, self.head
+        across = max((self.size.width - 2) // len(places) - 1, 1)
+        rows, columns = (across, across) if head is None else (head[0].queries.size, head[0].keys.size)
+        wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
+        spare = max(self.size.height - AROUND - rows, LEAST_SMALL)  # what the large head can spare
+        small.styles.height = max(min(wanted, spare, self.size.height // 3), 2)
+        if heads is not None and head is not None:
+            matrix = heads.view(*head)
+            tile = matrix.tile(range(matrix.rows.size), range(matrix.columns.size))
+            self.query_one(MatrixPane).show_matrix(matrix, WEIGHT, tile, Place(), note="rows queries, columns keys")
+        tiles = Tiles(len(places), None, picture, labels, str, lambda _: WEIGHT)
+        small.show(tiles, min(range(len(places)), key=lambda at: abs(places[at] - self.place)))
+        self.show_lines()
 
     def texts(self) -> Texts:
         at, head, run = self.run.all[self.place], self.head, self.run
         name = "reading" if head is None else f"{head[0].group} · layer {head[0].layer} · head {head[1]}"
+        sharp = "this model has no attention"
+        if self.place not in self.computed.heads:
+            sharp = "being computed"
+        elif self.heads is not None and head is not None:
+            mean = float(self.heads.weights[head[0].name][head[1]].max(axis=1).mean())
+            sharp = f"largest weight of a query, mean {mean:.2f} · all keys alike would be {1 / head[0].keys.size:.2f}"
         losses = {"loss": at.loss, "validation loss": at.validation}
         known = [f"{name} {short_number(x)}" for name, x in losses.items() if x is not None and not math.isnan(x)]
         return Texts(
             f"{name} · step {at.step:,}",
             f"checkpoint {self.place + 1} of {len(run.all)}",
-            (" · ".join((f"step {at.step:,}", *known)), self._sharpness()),
+            (" · ".join((f"step {at.step:,}", *known)), sharp),
             f"{len(self.computed.heads)} of {len(run.all)} computed",
             about=f"Checkpoints   {run.folder.name}",
         )
-
-    def _sharpness(self) -> str:
-        """The mean over queries of the largest weight."""
-        heads, head = self.heads, self.head
-        if self.place not in self.computed.heads:
-            return "being computed"
-        if heads is None or head is None:
-            return "this model has no attention"
-        attention, number = head
-        largest = float(heads.weights[attention.name][number].max(axis=1).mean())
-        return f"largest weight of a query, mean {largest:.2f} · all keys alike would be {1 / attention.keys.size:.2f}"
 
     # What keys do
 
@@ -256,7 +248,6 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             self._with_model(self.place, lambda model: session_of(session, model, sample), self._leave_with)
 
     def action_compare(self) -> None:
-        """Explore the checkpoint with the last one beside it."""
         computed, session, last = self.computed, self.session, len(self.run.all) - 1
         sample = computed.sample
         if sample is None or self.place == last:
@@ -272,14 +263,127 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
     def _with_model(self, place: int, build: Callable[[Model], Result], done: Callable[[Result], None]) -> None:
         computed = self.computed
-
-        def work(task: Task) -> Result:
-            return build(computed.load(place, task))
-
         self.pieces.halt()
-        self.requests.ask("model", AT_ONCE + 1, work, done)
+        self.requests.ask("model", AT_ONCE + 1, lambda task: build(computed.load(place, task)), done)
 
     def _leave_with(self, session: Session) -> None:
         heads = self.heads
         self.action_leave()
         show_in(self.port, session, heads, self.selection)
+
+
+# What is there of the run
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Its folder, its step, and the losses of that step where the log has them."""
+
+    folder: Path
+    step: int
+    loss: float | None = None
+    validation: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoints:
+    """The checkpoints of a run from first to last."""
+
+    folder: Path
+    all: tuple[Checkpoint, ...]
+
+    @classmethod
+    def of(cls, folder: Path) -> Checkpoints:
+        """The checkpoints of a folder.
+
+        Raises:
+            InputError: There are none.
+        """
+        paths = checkpoints(folder)
+        if not paths:
+            raise InputError(f"{shown_path(folder)} holds no checkpoints: name the folder of a training run")
+        rows = {int(row["step"]): row for row in logged(folder)}
+        steps = ((path, int(path.name), rows.get(int(path.name), {})) for path in paths)
+        return cls(
+            folder, tuple(Checkpoint(path, at, row.get("loss"), row.get("validation_loss")) for path, at, row in steps)
+        )
+
+    def load(self, place: int, device: str, dtype: str) -> Model:
+        """The model of a checkpoint.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        at = self.all[place]
+        model = Model.load(at.folder, device=device, dtype=dtype)
+        return replace(model, name=f"{self.folder.name} at step {at.step:,}")
+
+    def sample(self, model: Model) -> Sample:
+        """An example of the run's validation part; where its text is not there any more, a sentence of its words."""
+        with suppress(InputError, OSError):
+            settings = settings_of(self.folder)
+            if model.tokenizer is not None:
+                return Examples(read_data(settings, lines_of(settings), model.tokenizer)).sample
+        return sample_of(model, sample_sentence(model.vocabulary) if model.vocabulary is not None else "")
+
+
+def sample_of(model: Model, text: str) -> Sample:
+    """A sentence as a sample; a decoder beside an encoder writes what is most likely.
+
+    Raises:
+        InputError: The sentence cannot be read.
+    """
+    ids = model.encode(text).ids
+    if not model.has_decoder:
+        return Sample(ids)
+    start = model.encode_target().ids
+    return Sample(ids, (*start, *written(model, start, ids, LONGEST)))
+
+
+@dataclass(eq=False)
+class Computed:
+    """The heads at each checkpoint on one sample; the worker computes them, the screen's thread keeps them.
+
+    Attributes:
+        sample: None until the first checkpoint was read.
+        heads: By the place of the checkpoint.
+        unread: Places of checkpoints that cannot be read.
+    """
+
+    run: Checkpoints
+    device: str
+    dtype: str
+    sample: Sample | None = None
+    heads: dict[int, Heads] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
+
+    @property
+    def attentions(self) -> tuple[Attention, ...]:
+        """Those of the model; none before anything is known."""
+        known = next(iter(self.heads.values()), None)
+        return () if known is None else known.attentions
+
+    def load(self, place: int, task: Task) -> Model:
+        task.report(f"checkpoint {self.run.all[place].step:,}")
+        return self.run.load(place, self.device, self.dtype)
+
+    def compute(self, place: int, task: Task) -> tuple[int, Heads]:
+        model = self.load(place, task)
+        return place, heads_of(model, self.sample or self.run.sample(model), self.run.all[place].step)
+
+    def leaves_out(self, place: int) -> bool:
+        """Leave out a checkpoint that cannot be read; whether others are left."""
+        self.unread.add(place)
+        return len(self.unread) < len(self.run.all)
+
+    def keep(self, place: int, heads: Heads) -> None:
+        """Keep what was computed; the others are of the same sample."""
+        self.sample = heads.sample
+        self.heads[place] = heads
+
+    def missing(self, place: int, side_by_side: Iterable[int]) -> int | None:
+        """The place to compute next: the one that is shown, its neighbours, those that are side by side, all others."""
+        everything = range(len(self.run.all))
+        wanted = (place, place + 1, place - 1, *side_by_side, *everything)
+        done = self.unread.union(self.heads)
+        return next((at for at in wanted if at in everything and at not in done), None)

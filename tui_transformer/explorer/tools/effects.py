@@ -17,7 +17,6 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.ablation.perform import position_text, signed
 from tui_transformer.session.answer_summary import (
     Guess,
     guesses,
@@ -102,7 +101,6 @@ class Search:
     """Targets, each ablated alone.
 
     Attributes:
-        scope: Which targets.
         mean: Set to the mean over the positions instead of 0.
         positions: Where the answer is read.
         pause: Seconds after which what was found so far is handed over.
@@ -116,7 +114,6 @@ class Search:
 
     @property
     def measure(self) -> Measure | None:
-        """The metric of the effects; None for the usual."""
         return measure_of(self.session)
 
     @cached_property
@@ -140,7 +137,6 @@ class Search:
 
     @property
     def in_words(self) -> bool:
-        """Whether the answer is a word."""
         return answer_step(self.session.trace) == self.program.logits
 
     @property
@@ -179,7 +175,6 @@ class Search:
     # In words
 
     def title(self, *, reverse: bool) -> str:
-        """The targets, and the order."""
         order = "smallest effect first" if reverse else "largest effect first"
         set_to = "set to its mean over the positions" if self.mean else "set to 0"
         return f"Ablate · {self.scope.title} · each alone {set_to} · {order}"
@@ -205,7 +200,6 @@ class Search:
         return position_text(self.session, self.positions.start)
 
     def progress(self, left: int) -> str:
-        """How many are done, where so many are left."""
         return f"{len(self.targets) - left:,} of {len(self.targets):,} {self.scope.kind}s"
 
     def edited(self, target: Target) -> str:
@@ -252,7 +246,8 @@ class Search:
             return f"neuron {target.number}"
         stack, _, rest = target.place.partition(".")
         layer, _, sublayer = rest.partition(".")
-        parts = [f"{stack} layer {layer}" if self._stacks > 1 else f"layer {layer}"]
+        several = len({each.place.split(".")[0] for each in self.targets}) > 1
+        parts = [f"{stack} layer {layer}" if several else f"layer {layer}"]
         parts += ["cross"] if sublayer.startswith("cross") else []
         parts += [] if target.number is None else [f"head {target.number}"]
         return " · ".join(parts)
@@ -260,10 +255,6 @@ class Search:
     @cached_property
     def _name_width(self) -> int:
         return min(max(map(cells, map(self.name, self.targets)), default=0), NAME)
-
-    @cached_property
-    def _stacks(self) -> int:
-        return len({target.place.split(".")[0] for target in self.targets})
 
     def header(self, width: int) -> str:
         titles = "".join(f"{title:>{NUMBER}}" for title, _ in self.columns)
@@ -281,6 +272,18 @@ class Search:
 
     def _bar_width(self, width: int) -> int:
         return width - self._name_width - NUMBER * len(self.columns) - 5
+
+
+def position_text(session: Session, position: int) -> str:
+    """`position 7, !`."""
+    axis = session.trace.program.axes(answer_step(session.trace))[-2]
+    label = session.labels.of(axis)(position)
+    return f"position {position}" + (f", {label}" if label != str(position) else "")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, which is one character wide."""
+    return "+?" if math.isnan(value) else f"{'+' * (value >= 0)}{spoken(value, digits)}"
 
 
 def share(change: float) -> float:

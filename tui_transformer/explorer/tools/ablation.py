@@ -1,0 +1,289 @@
+"""Ablation: heads, layers, positions or neurons set to 0 or their mean, each alone, by what the answer loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from tui_transformer.analysis.effects import answer_positions, answer_step, counted_positions, effect
+from tui_transformer.engine.edits import Change
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.program import Program
+from tui_transformer.engine.targets import KINDS, Target
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.overview import Overview, Texts, following
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.effects import Effects, Search, places, position_text, scopes, signed
+from tui_transformer.explorer.tools.measure import choose
+from tui_transformer.session.answer_summary import guesses, metric_of, metric_said, on_targets
+from tui_transformer.session.edit_format import active
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.view_state import BEFORE
+from tui_transformer.views.step_view import Place
+
+PAUSE = 0.05
+"""Seconds after which what was found so far is shown."""
+
+
+def open_from(port: Port) -> None:
+    """The table of all heads; of something else where the model has none."""
+    port.open(AblateScreen(port))
+
+
+class AblateScreen(Overview, tool="ablation", topic="ablate"):
+    """The effect of each head, layer, position or neuron on the answer, the largest first."""
+
+    HAS_COLUMNS = True
+
+    def __init__(self, port: Port, pause: float = PAUSE) -> None:
+        """Begin with the heads, set to 0; what was found so far is shown after so many seconds."""
+        super().__init__(port)
+        self._pause = pause
+        self.scopes = scopes(self.session.trace.program, port.position.stop)
+        self.at = 0
+        self.mean = self.reverse = self.ended = self.by_hand = False
+        self.positions = _answer(self.session)
+        self._largest = 0.0
+        self._use()
+
+    def _use(self) -> None:
+        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self._pause)
+
+    def begin(self) -> None:
+        """Find what is missing; a notice about the ablation before would lie over it."""
+        self.app.clear_notifications()
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Show the table of what is chosen, and find what is missing in it."""
+        self.worker.cancel(self.KIND)
+        self.requests.doing, self.ended, self.by_hand = "", False, False
+        self._use()
+        search, color = self.search, "" if self.app.no_color else "cyan"
+        self.lines.show(
+            len(search.targets),
+            lambda index: search.line(search.targets[index], self._largest, self.lines.size.width, color),
+        )
+        self.put_in_order()
+        self._find()
+
+    def _find(self) -> None:
+        """Find what is missing; the worker hands over what it found until then."""
+        search = self.search
+
+        def take(effects: Effects) -> None:
+            search.known.effects.update(effects)
+            if search is self.search:
+                self.put_in_order()
+                self.show_lines()
+
+        if search.missing:
+            hand_over = partial(self.worker.post, self.while_there(take))
+            self.requests.ask(self.KIND, AT_ONCE + 1, partial(search.find, hand_over), take)
+        self.show_lines()
+
+    def put_in_order(self) -> None:
+        """Order the list; once the cursor was moved it stays on its line, before that on the first."""
+        order = self.search.order(reverse=self.reverse)
+        self._largest = self.search.largest
+        self.lines.filter(order)
+        if order and not self.by_hand:
+            self.lines.cursor = order[0]
+
+    @property
+    def selected(self) -> Target | None:
+        at = self.lines.cursor
+        return None if at is None else self.search.targets[at]
+
+    def texts(self) -> Texts:
+        search, target, edits = self.search, self.selected, self.session.edits
+        named = (
+            active(edits, search.program) if self.has_class("-wide") else f"{len(edits)} edit{'s' * (len(edits) > 1)}"
+        )
+        useful = {
+            "step.on": self.ended,
+            "layer.next": len(places(search.program, search.scope.kind)) > 1,
+            "measure": search.in_words,
+            "answer": search.in_words and not on_targets(search.measure),
+            "back": False,
+        }
+        detail = "nothing found yet" if not self.ended else "ended before anything was found", ""
+        if target is not None:
+            keeps = self.port.hint("{cursor.choose} keeps it")
+            change = search.change(search.known.effects[target])
+            detail = f"{search.name(target)}   {change}", f"{search.edited(target)} · {keeps}"
+        return Texts(
+            search.title(reverse=self.reverse),
+            search.where + (f" · on top of {named}" if edits else ""),
+            detail,
+            search.progress(len(search.missing)) + (" · ended" if self.ended else ""),
+            search.header(self.size.width - 2),
+            [name for name, is_useful in useful.items() if not is_useful],
+        )
+
+    # What keys do
+
+    def action_scope(self) -> None:
+        self.at = (self.at + 1) % len(self.scopes)
+        self.begin_again()
+
+    def action_place(self, by: int) -> None:
+        scope = self.search.scope
+        among = places(self.search.program, scope.kind)
+        if len(among) > 1:
+            self.scopes[self.at] = replace(scope, place=following(among, scope.place, by))
+            self.begin_again()
+
+    def action_mean(self) -> None:
+        self.mean = not self.mean
+        self.begin_again()
+
+    def action_reverse(self) -> None:
+        self.reverse = not self.reverse
+        self.put_in_order()
+        self.show_lines()
+
+    def action_measure(self) -> None:
+        choose(self.port, self.open, self.change, self.begin_again)
+
+    def action_positions(self) -> None:
+        if self.search.in_words:
+            answer = _answer(self.session)
+            self.positions = counted_positions(self.session.trace) if self.positions == answer else answer
+            self.begin_again()
+
+    def action_go_on(self) -> None:
+        if self.ended:
+            self.ended = False
+            self._find()
+
+    def action_end(self) -> None:
+        if not self.worker.cancel(self.KIND):
+            self.action_leave()
+            return
+        self.ended, self.requests.doing = True, ""
+        self.show_lines()
+
+    def moved(self) -> None:
+        self.by_hand = True
+        self.show_lines()
+
+    def chosen(self) -> None:
+        edits = self.search.targets[self.lines.index].edits(self.search.program, mean=self.mean)
+        self.action_leave()
+        perform(self.port, edits)
+
+
+def _answer(session: Session) -> range:
+    return answer_positions(session.trace, folder=session.model.folder)
+
+
+# Edits made on the main screen
+
+
+MOST_LIKELY = 3
+"""Words of an answer that are said."""
+
+
+def perform(port: Port, edits: Sequence[Change], explored: Session | None = None) -> None:
+    """Make edits, go to the first of them, and show every step beside what it was before.
+
+    What is beside stays where it was chosen. Undo takes all of it back.
+
+    Args:
+        port: The explorer.
+        edits: What is set.
+        explored: What is edited, by default what is explored.
+
+    Raises:
+        InputError: An edit cannot be made.
+    """
+    before = explored or port.session
+    after = before.with_edits(*edits)
+    if after.overlay.kind == "nothing":
+        after = after.with_overlay(BEFORE)
+    edit, place = edits[0], port.position.place
+    shape = before.trace.program.shape(edit.name)
+    cell = (place.head, place.row, place.column)[-len(shape) :]
+    parts = zip(edit.region, shape, cell, strict=True)
+    index = [part.start if len(part) < size else min(at, size - 1) for part, size, at in parts]
+    port.change(after, Position(edit.name, Place(*([0] * (3 - len(index)) + index))))
+
+    def say(line: str) -> None:
+        if port.session.edits == after.edits:
+            port.say(line)
+
+    port.ask("answer", AT_ONCE + 1, lambda task: answers(before, after, task), say)
+
+
+# What the answer becomes
+
+
+def answers(before: Session, after: Session, task: Task) -> str:
+    """`answer at position 7, !: the 12.3 % … → a 9.0 % …, change of ln p(the) −0.31, divergence 0.05`."""
+    for session in (before, after):
+        session.trace.compute((answer_step(session.trace),), before=lambda step: task.report(step.name))
+    position = answer_positions(before.trace, folder=before.model.folder)
+    result = effect(before.trace, after.trace, position, metric=metric_of(before))
+    if result.change is None or (result.value is None and result.divergence is None):
+        return f"relative change of {answer_step(before.trace)} {signed(result.size)[1:]}"
+    was, becomes = (guesses(session, position.start, MOST_LIKELY) for session in (before, after))
+    where = f"answer at {position_text(before, position.start)}"
+    said = f"{where}: {', '.join(map(str, was))} → {', '.join(map(str, becomes))}"
+    if result.value is not None:
+        own = spoken(result.value - result.change, 4)
+        return f"{said} · {metric_said(before)} {own} → {spoken(result.value, 4)} ({signed(result.change)})"
+    change = f"change of ln p({was[0].name}) {signed(result.change)}"
+    return f"{said} · {change}, divergence {result.divergence:.3g} nats"
+
+
+# What is under the cursor
+
+
+def ablate(port: Port, kind: str, *, mean: bool) -> None:
+    """Ablate the head or position of the cell under the cursor.
+
+    Raises:
+        InputError: There is none.
+    """
+    program, find = port.session.trace.program, {"head": head_here, "position": position_here}[kind]
+    perform(port, find(program, port.position).edits(program, mean=mean))
+
+
+def head_here(program: Program, position: Position) -> Target:
+    """The head of the attention step that is shown.
+
+    Raises:
+        InputError: It is none, or its heads are keys and values that several heads share.
+    """
+    step = program.by_name.get(position.stop)
+    kind = KINDS["head"]
+    attentions = kind.places(program)
+    if step is None or step.sublayer not in attentions or len(step.shape) < 3:
+        raise InputError("no head is shown here: go to a step of an attention that has heads")
+    heads = kind.count(program, attentions[step.sublayer][0])
+    if step.shape[0] != heads:
+        raise InputError(f"{heads} heads share these {step.shape[0]} keys and values: choose one at the scores")
+    return Target("head", step.sublayer, position.place.head)
+
+
+def position_here(program: Program, position: Position) -> Target:
+    """The row of the cell, in the residual stream that enters its layer.
+
+    Raises:
+        InputError: The rows are no positions.
+    """
+    kind, step = KINDS["position"], program.by_name.get(position.stop)
+    sequence = program.axes(position.stop)[-2].sequence if step is not None and len(step.shape) > 1 else ""
+    places = [
+        place
+        for place, steps in kind.places(program).items()
+        if sequence and program.axes(steps[0])[-2].sequence == sequence
+    ]
+    if step is None or not places:
+        raise InputError("the rows here are no positions of a sentence: go to a step with a row for each token")
+    return Target("position", step.layer if step.layer in places else places[0], position.place.row)

@@ -1,1 +1,0 @@
-"""Ablation: what the answer becomes without a head, layer, position or neuron."""

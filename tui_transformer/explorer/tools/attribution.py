@@ -1,0 +1,244 @@
+"""Attribution: what every head, layer and bias adds to a logit, and what every token adds to the metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.analysis.attribution import LOGITS, Attribution, Term, attribute
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.input_attribution import (
+    POINTS,
+    InputAttribution,
+    gradient_times_input,
+    integrated_gradients,
+)
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.engine.number_format import in_percent, minus, spoken
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import READER
+from tui_transformer.explorer.shell.dialog import Dialog, Page
+from tui_transformer.explorer.shell.keymap import hint
+from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.effects import bar, number
+from tui_transformer.explorer.tools.measure import choose
+from tui_transformer.session.answer_summary import measure_of, metric_of
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.text.display import fit, visible
+
+# Direct logit attribution: the terms of a logit
+
+
+NUMBER, KIND, LEAST_NAME, WIDEST_NAME, LEAST_BAR = 11, 10, 24, 52, 6
+"""Columns of a number, of a kind, of a name at least and at most, and of a bar at least."""
+
+
+def open_terms(port: Port) -> None:
+    """The terms of the logit that is measured, or of the most likely token's."""
+    port.open(TermsScreen(port))
+
+
+class TermsScreen(Overview, tool="terms"):
+    """The terms of a logit, the largest first or in the order of the data."""
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self.neurons = self.in_order = False
+        self.attribution: Attribution | None = None
+
+    def begin(self) -> None:
+        session, neurons = self.session, self.neurons
+        trace = session.trace
+
+        def work(task: Task) -> Attribution:
+            trace.compute(before=lambda step: task.report(step.name))
+            task.report("the terms of the logit")
+            position = answer_positions(trace, folder=session.model.folder).start
+            measure = measure_of(session)
+            tokens = () if measure is None else measure.tokens
+            if not tokens:
+                words = range(trace.program.shape(LOGITS)[-1])
+                tokens = (int(np.argmax(trace.window(LOGITS, (range(position, position + 1), words))[0])),)
+            return attribute(trace, *tokens, position=position, neurons=neurons)
+
+        self.compute(AT_ONCE + 1, work, self._take)
+
+    def _take(self, attribution: Attribution) -> None:
+        self.attribution = attribution
+        self.lines.show(len(attribution.terms), self._line)
+        self._put_in_order()
+
+    def _put_in_order(self) -> None:
+        terms = self._terms
+        by_size = sorted(range(len(terms)), key=lambda index: -abs(terms[index].value))
+        order = list(range(len(terms))) if self.in_order else by_size
+        self.lines.filter(order)
+        self.lines.cursor = order[0] if order else None
+        self.show_lines()
+
+    @property
+    def _terms(self) -> tuple[Term, ...]:
+        return () if self.attribution is None else self.attribution.terms
+
+    def _line(self, index: int) -> Text:
+        terms, width = self._terms, self.lines.size.width
+        term, room = terms[index], max(LEAST_NAME, min(width // 2, WIDEST_NAME))
+        text = Text(f" {fit(str(term), room)}{fit(term.kind, KIND)}{number(term.value, '+'):>{NUMBER}}", no_wrap=True)
+        left = width - room - KIND - NUMBER - 4
+        if left >= LEAST_BAR:
+            largest = max(abs(each.value) for each in terms)
+            color = "" if self.app.no_color else "cyan" if term.value >= 0 else "magenta"
+            text.append("  ").append(bar(abs(term.value), largest, left), color)
+        return text
+
+    def texts(self) -> Texts:
+        attribution, index = self.attribution, self.lines.cursor
+        if attribution is None:
+            return Texts("Direct logit attribution", "", ("taking the logit apart", ""))
+        token, other = attribution.tokens
+        label, logit, detail = self.session.model.target_label, attribution.logit, ("taking the logit apart", "")
+        of = f"logit of {label(token)}" + ("" if other is None else f" less that of {label(other)}")
+        left = f"remainder {spoken(attribution.remainder, 2)} · norms frozen"
+        if index is not None:
+            term = attribution.terms[index]
+            share = in_percent(term.value / logit if logit else float("nan"), "+.1%")
+            keys = "{measure} on this screen chooses words, {cursor.choose} goes to the step"
+            detail = (
+                f"{term} · {term.kind}   {number(term.value, '+')}   {share} of the logit",
+                self.port.hint(f"a negative one speaks against it; {keys}"),
+            )
+        return Texts(
+            f"Direct logit attribution · {of} at position {attribution.position}",
+            f"{len(attribution.terms)} terms sum to {minus(f'{logit:.4f}')}, {left}",
+            detail,
+        )
+
+    def action_kind(self) -> None:
+        self.neurons = not self.neurons
+        self.begin()
+
+    def action_order(self) -> None:
+        self.in_order = not self.in_order
+        self._put_in_order()
+
+    def action_measure(self) -> None:
+        choose(self.port, self.open, self.change, self.begin)
+
+    def chosen(self) -> None:
+        if self.attribution is None:
+            return
+        term = self._terms[self.lines.index]
+        leave_to(
+            self,
+            term.name,
+            (term.number or 0) if term.kind == "head" else 0,
+            row=None if term.kind == "bias" else self.attribution.position,
+            column=term.number if term.kind == "neuron" else None,
+        )
+
+
+# Gradient × input and integrated gradients: what every token adds to the metric
+
+
+WORD, BAR = 12, 7
+"""Columns of a token, and of a bar to one side: a line fits into 80 columns."""
+
+TITLES = (" gradient × input", " integrated gradients")
+FORMULAS = (
+    "Gradient × input: Σ_j x_ij ∂f/∂x_ij, to first order (Shrikumar et al. 2016).",
+    "Integrated gradients: Σ_j (x_ij − x′_ij) ∫ ∂f/∂x_ij dα, x′ their mean over i (Sundararajan et al. 2017).",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Attributed:
+    """Attributions to the tokens, and their metric."""
+
+    metric: Metric
+    positions: range
+    product: InputAttribution
+    integrated: InputAttribution
+
+
+def open_inputs(port: Port) -> None:
+    """Work it out, and show it."""
+    session, program = port.session, port.session.trace.program
+    cost = 3 * (POINTS + 1) * sum(map(program.flops, program.steps))
+    port.ask(
+        "inputs", cost, lambda task: attributed(session, task), lambda each: port.open(InputsScreen(session, each))
+    )
+
+
+def attributed(session: Session, task: Task) -> Attributed:
+    """Both, of the metric that was chosen, or of the logit of the most likely token."""
+    trace = session.trace
+    positions = answer_positions(trace, folder=session.model.folder)
+    metric = metric_of(session)
+    if metric is None:
+        words = range(trace.program.shape(trace.program.logits)[1])
+        metric = Metric("logit", (int(trace.window(trace.program.logits, (positions[:1], words))[0].argmax()),))
+    if metric.name == "divergence":
+        raise InputError("the divergence from the sentence itself has gradient 0: choose another metric with #")
+    mean = np.asarray(trace[trace.program.step("embedding.output").name], np.float64).mean(axis=0)
+    product = gradient_times_input(trace, metric, positions)
+    integrated = integrated_gradients(trace, metric, positions, baseline=mean, report=task.report)
+    return Attributed(metric, positions, product, integrated)
+
+
+class InputsScreen(Dialog[None]):
+    """A line a token, with bars to both sides of 0; around them the metric, and what they sum to."""
+
+    ACTIONS = READER
+
+    def __init__(self, session: Session, attributed: Attributed) -> None:
+        self.session, self.attributed = session, attributed
+        super().__init__(f"What every token adds to: {attributed.metric.said(session.model.target_label)}")
+
+    def body(self) -> ComposeResult:
+        attributed = self.attributed
+        where = "" if attributed.metric.targets else f" at position {attributed.positions.start}"
+        measured = f"{attributed.metric.name}{where}: {minus(f'{attributed.integrated.value:.4f}')}"
+        table = Static(Content("\n").join(self._lines()), markup=False)
+        table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
+        choose = hint(self.app, "{measure} on the main screen chooses another")
+        with Page():
+            yield Static(f"{measured} · {choose}\n", markup=False)
+            yield table
+            yield Static("\n" + "\n".join((*FORMULAS, self._sum())), markup=False)
+
+    def _lines(self) -> list[Content]:
+        product, integrated = self.attributed.product, self.attributed.integrated
+        axis = self.session.trace.program.axes(product.step)[-2]
+        titles = "  ".join(f"{title:<{BAR * 2 + 11}}" for title in TITLES)
+        lines = [Content.styled(f"{'':>4} {fit('token', WORD)} {titles}", "$foreground 65%")]
+        columns = [(each.rows, float(np.abs(each.rows).max(initial=0.0))) for each in (product, integrated)]
+        for row in range(axis.size):
+            word = visible(self.session.labels.of(axis)(row))
+            values = "  ".join(_with_bar(float(rows[row]), most) for rows, most in columns)
+            lines.append(Content(f"{row:>4} {fit(word, WORD)} {values}"))
+        return lines
+
+    def _sum(self) -> str:
+        integrated = self.attributed.integrated
+        total, value, baseline = (
+            minus(f"{each:.4f}") for each in (integrated.cells.sum(), integrated.value, integrated.baseline)
+        )
+        baseline = f"({baseline})" if baseline.startswith("−") else baseline
+        remainder = minus(f"{integrated.remainder:.1e}")
+        return f"They sum to {total} = {value} − {baseline} of the baseline, remainder {remainder}."
+
+
+def _with_bar(value: float, most: float) -> str:
+    """A number, and a bar from the middle to its side."""
+    length = round(abs(value) / most * BAR) if most else 0
+    left = ("━" * length if value < 0 else "").rjust(BAR)
+    right = ("━" * length if value > 0 else "").ljust(BAR)
+    return minus(f"{value:+9.4f} {left}│{right}")

@@ -1,1 +1,0 @@
-"""The checkpoints of a training run, step by step."""
