@@ -41,9 +41,10 @@ class CardScreen(Dialog[Literal["explain"]]):
             for title, keys in CARD.items()
         ]
         lines = list[Content]()
-        abreast = len(groups) if width >= COLUMN * len(groups) else 1
-        for first in range(0, len(groups), abreast):
-            lines += _columns(groups[first : first + abreast], width // abreast)
+        if width >= COLUMN * len(groups):
+            lines += _columns(groups, width // len(groups))
+        else:
+            lines += (line for title, keys in groups for line in _paragraph(title, keys, width))
         for name, menu in MENUS.items():
             entries = [
                 (key_in(keymap, meaning, direct=True) if meaning in keymap else letter, words[meaning])
@@ -54,6 +55,10 @@ class CardScreen(Dialog[Literal["explain"]]):
 
     def on_mount(self) -> None:
         """Show the card."""
+        self.show_text()
+
+    def on_resize(self) -> None:
+        """Show it as wide as there is room for."""
         self.show_text()
 
     def action_explain(self) -> None:
