@@ -271,7 +271,7 @@ FAULTS = (
         "model/tensors.py",
         "if weight_map.get(name, file) == file",
         "if True",
-        "tests/model/test_shards.py::test_a_tensor_in_two_shards_is_read_where_the_index_says",
+        "tests/model/test_loading.py::test_a_tensor_in_two_shards_is_read_where_the_index_says",
     ),
     Fault(
         "a part of a head that is null is the usual one",
@@ -314,14 +314,14 @@ FAULTS = (
         "model/families/gpt_neox.py",
         "alibi_slopes(self.num_attention_heads, math.sqrt(self.head_width))",
         "alibi_slopes(self.num_attention_heads, 1.0)",
-        "tests/model/test_decoder_settings.py::test_distances_of_falcon_are_divided_as_its_scores_are",
+        "tests/model/test_settings_of_families.py::test_distances_of_falcon_are_divided_as_its_scores_are",
     ),
     Fault(
         "windows of gpt-oss are in the other layers",
         "model/families/style.py",
         "return layer % 2 == 0\n",
         "return layer % 2 == 1\n",
-        "tests/model/test_decoder_settings.py::test_windows_without_a_list_of_kinds_are_where_the_family_has_them",
+        "tests/model/test_settings_of_families.py::test_windows_without_a_list_of_kinds_are_where_the_family_has_them",
     ),
     Fault(
         "texts with the same letters are the same",
