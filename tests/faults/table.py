@@ -47,14 +47,14 @@ FAULTS = (
         "text/vocabulary.py",
         "[line.rstrip() for line in text.rstrip()",
         "[line.strip() for line in text.rstrip()",
-        "tests/text/test_vocabulary.py::test_a_word_piece_keeps_the_white_space_before_it",
+        "tests/text/test_vocabulary.py::test_a_word_piece_file_keeps_its_lines_as_ids_with_the_white_space_before_them",
     ),
     Fault(
         "the tokens added to a pair have no place",
         "text/encoding.py",
         "(at, at) if piece.sentence is None",
         "(0, 0) if piece.sentence is None",
-        "tests/text/test_pairs.py::test_what_is_added_to_a_pair_lies_where_the_text_before_it_ends",
+        "tests/text/test_tokenizer.py::test_what_is_added_to_a_pair_lies_where_the_text_before_it_ends",
     ),
     Fault(
         "a special word between characters is taken for text",
