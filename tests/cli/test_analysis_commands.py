@@ -284,12 +284,13 @@ def test_text_says_what_they_sum_to_and_what_is_left(run: Run) -> None:
     model = Model.load("copy")
     trace = model.trace(ids=[5, 6, 7, 8, 5])
     mean = trace["embedding.output"].astype(np.float64).mean(axis=0)
-    integrated = integrated_gradients(trace, METRIC, LAST, baseline=mean)
-    out = run("attribute", *GIVEN, "--by", "integrated", "--baseline", "mean", "--top", "2").out
+    integrated = integrated_gradients(trace, METRIC, LAST, baseline=mean, points=4)
+    integrating = ("attribute", *GIVEN, "--by", "integrated", "--points", "4")
+    out = run(*integrating, "--baseline", "mean", "--top", "2").out
     assert len(out.splitlines()) == 5
     assert f"of the baseline {integrated.baseline:.4f}" in out
     assert "remainder " in out
-    word = run("attribute", *GIVEN, "--by", "integrated", "--baseline", "9", "--points", "4").out
+    word = run(*integrating, "--baseline", "9").out
     rows = model.trace(ids=[9] * 5)["embedding.output"].astype(np.float64)
     assert f"of the baseline {integrated_gradients(trace, METRIC, LAST, baseline=rows, points=4).baseline:.4f}" in word
 
