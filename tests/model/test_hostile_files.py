@@ -70,8 +70,8 @@ def test_a_broken_index(tmp_path, count):
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        files = [tmp_path / f"{name}.safetensors" for name in SMALL]
-        for name, array in (read_or_refused(lambda: read_all(open_index(path)), path, *files) or {}).items():
+        arrays = read_or_refused(lambda: read_all(open_index(path)), path, tmp_path)  # or a file beside it is missing
+        for name, array in (arrays or {}).items():
             assert np.array_equal(array, SMALL[name])
 
     hold(count, check, content=st.one_of(changed(index).map(as_json), damaged(as_json(index))))
