@@ -21,7 +21,9 @@ resource = pytest.importorskip("resource", reason="memory cannot be bounded here
 MOST_MEMORY = 2 << 30
 WANTED = os.environ.get("HOSTILE_EXAMPLES")
 FEW, MANY = 12, int(WANTED or 40)
-COUNTS = pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+COUNTS, COUNTS_OF_EVERY_FAMILY = (
+    pytest.mark.parametrize("count", [few, pytest.param(MANY, marks=pytest.mark.slow)]) for few in (FEW, FEW // 3)
+)
 """For every property: some examples, always the same; where HOSTILE_EXAMPLES says how many, others each time."""
 
 configuration.set_hypothesis_home_dir(Path(configuration.__file__).parent / "never written")
@@ -41,7 +43,7 @@ def hold(count: int, check: Callable[..., None], **strategies: st.SearchStrategy
         max_examples=count,
         deadline=None,
         database=None,
-        derandomize=count == FEW or WANTED is None,
+        derandomize=count in (FEW, FEW // 3) or WANTED is None,
         phases=phases,
         suppress_health_check=list(HealthCheck),
     )

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -169,14 +170,13 @@ def private_names(kind: type) -> set[str]:
 
 def private_names_of_textual(kind: type) -> set[str]:
     """Those that the classes of Textual have from which a class inherits."""
-    theirs = [each for each in kind.__mro__ if each.__module__.startswith("textual.")]
-    return set().union(
-        *(
-            {name for name in vars(each) if re.match("_[a-z]", name)}
-            | set(re.findall(r"self\.(_[a-z]\w*)", inspect.getsource(each)))
-            for each in theirs
-        )
-    )
+    return set().union(*(names_in(each) for each in kind.__mro__ if each.__module__.startswith("textual.")))
+
+
+@cache
+def names_in(kind: type) -> set[str]:
+    names = {name for name in vars(kind) if re.match("_[a-z]", name)}
+    return names | set(re.findall(r"self\.(_[a-z]\w*)", inspect.getsource(kind)))
 
 
 def test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count() -> None:

@@ -168,8 +168,8 @@ def test_gradient_times_input_is_that_product(trace):
     assert attribution.remainder is None
 
 
-@pytest.mark.parametrize("baseline", [np.cos(np.arange(8)), np.linspace(-1, 1, 8)])
-def test_integrated_gradients_are_the_mean_gradient_and_complete(trace, baseline):
+def test_integrated_gradients_are_the_mean_gradient_and_complete(trace):
+    baseline = np.cos(np.arange(8))
     attribution = integrated_gradients(trace, METRIC, LAST, baseline=baseline, points=128)
     x = trace[START]
     start = np.broadcast_to(baseline, x.shape)
@@ -178,11 +178,12 @@ def test_integrated_gradients_are_the_mean_gradient_and_complete(trace, baseline
     assert attribution.cells.sum() + attribution.remainder == pytest.approx(
         attribution.value - attribution.baseline, abs=1e-12
     )
-    places = (np.arange(200) + 0.5) / 200  # the midpoints of a plain sum in α, crowded near the baseline
+    count = 100
+    places = (np.arange(count) + 0.5) / count  # the midpoints of a plain sum in α, crowded near the baseline
     total = np.zeros_like(x)
     for place in places:
         edited = trace.edited([Set(START, start + place**3 * (x - start))])
-        total += 3 * place**2 / 200 * gradients_of(edited, METRIC, LAST).values[START]
+        total += 3 * place**2 / count * gradients_of(edited, METRIC, LAST).values[START]
     np.testing.assert_allclose(attribution.cells, (x - start) * total, atol=2e-3)
 
 

@@ -138,8 +138,13 @@ def model() -> Model:
     return Model.load("copy", dtype="float64", device="cpu")
 
 
-def test_neighbours_that_change_the_same_steps_share_a_pass(model):
-    trace = model.trace(ids=COPIED)
+@pytest.fixture(scope="module")
+def traces(model) -> tuple[Trace, Trace]:
+    return model.trace(ids=COPIED), model.trace(ids=CHANGED)
+
+
+def test_neighbours_that_change_the_same_steps_share_a_pass(traces):
+    trace, _ = traces
     targets = every(trace.program, "head")
     dealt = list(in_passes(trace, ((each, each.edits(trace.program)) for each in targets)))
     assert [len(group) for group, _, _ in dealt] == [4, 4]
@@ -147,8 +152,8 @@ def test_neighbours_that_change_the_same_steps_share_a_pass(model):
     assert all(edited.batch == len(items) == 4 for _, edited, items in dealt)
 
 
-def test_long_sentences_are_alone_in_a_pass(model):
-    trace = model.trace(ids=COPIED)
+def test_long_sentences_are_alone_in_a_pass(traces):
+    trace, _ = traces
     experiments = ((each, each.edits(trace.program)) for each in every(trace.program, "head"))
     dealt = list(in_passes(trace, experiments, rows=10))
     assert [len(group) for group, _, _ in dealt] == [2] * 4
@@ -156,10 +161,11 @@ def test_long_sentences_are_alone_in_a_pass(model):
 
 @pytest.mark.parametrize("name", [None, *METRICS])
 @pytest.mark.parametrize("mean", [False, True])
-def test_effects_are_those_of_each_alone(model, name, mean):
+def test_effects_are_those_of_each_alone(traces, name, mean):
     metric = None if name is None else Metric(name, (11, 12)[: METRICS[name].tokens])
-    trace, targets = model.trace(ids=COPIED), every(model.program(len(COPIED)), "head")
-    measured = partial(effects, trace, targets, mean=mean, metric=metric, positions=range(2, 5))
+    measured = partial(
+        effects, traces[0], every(traces[0].program, "head"), mean=mean, metric=metric, positions=range(2, 5)
+    )
     together, alone = ([effect for _, effect in each] for each in (measured(), measured(rows=1)))
     for one, other in zip(together, alone, strict=True):
         assert (one.change, one.size) == pytest.approx((other.change, other.size), rel=1e-9, abs=1e-12)
@@ -170,15 +176,6 @@ def test_one_sentence_of_a_batch_is_measured_as_alone(model):
     targets = every(single.program, "head")
     together = [each.divergence for _, each in effects(batch, targets, item=1)]
     assert together == pytest.approx([each.divergence for _, each in effects(single, targets)], rel=1e-9)
-
-
-def test_a_table_is_that_of_each_place_alone(model):
-    trace, other = model.trace(ids=COPIED), model.trace(ids=CHANGED)
-    for kind in ("position", "head", "layer"):
-        table, metric = table_of(trace.program, kind), Metric("difference", (11, 12))
-        together = [each.value for each in sweep(trace, other, table, metric, range(4, 5))]
-        alone = [each.value for each in sweep(trace, other, table, metric, range(4, 5), rows=1)]
-        assert together == pytest.approx(alone, rel=1e-9, abs=1e-12)
 
 
 # Means over a data set, beside sums by hand
@@ -227,15 +224,6 @@ def test_what_has_no_mean_is_refused(model):
 
 
 # Tables of patches and metrics, beside whole runs by hand
-PATCHED, OTHER = [5, 6, 7, 8, 9], [5, 10, 7, 8, 9]
-
-
-@pytest.fixture(scope="module")
-def traces():
-    model = Model.load("copy", dtype="float64", device="cpu")
-    return model.trace(ids=PATCHED), model.trace(ids=OTHER)
-
-
 def shares(logits):
     powers = np.exp(logits - logits.max())
     return powers / powers.sum()
@@ -286,11 +274,12 @@ def test_the_slope_of_a_metric_is_how_it_moves_with_the_logits(traces, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_place_is_patched_alone(traces, kind):
+def test_every_place_is_patched_as_if_alone(traces, kind):
     trace, other = traces
     table = table_of(trace.program, kind)
     metric = Metric("difference", (11, 12))
-    measured = list(sweep(trace, other, table, metric, range(4, 5)))
+    measured, alone = (list(sweep(trace, other, table, metric, range(4, 5), **of)) for of in ({}, {"rows": 1}))
+    assert [each.value for each in measured] == pytest.approx([each.value for each in alone], rel=1e-9, abs=1e-12)
     assert [each.place for each in measured] == list(table.places)
     for each in measured[:: max(len(measured) // 5, 1)]:
         patch = Patch.between(trace, other, each.place.step, each.place.rows, each.place.heads)
@@ -362,7 +351,7 @@ def test_what_cannot_be_measured_is_refused(traces):
         Metric("logit", (99_999,)).measure(trace, other, range(4, 5))
     with pytest.raises(UsageError, match="no kind is called"):
         table_of(trace.program, "word")
-    longer = Model.load("copy", device="cpu").trace(ids=[*PATCHED, 4])
+    longer = Model.load("copy", device="cpu").trace(ids=[*COPIED, 4])
     with pytest.raises(InputError, match="name rows that both have"):
         list(sweep(trace, longer, table_of(trace.program, "layer"), Metric("logit", (1,)), range(4, 5)))
     attention = Model.load("attention").trace()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 REFERENCES = Path(__file__).parent.parent / "references"
 
@@ -15,6 +19,15 @@ class Ended:
     out: str
     err: str
 
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def table(self) -> list[dict[str, str]]:
+        """The rows of CSV, by the names of its first line."""
+        return list(csv.DictReader(io.StringIO(self.out)))
+
     def refuses(self, says: str, code: int) -> None:
         """The mistake is said in one line, and nothing else."""
         assert (self.code, self.out) == (code, ""), self.err
@@ -24,18 +37,7 @@ class Ended:
 
 Run = Callable[..., Ended]
 
-OF_A_MODEL = (
-    "ablate",
-    "answer",
-    "attribute",
-    "circuits",
-    "diff",
-    "heads",
-    "lens",
-    "links",
-    "patch",
-    "rollout",
-    "show",
-    "trace",
+OF_A_MODEL = frozenset(
+    {"ablate", "answer", "attribute", "circuits", "diff", "heads", "lens", "links", "patch", "rollout", "show", "trace"}
 )
 """Commands whose model `USUAL` of a module of tests names, where their line names none."""

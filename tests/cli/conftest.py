@@ -37,7 +37,7 @@ def run(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
     def command(*arguments: str) -> Ended:
-        named = arguments[:1] not in [(each,) for each in OF_A_MODEL] or "--model" in arguments
+        named = not OF_A_MODEL & {*arguments[:1]} or "--model" in arguments
         monkeypatch.setattr(sys, "argv", ["tui-transformer", *arguments, *(() if named else usual)])
         with pytest.raises(SystemExit) as ended:
             cli.main()

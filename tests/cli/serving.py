@@ -2,15 +2,11 @@
 
 import asyncio
 import contextlib
-import importlib.util
 import shlex
 import sys
 
 import pytest
 
-needs_library = pytest.mark.skipif(
-    importlib.util.find_spec("textual_serve") is None, reason="the extra serve is not installed"
-)
 APP = """
 import os, sys
 out = sys.stdout.buffer
@@ -28,6 +24,7 @@ while kind := sys.stdin.buffer.read(1):
 
 @contextlib.asynccontextmanager
 async def serving(tmp_path, visitors=2, host="127.0.0.1", url="http://127.0.0.1:8000", **more):
+    pytest.importorskip("textual_serve", reason="the extra serve is not installed")
     from aiohttp.test_utils import TestClient, TestServer
 
     from tui_transformer.cli.server import BoundedServer

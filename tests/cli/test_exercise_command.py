@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def test_what_is_wrong_is_explained(run: Run) -> None:
     ended = run("exercise", "check", "scores", "mine.py")
     assert ended.code == 1
     assert "It matches when divided by √d_model: divide by √d_k = √8 instead of √32." in ended.out
-    assert json.loads(run("exercise", "check", "scores", "mine.py", "--json").out)["cause"] == "scale-d_model"
+    assert run("exercise", "check", "scores", "mine.py", "--json").json["cause"] == "scale-d_model"
 
 
 def test_hints_come_one_after_the_other(run: Run) -> None:
@@ -54,7 +53,7 @@ def test_all_answers_of_a_folder_are_checked_and_nothing_is_recorded(run: Run, t
     (tmp_path / "anna" / "scores.py").write_text(SOLUTION, encoding="utf-8")
     (tmp_path / "anna" / "softmax.py").symlink_to("/dev/zero")
     ended = run("exercise", "check", "anna", "--all", "--json")
-    answers = {each["exercise"]: each for each in json.loads(ended.out)}
+    answers = {each["exercise"]: each for each in ended.json}
     assert ended.code == 1
     assert [name for name, each in answers.items() if each["passed"]] == ["scores"]
     assert answers["mask"]["says"] == "mask.py is not there"
@@ -74,23 +73,6 @@ def test_what_an_answer_prints_is_no_escape_code(run: Run) -> None:
     ended = run("exercise", "check", "scores")
     assert "\x1b" not in ended.out
     assert "| ␛]0;title␇" in ended.out
-
-
-def test_wrong_usage_is_said(run: Run) -> None:
-    Path("scores.py").write_text(SOLUTION, encoding="utf-8")
-    for arguments in (
-        ("check",),
-        ("check", "nothing-like-it"),
-        ("check", "scores", "--command", ""),
-        ("check", "scores", "--seconds", "nan"),
-        ("check", ".", "f.py", "--all"),
-        ("start", "x"),
-    ):
-        ended = run("exercise", *arguments)
-        assert (ended.code, len(ended.err.splitlines())) == (2, 1), ended.err
-    missing = run("exercise", "check", "mask")
-    assert missing.code == 1
-    assert "tui-transformer exercise start mask" in missing.err
 
 
 def test_it_is_said_that_an_answer_has_all_rights_and_how_far_limits_go(run: Run, monkeypatch) -> None:

@@ -22,10 +22,10 @@ COMMAND = (sys.executable, "-m", "tui_transformer")
 LONG = ("--text", "the " * 3000, "--layers", "8")
 
 
-def _run(environment: dict[str, str], *arguments: str, **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments], env=environment, capture_output=True, text=True, timeout=60, check=False, **more
-    )
+def _shell(environment: dict[str, str], streams: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command with its streams as a shell redirects them."""
+    line = ["sh", "-c", f'exec "$@" {streams}', "sh", *COMMAND, *arguments]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT])
@@ -49,9 +49,18 @@ def _wait_for_bytes(folder: Path) -> None:
         time.sleep(0.02)
 
 
-def test_a_reader_that_leaves_is_no_error(environment: dict[str, str]) -> None:
-    arguments = [*COMMAND, "show", "hidden", "--format", "csv", "--text", "the " * 2000]
-    with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "hidden", "--format", "csv", "--text", "the " * 2000),
+        ("generate", "--model", "decoder", "--text", "the", "--max-length", "60000", "--max-new-tokens", "50000"),
+    ],
+    ids=["show", "generate"],
+)
+def test_a_reader_that_leaves_is_no_error(environment: dict[str, str], arguments: tuple[str, ...]) -> None:
+    with subprocess.Popen(
+        [*COMMAND, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout
         assert process.stderr
         process.stdout.read(1)
@@ -61,43 +70,38 @@ def test_a_reader_that_leaves_is_no_error(environment: dict[str, str]) -> None:
     assert process.returncode == 128 + signal.SIGPIPE
 
 
-SAYS = [("answer",), ("--version",), ("--help",), ("--plain", "--model", "encoder")]
+PLAIN = ("--plain", "--model", "encoder")
+CLOSED, FULL = (">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")
 
 
-@pytest.mark.parametrize("arguments", SAYS, ids=" ".join)
 @pytest.mark.parametrize(
-    ("where", "why"),
-    [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")],
-    ids=["closed", "full"],
+    ("arguments", "streams", "why"),
+    [
+        *((each, *CLOSED) for each in (("answer",), ("--version",), ("--help",), PLAIN)),
+        *((each, *FULL) for each in (("answer",), ("--version",), PLAIN)),
+    ],
 )
-def test_standard_output_that_takes_nothing_is_one_line(environment, arguments, where, why) -> None:
-    line = f'exec "$@" </dev/null {where}'
-    ended = subprocess.run(
-        ["sh", "-c", line, "sh", *COMMAND, *arguments], env=environment, capture_output=True, text=True, check=False
-    )
+def test_standard_output_that_takes_nothing_is_one_line(environment, arguments, streams, why) -> None:
+    ended = _shell(environment, f"</dev/null {streams}", *arguments)
     assert ended.stderr == f"tui-transformer: standard output: cannot be written: {why}\n"
     assert ended.returncode == 1
 
 
 def test_standard_input_that_is_closed_has_no_texts(environment, tmp_path) -> None:
     arguments = ("survey", "-", "--model", "story", "--measure", "entropy", "--out", str(tmp_path / "a.csv"))
-    line = 'exec "$@" <&-'
-    ended = subprocess.run(
-        ["sh", "-c", line, "sh", *COMMAND, *arguments], env=environment, capture_output=True, text=True, check=False
-    )
+    ended = _shell(environment, "<&-", *arguments)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("tui-transformer: ")
     assert "mistake" not in ended.stderr
 
 
 @pytest.mark.parametrize("streams", [">&-", "<&- >&- 2>&-"])
-def test_what_goes_to_a_file_is_written_whole_where_streams_are_closed(environment, tmp_path, streams) -> None:
-    line = f'exec "$@" {streams}'
-    arguments = ("show", "weights", "--model", "encoder", "--out", str(tmp_path / "a.csv"))
-    subprocess.run(["sh", "-c", line, "sh", *COMMAND, *arguments], env=environment, capture_output=True, check=True)
-    written = (tmp_path / "a.csv").read_text()
-    arguments = ("show", "weights", "--model", "encoder", "--format", "csv")
-    assert written == _run(environment, *arguments).stdout
+def test_what_goes_to_a_file_is_written_whole_where_streams_are_closed(
+    run: Run, environment, tmp_path, streams
+) -> None:
+    shown = ("show", "weights", "--model", "encoder")
+    assert _shell(environment, streams, *shown, "--out", str(tmp_path / "a.csv")).returncode == 0
+    assert (tmp_path / "a.csv").read_bytes().decode() == run(*shown, "--format", "csv").out
 
 
 def test_output_is_utf_8_in_any_locale(environment: dict[str, str]) -> None:
@@ -110,35 +114,39 @@ def test_output_is_utf_8_in_any_locale(environment: dict[str, str]) -> None:
     assert "Q Kᵀ" in ended.stdout.decode("utf-8")
 
 
-def test_help_and_version_import_nothing_heavy(environment: dict[str, str]) -> None:
-    code = (
-        "import sys\nfrom tui_transformer.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n"
-        "    print([name for name in ('numpy', 'textual', 'plotext', 'rich', 'tokenizers') if name in sys.modules])\n"
-    )
-    for option in ("--version", "--help"):
-        ended = subprocess.run(
-            [sys.executable, "-c", code, option], env=environment, capture_output=True, text=True, check=True
-        )
-        assert ended.stdout.splitlines()[-1] == "[]"
+TO_DRAW = ("textual", "plotext", "rich")
+BY_COMMAND = (
+    "from tui_transformer.cli.main import main\n"
+    "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\n"
+)
+BEFORE_DRAWING = "import tui_transformer.explorer.run\nfrom tui_transformer.cli import diff, exercise, explore\n"
 
 
-def test_headless_commands_import_no_terminal_library(environment: dict[str, str]) -> None:
-    code = (
-        "import sys\nfrom tui_transformer.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n"
-        "    print([name for name in ('textual', 'plotext', 'rich') if name in sys.modules])\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code, "show", "scores"], env=environment, capture_output=True, text=True, check=True
-    )
+@pytest.mark.parametrize(
+    ("code", "line", "heavy"),
+    [
+        *((BY_COMMAND, option, (*TO_DRAW, "numpy", "tokenizers")) for option in ("--version", "--help")),
+        (BY_COMMAND, "show scores", TO_DRAW),
+        (
+            BY_COMMAND,
+            "train texts.txt --task next-word --out run --steps 1 --d-model 16 --heads 2 --length 4 --device cpu",
+            (*TO_DRAW, "tokenizers"),
+        ),
+        (BEFORE_DRAWING, "", ("textual",)),
+    ],
+)
+def test_what_is_heavy_is_imported_where_it_is_needed_alone(environment, tmp_path, code, line, heavy) -> None:
+    (tmp_path / "texts.txt").write_text("once there was a fox\n" * 20)
+    script = f"import sys\n{code}print([name for name in {heavy} if name in sys.modules])"
+    command = [sys.executable, "-c", script, *line.split()]
+    ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines()[-1] == "[]"
 
 
 def test_completion_offers_steps_and_vocabularies(environment: dict[str, str]) -> None:
     def offered(line: str, word: int) -> list[str]:
         variables = {"_TUI_TRANSFORMER_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(word)}
-        return _run({**environment, **variables}).stdout.split()
+        return _shell(environment | variables, "").stdout.split()
 
     assert "decoder.0.output" in offered("tui-transformer show --model decoder dec", 4)
     assert offered("tui-transformer show --vocab wav", 3) == ["waves"]
@@ -164,15 +172,6 @@ def test_a_terminal_that_cannot_show_the_screen_is_refused(environment: dict[str
     assert ended.returncode == 2
     assert "show" in ended.stderr
     assert reason in ended.stderr
-
-
-def test_nothing_of_the_screen_is_loaded_before_it_is_said_how_often_it_draws(environment: dict[str, str]) -> None:
-    code = (
-        "import sys\nimport tui_transformer.explorer.run\nfrom tui_transformer.cli import diff, exercise, explore\n"
-        "print([name for name in sys.modules if name.partition('.')[0] == 'textual'])\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert ended.stdout.strip() == "[]"
 
 
 # Threads
@@ -235,17 +234,25 @@ def test_a_mistake_of_the_program_leaves_a_report(run: Run, tmp_path: Path, monk
     assert "numpy: " in text
 
 
-def test_too_little_memory_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(MemoryError()))
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (MemoryError(), 1, "tui-transformer: not enough memory: use fewer tokens or smaller sizes\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (
+            PermissionError(13, "Permission denied", "a\x1b.txt"),
+            1,
+            "tui-transformer: a␛.txt: Permission denied: check the path and its permissions\n",
+        ),
+    ],
+)
+def test_what_is_no_mistake_of_the_program_is_one_line_without_a_report(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+) -> None:
+    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(error))
     ended = run("vocab", "list")
-    assert ended.code == 1
-    assert ended.err == "tui-transformer: not enough memory: use fewer tokens or smaller sizes\n"
+    assert (ended.code, ended.err.removeprefix("\n")) == (code, said)
     assert not (tmp_path / "state").exists()
-
-
-def test_an_interrupt_is_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "built_in_vocabularies", _raising(KeyboardInterrupt()))
-    assert run("vocab", "list").code == 130
 
 
 def test_a_report_goes_elsewhere_where_the_state_folder_cannot_be_made(
@@ -257,13 +264,3 @@ def test_a_report_goes_elsewhere_where_the_state_folder_cannot_be_made(
     written = crash.write_report(ValueError("x"))
     assert written is not None
     assert written.parent == tmp_path
-
-
-def test_a_file_that_the_system_refuses_is_one_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        vocabulary, "built_in_vocabularies", _raising(PermissionError(13, "Permission denied", "a\x1b.txt"))
-    )
-    ended = run("vocab", "list")
-    assert ended.code == 1
-    assert ended.err == "tui-transformer: a␛.txt: Permission denied: check the path and its permissions\n"
-    assert list((tmp_path).rglob("*crash*")) == []

@@ -1,3 +1,5 @@
+"""`show`, `chart`, `poster` and `positions`: a step and the positions as text, numbers and figures."""
+
 from __future__ import annotations
 
 import csv
@@ -13,6 +15,7 @@ import pytest
 from command_line import Run
 
 from tui_transformer import __version__
+from tui_transformer.analysis.positions import encoding
 from tui_transformer.model import Model
 
 USUAL = ("--model", "encoder")
@@ -35,10 +38,10 @@ def test_without_a_step_all_steps_are_listed_with_shape_and_formula(run: Run) ->
 
 
 def test_the_list_as_json_and_csv_has_the_weights_too(run: Run) -> None:
-    listed = {entry["name"]: entry for entry in json.loads(run("show", "--format", "json").out)}
+    listed = {entry["name"]: entry for entry in run("show", "--format", "json").json}
     assert listed[SCORES] == {"name": SCORES, "kind": "step", "shape": [8, 8, 8], "formula": "Q Kᵀ"}
     assert listed["embedding.tokens.weight"]["kind"] == "weight"
-    table = list(csv.DictReader(io.StringIO(run("show", "--format", "csv").out)))
+    table = run("show", "--format", "csv").table
     assert [row["name"] for row in table] == list(listed)
 
 
@@ -74,7 +77,7 @@ def test_a_wide_matrix_is_cut_and_all_shows_it(run: Run) -> None:
 
 
 def test_json_reads_back_as_the_same_values(run: Run) -> None:
-    read = json.loads(run("show", "weights", "--head", "3", "--format", "json").out)
+    read = run("show", "weights", "--head", "3", "--format", "json").json
     assert read["name"] == WEIGHTS
     assert read["shape"] == [8, 8, 8]
     assert read["rows"]["labels"][1] == "waves"
@@ -126,19 +129,12 @@ def test_explain_gives_the_terms_and_both_values(run: Run) -> None:
 
 
 def test_explain_as_json_adds_up(run: Run) -> None:
-    read = json.loads(run("show", "scores", "--head", "2", "--explain", "4,1", "--format", "json").out)
+    read = run("show", "scores", "--head", "2", "--explain", "4,1", "--format", "json").json
     (total,) = read["items"]
     term = total["terms"][0]
     assert term["operands"][0]["index"] == [2, 4, 0]
     assert term["adds"] == pytest.approx(term["operands"][0]["value"] * term["operands"][1]["value"])
     assert read["recomputed"] == pytest.approx(total["total"])
-
-
-@pytest.mark.parametrize("cell", ["8,0", "0,8", "9,9"])
-def test_a_cell_that_is_not_there_is_told_which_are(run: Run, cell: str) -> None:
-    ended = run("show", "weights", "--explain", cell)
-    assert (ended.code, ended.out) == (1, "")
-    assert f"{WEIGHTS} has no cell {cell}: its cells are 0,0 to 7,7" in ended.err
 
 
 def test_ids_show_the_words_of_the_vocabulary(run: Run) -> None:
@@ -182,19 +178,6 @@ def test_the_matrices_of_all_heads_stand_below_each_other(run: Run) -> None:
     assert run("show", "tokens", "--head", "all", *arguments).out == run("show", "tokens", *arguments).out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--head", "all", "--format", "csv"), "--format csv takes one matrix, and 8 match: name one head"),
-        (("--head", "all", "--explain", "0,0"), "--explain takes one matrix, and 8 match"),
-        (("--head", "both"), "--head: 'both' is no head: write a number from 0, or all"),
-    ],
-)
-def test_what_all_heads_cannot_be(run: Run, arguments: tuple[str, ...], says: str) -> None:
-    ended = run("show", "encoder.0.self_attention.weights", *arguments)
-    assert (ended.code, says in ended.err) == (2, True), ended.err
-
-
 # Charts
 
 
@@ -226,21 +209,107 @@ def test_a_chart_is_written_as_a_figure(run, tmp_path):
     assert run("chart", "weights", "--format", "svg", *QUESTION).out.startswith("<svg")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("chart", "tokens"), "has no chart"),
-        (("chart", "weights", "--kind", "pie"), "use row, entropy, relative entropy, histogram"),
-        (("chart", "nothing"), "no step is called"),
-        (("chart", "weights", "--cell", "99,0"), "has no cell 99,0"),
-        (("chart", "weights", "--cell", "x"), "--cell: 'x' is not a cell"),
-        (("chart", "weights", "--head", "9"), "no head 9"),
-        (("chart", "weights", "--out", "chart.png"), "has to end in .svg, .txt"),
-        (("chart", "embedding.*"), "a chart is of one step"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said(run, arguments, says):
-    ended = run(*arguments, *QUESTION)
-    assert ended.code in (1, 2)
-    assert says in ended.err
-    assert len(ended.err.splitlines()) == 1
+# `poster`
+
+
+def test_the_cell_that_is_named_is_traced_back(run: Run) -> None:
+    ended = run("poster", "weights", "--model", "question", "--cell", "2,0,8", "--levels", "3")
+    first, *_ = ended.out.splitlines()
+    assert first.startswith("0.98859 = e^(6.943 − 6.943) ÷ 1.0115   encoder.0.self_attention.weights")
+    assert "scores" in ended.out
+
+
+def test_without_a_cell_it_is_the_largest(run: Run) -> None:
+    ended = run("poster", "output.logits", "--model", "question", "--levels", "1")
+    assert ended.out.startswith("9.0879 = 8.9712 + 0.11672   output.logits")
+
+
+@pytest.mark.parametrize(("name", "begins"), [("p.svg", b"<svg"), ("p.png", b"\x89PNG"), ("p.txt", b"0.98859 = ")])
+def test_the_ending_chooses_the_form(run: Run, tmp_path: Path, name: str, begins: bytes) -> None:
+    if name.endswith("png"):
+        pytest.importorskip("resvg_py")
+    ended = run("poster", "weights", "--model", "question", "--cell", "2,0,8", "--out", name)
+    assert ended.code == 0, ended.err
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+# `positions`
+
+
+def test_the_table_has_any_number_of_positions(run: Run) -> None:
+    table = run("positions", "--count", "300", "--d-model", "6", "--format", "json").json
+    assert table["shape"] == [300, 6]
+    np.testing.assert_allclose(table["values"], encoding(6, 300), atol=1e-9)
+
+
+def test_dimensions_are_chosen_and_sines_are_apart(run: Run) -> None:
+    ended = run("positions", "--count", "2", "--part", "cos", "--dimensions", "1,2,5", "--format", "json")
+    assert ended.json["columns"]["labels"] == ["1", "5"]
+
+
+def test_sines_and_cosines_are_written_apart_as_text_and_figures(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "waves"
+    assert run("positions", "--files", str(folder), "--count", "20").code == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "cos.dat",
+        "cos.svg",
+        "cos.txt",
+        "sin.dat",
+        "sin.svg",
+        "sin.txt",
+    ]
+    figure = ElementTree.parse(folder / "sin.svg").getroot()  # noqa: S314 - our own file
+    said = [element.text for element in figure.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"sin 0", "sin 14", "position"} <= set(said)
+    assert "0.8415" in (folder / "sin.txt").read_text()
+    assert "0.5403" in (folder / "cos.txt").read_text()
+
+
+def points(text: str) -> list[tuple[int, int, float]]:
+    """The numbers of lines as gnuplot reads them: remarks and blank lines are none."""
+    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    return [(int(position), int(dimension), float(value)) for position, dimension, value in lines]
+
+
+def test_a_table_is_written_as_lines_of_position_dimension_and_value(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "sin.dat"
+    assert run("positions", "--count", "40", "--d-model", "6", "--part", "sin", "--out", str(out)).code == 0
+    text = out.read_text()
+    assert text.startswith("# position dimension embedding.positions\n0 0 0.0\n0 2 0.0\n0 4 0.0\n\n1 0 ")
+    table = encoding(6, 40)
+    assert points(text) == [(row, column, table[row, column]) for row in range(40) for column in (0, 2, 4)]
+    assert text.count("\n\n") == 40  # a blank line behind every position: where splot begins another line
+
+
+def test_points_go_to_standard_output_and_into_the_folder_too(run: Run, tmp_path: Path) -> None:
+    assert len(points(run("positions", "--count", "3", "--d-model", "4", "--format", "dat").out)) == 12
+    run("positions", "--files", str(tmp_path), "--count", "3", "--d-model", "4", "--dimensions", "1,2")
+    assert [place[:2] for place in points((tmp_path / "cos.dat").read_text())] == [(0, 1), (1, 1), (2, 1)]
+    assert [place[:2] for place in points((tmp_path / "sin.dat").read_text())] == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_the_positions_of_a_model_are_written_so_too(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "positions.dat"
+    arguments = ("show", "embedding.positions", "--model", "encoder", "--dtype", "float64", "--out", str(out))
+    assert run(*arguments, "--text", "the waves").code == 0
+    table = encoding(8, 2)
+    assert points(out.read_text()) == [(row, column, table[row, column]) for row in range(2) for column in range(8)]
+
+
+def test_a_chart_as_text_has_no_escapes(run: Run) -> None:
+    ended = run("positions", "--chart", "--dimensions", "0,8")
+    assert "* sin 0   + sin 8\n" in ended.out
+    assert "\x1b" not in ended.out
+
+
+def test_likeness_is_a_table_by_distance_with_the_reason(run: Run) -> None:
+    rows = run("positions", "similarity", "--count", "3", "--format", "csv").table
+    assert [row["distance"] for row in rows] == ["0", "1", "2"]
+    assert float(rows[0]["dot"]) == 8
+    assert "nearby positions are alike" in run("positions", "similarity").out
+
+
+def test_every_promise_is_measured(run: Run) -> None:
+    rows = run("positions", "facts", "--format", "json").json
+    assert [row["promise"] for row in rows] == ["bounded", "unique", "the same everywhere", "sums told apart"]
+    assert rows[0]["measured"] == "all values lie from -1.0000 to 1.0000"

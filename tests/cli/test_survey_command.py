@@ -90,8 +90,6 @@ def test_ablations_are_measured_by_a_metric(run: Run):
     }
     assert run(*command, "--out", "difference.csv", "--tokens", " the, a").code == 0
     assert {(row["measure"], row["unit"]) for row in table("difference.csv")} == {("ablation:difference", "")}
-    wrong = run("survey", "texts.txt", "--model", "story", "--out", "heads.csv", "--metric", "loss")
-    assert (wrong.code, "name ablation or ablation-mean too" in wrong.err) == (2, True)
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -113,31 +111,6 @@ def test_esc_and_signals_keep_what_is_done_and_the_command_goes_on(
     assert "goes on with what heads.csv.state holds" in ended.err
     assert (Path("heads.csv").read_bytes(), Path("heads.examples.csv").read_bytes()) == (whole, examples)
     assert not Path("heads.csv.state").exists()
-
-
-@pytest.mark.usefixtures("in_this_process")
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("missing.txt", "--out", "a.csv"), 1, "missing.txt: no such file"),
-        (("corpus.txt",), 2, "--out"),
-        (("corpus.txt", "--out", "a.txt"), 2, "name it with the ending .csv, .json, .parquet"),
-        (("corpus.txt", "--out", "a.csv", "--measure", "surprise"), 2, "no measure is called 'surprise'"),
-        (("corpus.txt", "--out", "a.csv", "--layers", "x"), 2, "'x' is no layer"),
-        (("corpus.txt", "--out", "a.csv", "--layers", "3-1"), 2, "ends before it begins"),
-        (("corpus.txt", "--out", "a.csv", "--layers", "9"), 1, "there is no layer 9"),
-        (("corpus.txt", "--out", "a.csv", "--workers", "0"), 2, "workers"),
-        (("corpus.txt", "--out", "a.csv", "--model", "attention"), 1, "no vocabulary"),
-        (("empty.txt", "--out", "a.csv"), 1, "there is no text"),
-        (("broken.jsonl", "--out", "a.csv"), 1, "broken.jsonl line 1: not JSON"),
-    ],
-)
-def test_what_cannot_be_is_one_line(run: Run, corpus: str, arguments: tuple[str, ...], code: int, said: str):
-    Path("empty.txt").write_text("\n \n", encoding="utf-8")
-    Path("broken.jsonl").write_text("{\n", encoding="utf-8")
-    ended = run("survey", *arguments)
-    assert (ended.code, said in ended.err) == (code, True), ended.err
-    assert not Path("a.csv").exists()
 
 
 def test_ray_that_is_not_installed_is_said(run: Run, corpus: str, monkeypatch: pytest.MonkeyPatch):

@@ -175,24 +175,6 @@ def test_without_the_library_svg_alone_is_written(run, tmp_path, monkeypatch):
     assert [path.name for path in (tmp_path / "pictures").iterdir()] == ["01-a.svg"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("nothing.toml",), "nothing.toml"),
-        (("nothing",), "no tour is named"),
-        (("dates", "--model", "question"), "leave out --model"),
-        (("question", "--size", "10x5"), "is not COLUMNSxLINES"),
-        (("question", "--size", "9999x9999"), "is not COLUMNSxLINES"),
-        (("question", "--theme", "x"), "no theme is called"),
-    ],
-)
-def test_what_cannot_be_recorded_is_said_and_nothing_is_written(run, tmp_path, arguments, says):
-    ended = run("record", *arguments, "--out", "pictures")
-    assert ended.code in (1, 2)
-    assert says in ended.err
-    assert not (tmp_path / "pictures").exists()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order(number, tmp_path):
     command = [sys.executable, "-m", "tui_transformer", "record", "question", "--out", str(tmp_path / "pictures")]

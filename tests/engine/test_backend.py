@@ -1,8 +1,10 @@
-"""Which device and precision are taken, and why."""
+"""Which device and precision are taken, and what the core loads."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,42 +14,20 @@ from tui_transformer.engine.backend import Gpu, choose_backend, numpy_backend
 from tui_transformer.errors import InputError, UsageError
 
 
-@pytest.fixture
-def no_gpu(monkeypatch):
+def test_without_a_gpu_auto_falls_back_to_the_cpu_and_says_why(monkeypatch):
     monkeypatch.setattr(backend_module, "find_gpu", lambda: Gpu(None, "CuPy sees no GPU"))
-
-
-@pytest.fixture
-def some_gpu(monkeypatch):
-    monkeypatch.setattr(backend_module, "find_gpu", lambda: Gpu(object(), "CuPy 14 on a test"))
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_auto_falls_back_to_the_cpu_and_says_why():
     backend = choose_backend("auto")
     assert (backend.device, backend.reason) == ("cpu", "no GPU: CuPy sees no GPU")
-
-
-@pytest.mark.usefixtures("no_gpu")
-def test_a_gpu_that_is_insisted_on_and_missing_is_an_error():
     with pytest.raises(InputError, match="no GPU: CuPy sees no GPU; use --device cpu"):
         choose_backend("gpu")
 
 
-@pytest.mark.usefixtures("some_gpu")
-def test_auto_takes_a_gpu_and_says_which():
+def test_a_gpu_is_taken_by_auto_unless_the_model_is_small_or_another_device_is_asked_for(monkeypatch):
+    monkeypatch.setattr(backend_module, "find_gpu", lambda: Gpu(object(), "CuPy 14 on a test"))
     backend = choose_backend("auto", "float64")
     assert (backend.name, backend.device, backend.dtype) == ("CuPy", "gpu", np.float64)
     assert backend.reason == "CuPy 14 on a test"
-
-
-@pytest.mark.usefixtures("some_gpu")
-def test_cpu_is_taken_when_asked_for():
     assert choose_backend("cpu").device == "cpu"
-
-
-@pytest.mark.usefixtures("some_gpu")
-def test_a_small_model_starts_no_gpu(monkeypatch):
     monkeypatch.setattr(backend_module.importlib.util, "find_spec", lambda _: object())
     assert choose_backend("auto", small=True).device == "cpu"
     assert choose_backend("gpu", small=True).device == "gpu"
@@ -77,3 +57,25 @@ def test_the_error_function_is_accurate(dtype, error):
     values = numpy_backend(dtype).erf(x)
     assert values.dtype == dtype
     assert np.abs(values - [math.erf(value) for value in x.tolist()]).max() <= error
+
+
+# What the core loads
+
+
+CORE = ("engine", "model", "text", "views", "analysis", "guide", "report")
+FORBIDDEN = ("textual", "rich", "plotext", "typer", "cupy")
+LOAD_ALL = """
+import importlib, pkgutil, sys
+for folder in sys.argv[1:]:
+    package = importlib.import_module("tui_transformer." + folder)
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_the_core_loads_no_terminal_library():
+    run = subprocess.run([sys.executable, "-c", LOAD_ALL, *CORE], capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    assert "tui_transformer" in loaded
+    assert not set(loaded) & set(FORBIDDEN)

@@ -1,12 +1,13 @@
-"""The backward pass of a whole trace."""
+"""The backward pass of a whole trace, of weights alone, and the loss that it begins with."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.edits import Edit
-from tui_transformer.engine.gradient import gradients
+from tui_transformer.engine.gradient import cross_entropy, gradients, kept_for_backward, weight_gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -17,10 +18,12 @@ ROUNDING = 1e-15
 TARGETS = [5, -1, 6, 4, 7]
 
 
+SIZES = {"d_model": 8, "heads": 2, "d_ff": 6, "norm": "pre", "activation": "gelu", "positions": "learned"}
+
+
 def decoder(dtype: str = "float64", **sizes: object) -> Model:
     """A decoder small enough for finite differences, with every kind of weight."""
-    settings = {"d_model": 8, "heads": 2, "d_ff": 6, "norm": "pre", "activation": "gelu", "positions": "learned"}
-    options = settings | {"bias": True, "tie_output": True, "max_length": 8} | sizes
+    options = SIZES | {"bias": True, "tie_output": True, "max_length": 8} | sizes
     return Model.load("decoder", device="cpu", dtype=dtype, **options)
 
 
@@ -34,27 +37,16 @@ def slope(trace: Trace, edit: Edit, targets: list[int], width: float = 1e-5) -> 
     return (loss(edit.value + width) - loss(edit.value - width)) / (2 * width)
 
 
-def test_loss_equals_the_reference(reference):
-    computed = gradients(reference.trace(), reference.expected["targets"])
+def test_loss_and_every_gradient_equal_the_reference(reference):
+    trace, single = reference.trace(), reference.trace("float32")
+    computed = gradients(trace, reference.expected["targets"])
     assert computed.loss == pytest.approx(float(reference.expected["loss"]), rel=1e-10)
-
-
-def test_every_gradient_equals_the_reference(reference):
-    computed = gradients(reference.trace(), reference.expected["targets"]).values
-    for name, wanted in reference.table("gradient").items():
-        assert np.abs(computed[name] - wanted).max() <= 1e-8 * np.abs(wanted).max() + ROUNDING, name
-
-
-def test_exactly_what_the_reference_differentiates_has_a_gradient(reference):
-    computed = gradients(reference.trace(), reference.expected["targets"]).values
-    assert set(computed) == set(reference.table("gradient"))
-
-
-def test_gradients_have_the_shape_and_precision_of_their_values(reference):
-    trace = reference.trace("float32")
-    for name, gradient in gradients(trace, reference.expected["targets"]).values.items():
-        assert gradient.shape == trace[name].shape, name
-        assert gradient.dtype == np.float32, name
+    table = reference.table("gradient")
+    assert set(computed.values) == set(table)
+    for name, wanted in table.items():
+        assert np.abs(computed.values[name] - wanted).max() <= 1e-8 * np.abs(wanted).max() + ROUNDING, name
+    for name, gradient in gradients(single, reference.expected["targets"]).values.items():
+        assert (gradient.shape, gradient.dtype) == (single[name].shape, np.float32), name
 
 
 def test_gradients_are_read_only():
@@ -65,9 +57,8 @@ def test_gradients_are_read_only():
         computed["output.logits"][0, 0] = 0
 
 
-@pytest.mark.parametrize(
-    ("name", "index"),
-    [
+SLOPES = {
+    "decoder": [
         ("embedding.tokens.weight", (5, 3)),
         ("embedding.positions.weight", (2, 1)),
         ("decoder.0.self_attention.key.weight", (1, 6)),
@@ -76,16 +67,7 @@ def test_gradients_are_read_only():
         ("decoder.0.feed_forward.residual", (1, 7)),
         ("decoder.norm.bias", (4,)),
     ],
-)
-def test_a_gradient_is_the_slope_of_the_loss(name, index):
-    trace = decoder().trace(ids=IDS)
-    cell = Edit(name, index, float(trace[name][index]))
-    assert gradients(trace, TARGETS).values[name][index] == pytest.approx(slope(trace, cell, TARGETS), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "index"),
-    [
+    "encoder-decoder": [
         ("embedding.tokens.weight", (5, 3)),
         ("embedding.positions.weight", (2, 1)),
         ("decoder.embedding.positions.weight", (2, 1)),
@@ -96,16 +78,22 @@ def test_a_gradient_is_the_slope_of_the_loss(name, index):
         ("decoder.0.cross_attention.weights", (0, 2, 4)),
         ("encoder.norm.weight", (3,)),
     ],
-)
-def test_a_gradient_goes_through_cross_attention_to_the_source(name, index):
-    sizes = {"d_model": 8, "heads": 2, "d_ff": 6, "norm": "pre", "activation": "gelu", "positions": "learned"}
-    model = Model.load("encoder-decoder", device="cpu", dtype="float64", tie_output=True, max_length=8, **sizes)
-    trace, targets = model.trace(ids=IDS, decoder_ids=[0, 3, 5]), [3, -1, 7]
-    cell = Edit(name, index, float(trace[name][index]))
+}
+
+
+@pytest.mark.parametrize("kind", SLOPES)
+def test_a_gradient_is_the_slope_of_the_loss_through_cross_attention_too(kind):
+    if kind == "decoder":
+        trace, targets = decoder().trace(ids=IDS), TARGETS
+    else:
+        model = Model.load(kind, device="cpu", dtype="float64", tie_output=True, max_length=8, **SIZES)
+        trace, targets = model.trace(ids=IDS, decoder_ids=[0, 3, 5]), [3, -1, 7]
     computed = gradients(trace, targets).values
-    assert computed[name].shape == trace[name].shape
-    assert computed[name][index] == pytest.approx(slope(trace, cell, targets), rel=1e-6)
     assert not {"tokens", "decoder.tokens"} & set(computed)
+    for name, index in SLOPES[kind]:
+        cell = Edit(name, index, float(trace[name][index]))
+        assert computed[name].shape == trace[name].shape
+        assert computed[name][index] == pytest.approx(slope(trace, cell, targets), rel=1e-6), name
 
 
 @pytest.mark.parametrize("step", ["weights", "masked", "query"])
@@ -159,3 +147,109 @@ def test_targets_of_an_encoder_decoder_are_as_long_as_its_decoder_reads():
 def test_a_model_without_logits_has_no_gradients():
     with pytest.raises(InputError, match=r"output\.logits"):
         gradients(Model.load("attention", device="cpu").trace(), [1, 2, 3])
+
+
+# Only weights, only norms, and values that an operation says it reads
+
+
+F64 = numpy_backend("float64")
+PAIR = [[2, 5, 3, 6, 4], [3, 3, 2, 7, 6]]
+PAIR_TARGETS = [[5, -1, 6, 4, 7], [2, 4, -1, -1, 5]]
+
+
+@pytest.fixture(params=["pre", "post"])
+def model(request) -> Model:
+    return Model.load(
+        "decoder", device="cpu", dtype="float64", d_model=8, heads=2, d_ff=6, norm=request.param, bias=True, layers=2
+    )
+
+
+def test_the_gradients_of_the_weights_alone_are_the_same(model):
+    whole = gradients(model.trace(ids=PAIR), PAIR_TARGETS, smoothing=0.1)
+    loss, alone = weight_gradients(model.trace(ids=PAIR, budget=0), PAIR_TARGETS, smoothing=0.1)
+    assert loss.mean == whole.loss
+    assert set(alone) == set(model.program(5).weights)
+    assert all(np.array_equal(alone[name], whole.values[name]) for name in alone)
+
+
+def test_the_slope_of_the_smoothed_loss_is_the_gradient(model):
+    trace = model.trace(ids=PAIR)
+    name, index, width = "decoder.1.feed_forward.hidden.weight", (3, 2), 1e-5
+    value = float(trace[name][index])
+    losses = [
+        gradients(trace.edited([Edit(name, index, value + move)]), PAIR_TARGETS, 0.2).loss for move in (-width, width)
+    ]
+    slope = (losses[1] - losses[0]) / (2 * width)
+    assert gradients(trace, PAIR_TARGETS, 0.2).values[name][index] == pytest.approx(slope, rel=1e-6)
+
+
+def test_scores_are_not_kept_for_the_backward_pass(model):
+    kept = {name.removeprefix("decoder.0.") for name in kept_for_backward(model.program(5))}
+    assert {"self_attention.query", "self_attention.weights", "feed_forward.activation"} <= kept
+    assert kept.isdisjoint({"self_attention.scores", "self_attention.scaled", "self_attention.masked"})
+
+
+# Cross-entropy with label smoothing
+
+COUNTED = np.array([[2, -1, 0], [4, 3, -1]])
+
+
+@pytest.fixture
+def logits() -> np.ndarray:
+    return np.random.default_rng(1).standard_normal((2, 3, 5)) * 3
+
+
+def written_out(logits: np.ndarray, smoothing: float) -> float:
+    """−Σ q log p at every counted position, in loops."""
+    losses = []
+    for row, target in zip(logits.reshape(-1, 5), COUNTED.reshape(-1), strict=True):
+        if target != -1:
+            shares = np.exp(row) / np.exp(row).sum()
+            wanted = np.full(5, smoothing / 5)
+            wanted[target] += 1 - smoothing
+            losses.append(-(wanted * np.log(shares)).sum())
+    return float(np.mean(losses))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+def test_the_loss_is_the_cross_entropy_with_smoothed_targets(logits, smoothing):
+    loss, _ = cross_entropy(F64, logits, COUNTED, smoothing)
+    assert loss.mean == pytest.approx(written_out(logits, smoothing), rel=1e-12)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_gradient_of_the_loss_is_its_slope(logits, smoothing):
+    _, gradient = cross_entropy(F64, logits, COUNTED, smoothing)
+    width = 1e-6
+    for index in np.ndindex(logits.shape):
+        moved = [logits.copy(), logits.copy()]
+        moved[0][index] -= width
+        moved[1][index] += width
+        slope = (written_out(moved[1], smoothing) - written_out(moved[0], smoothing)) / (2 * width)
+        assert gradient[index] == pytest.approx(slope, rel=1e-6, abs=1e-9)
+
+
+def test_positions_that_are_not_counted_have_no_gradient(logits):
+    _, gradient = cross_entropy(F64, logits, COUNTED, 0.1)
+    assert not gradient[COUNTED == -1].any()
+
+
+def test_the_right_ones_are_counted(logits):
+    logits[0, 0, 2] = logits[1, 0, 4] = 50
+    logits[0, 2, 0] = logits[1, 1, 3] = -50
+    logits[0, 1] = 0
+    loss, _ = cross_entropy(F64, logits, COUNTED)
+    assert (loss.right, loss.counted, loss.accuracy) == (2, 4, 0.5)
+
+
+def test_parts_of_a_batch_add_up_to_the_whole(logits):
+    whole, gradient = cross_entropy(F64, logits, COUNTED, 0.1)
+    parts = [cross_entropy(F64, logits[i : i + 1], COUNTED[i : i + 1], 0.1, total=4) for i in range(2)]
+    assert sum(loss.mean for loss, _ in parts) == pytest.approx(whole.mean, rel=1e-12)
+    assert np.allclose(np.concatenate([part for _, part in parts]), gradient, rtol=1e-12, atol=0)
+
+
+def test_the_logits_are_left_as_they_are(logits):
+    before = logits.copy()
+    cross_entropy(F64, logits, COUNTED, 0.1)
+    assert np.array_equal(logits, before)

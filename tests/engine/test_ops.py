@@ -1,22 +1,26 @@
-"""Promises of every operation, by the table of operations."""
+"""Promises of every operation, by the table of operations, and the equation that a working closes with."""
 
 from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import hypothesis
 import numpy as np
 import pytest
 from comparing import random_region
+from hypothesis import strategies as st
 from op_cases import BATCH, CASES, SHARE, Case, Given
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import slices, within
 from tui_transformer.engine.backend import numpy_backend
-from tui_transformer.engine.explanation import Operand, Sum, Value, Working
-from tui_transformer.engine.ops.base import by_rows
+from tui_transformer.engine.explanation import Operand, Sum, Value, Working, equation_of
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.ops.base import RESULT, by_rows
 
 F64, F32 = numpy_backend("float64"), numpy_backend("float32")
 STEP = 1e-6
@@ -56,10 +60,6 @@ def test_every_operation_is_in_the_table():
     listed = {type(make(np.random.default_rng(0)).op) for make in CASES.values()}
     assert {kind for kind in ours if not inspect.isabstract(kind)} == listed
     assert {kind.__name__ for kind in listed} | {"Op"} == set(ops.__all__)
-
-
-def test_the_result_has_the_shape_of_its_axes(case):
-    assert result_of(case).shape[1:] == case.shape
 
 
 def test_gradients_are_central_differences(case, rng):
@@ -113,32 +113,37 @@ def named_inputs(case: Case, index: tuple[int, ...]) -> set[str]:
     return {"0"} if stays or isinstance(case.op, ops.Mask) else {str(i) for i in range(len(case.inputs))}
 
 
-def test_an_explanation_gives_the_cell_from_the_cells_it_names(case):
+WORDS = ("no key is visible", "the row of padding", "not chosen")
+NAMES = {"sin": math.sin, "cos": math.cos, "tanh": math.tanh, "max": max, "exp": math.exp}
+
+
+def worked_out(left: str) -> float:
+    """The left side of an equation as a number."""
+    text = left.replace("−∞", "(-inf)").replace("−", "-").replace("·", "*").replace("÷", "/")
+    text = re.sub(r"e\^\(", "exp(", text)
+    return eval(text, {"__builtins__": {}, "inf": math.inf, **NAMES})  # noqa: S307 - of our own numbers
+
+
+def test_an_explanation_gives_the_cell_from_the_cells_it_names_and_closes_with_its_equation(case):
     whole = result_of(case)
     item = whole.shape[0] - 1
+    sources = [given.source(str(i), item) for i, given in enumerate(case.inputs)]
     for index in np.ndindex(*case.shape):
-        sources = [given.source(str(i), item) for i, given in enumerate(case.inputs)]
         working = case.op.explain(index, *sources)
         assert working.result == pytest.approx(float(whole[item][index]), rel=1e-12, abs=1e-12)
         operands = [operand for entry in working.items for operand in named_operands(entry)]
         assert {operand.name for operand in operands} == named_inputs(case, index)
         for operand in operands:
             assert operand.value == sources[int(operand.name)].cell(*operand.index)
-
-
-def test_the_running_sum_ends_at_the_total(case):
-    sources = [given.source(str(i), 0) for i, given in enumerate(case.inputs)]
-    working = case.op.explain(tuple(size - 1 for size in case.shape), *sources)
-    for total in (entry for entry in working.items if isinstance(entry, Sum)):
-        assert len(total.running) == len(total) == len(total.contributions)
-        assert total.running[-1] == pytest.approx(total.total, rel=1e-12, abs=1e-14)
-
-
-def test_products_are_the_products_of_their_factors(case):
-    sources = [given.source(str(i), 0) for i, given in enumerate(case.inputs)]
-    working = case.op.explain((0,) * len(case.shape), *sources)
-    for total in (entry for entry in working.items if isinstance(entry, Sum) and entry.unit == "product"):
-        assert np.array_equal(total.contributions, total.factors[0].values * total.factors[1].values)
+        for total in (entry for entry in working.items if isinstance(entry, Sum)):
+            assert len(total.running) == len(total) == len(total.contributions)
+            assert total.running[-1] == pytest.approx(total.total, rel=1e-12, abs=1e-14)
+            if total.unit == "product":
+                assert np.array_equal(total.contributions, total.factors[0].values * total.factors[1].values)
+        left, _, right = equation_of(working).rpartition(" = ")
+        assert right == spoken(working.result)
+        if left not in WORDS and " … " not in left:
+            assert worked_out(left) == pytest.approx(working.result, rel=2e-3, abs=2e-3)
 
 
 def test_an_explanation_of_a_gradient_gives_the_cell_of_the_backward_pass(case, rng):
@@ -149,18 +154,11 @@ def test_an_explanation_of_a_gradient_gives_the_cell_of_the_backward_pass(case, 
     for toward, given in enumerate(case.inputs):
         if given.differentiable:
             assert case.op.gradient_formula(toward)
+            items = range(1) if given.batched else range(len(output))  # a weight collects those of all sentences
             for index in np.ndindex(*given.shape):
-                workings = [
-                    explained_backward(case, index, toward, item, gradient, output)
-                    for item in items(given, len(output))
-                ]
+                workings = [explained_backward(case, index, toward, item, gradient, output) for item in items]
                 wanted = slopes[toward][(0, *index) if given.batched else index]
                 assert sum(working.result for working in workings) == pytest.approx(float(wanted), rel=1e-9, abs=1e-9)
-
-
-def items(given: Given, batch: int) -> range:
-    """A weight collects the gradients of all sentences."""
-    return range(1) if given.batched else range(batch)
 
 
 def explained_backward(case: Case, index, toward: int, item: int, gradient, output) -> Working:
@@ -183,29 +181,38 @@ def test_writing_over_the_first_input_gives_the_same(name, rng):
     assert np.shares_memory(written, inputs[0])
 
 
-def test_inputs_stay_as_they_are_and_gradients_have_their_shapes(case, rng):
-    inputs = case.on(F64)
-    output = case.op.forward(F64, *inputs)
-    slopes = case.op.backward(F64, rng.standard_normal(output.shape), output, *inputs)
-    assert all(np.array_equal(after, before) for after, before in zip(inputs, case.on(F64), strict=True))
-    for array, given, slope in zip(inputs, case.inputs, slopes, strict=True):
-        assert (None if slope is None else slope.shape) == (array.shape if given.differentiable else None)
-
-
-def test_float32_stays_float32(case, rng):
+def test_float32_stays_float32_and_is_near_float64(case, rng):
     inputs = case.on(F32)
     output = case.op.forward(F32, *inputs)
     assert output.dtype == (np.int64 if case.op.integer else np.float32)
+    np.testing.assert_allclose(output, result_of(case), rtol=1e-5, atol=2e-6)
     share = rng.standard_normal(output.shape).astype(np.float32)
     slopes = case.op.backward(F32, share, output, *inputs)
     assert {gradient.dtype for gradient in slopes if gradient is not None} <= {np.dtype(np.float32)}
 
 
-def test_float32_is_near_float64(case):
-    np.testing.assert_allclose(result_of(case, F32), result_of(case), rtol=1e-5, atol=2e-6)
+def test_backward_reads_nothing_but_what_the_operation_says_and_nothing_is_changed(case, rng):
+    inputs = case.on(F64)
+    output = case.op.forward(F64, *inputs)
+    share, before = rng.standard_normal(output.shape), output.copy()
+    given_share = share.copy()
+    wanted = case.op.backward(F64, share, output, *inputs)
+    for array, old in ((share, given_share), (output, before), *zip(inputs, case.on(F64), strict=True)):
+        assert np.array_equal(array, old, equal_nan=True)
+    for array, given, slope in zip(inputs, case.inputs, wanted, strict=True):
+        assert (None if slope is None else slope.shape) == (array.shape if given.differentiable else None)
+    places = case.op.undone_from
+    if places is not None:
+        inputs = [array if place in places else None for place, array in enumerate(inputs)]
+        output = output if RESULT in places else None
+    for slope, right in zip(case.op.backward(F64, share, output, *inputs), wanted, strict=True):
+        assert right is None if slope is None else np.array_equal(slope, right)
 
 
-def test_there_is_a_formula_and_a_cost(case):
+def test_the_result_has_the_shape_of_its_axes_and_the_sign_that_is_said_and_there_is_a_formula_and_a_cost(case):
+    result = result_of(case)
+    assert result.shape[1:] == case.shape
+    assert case.op.signed or result.min() >= 0
     assert case.op.formula.strip() == case.op.formula != ""
     assert isinstance(case.op.flops(*case.axes), int)
 
@@ -233,26 +240,13 @@ def test_the_cost_counts_products_and_sums(name, cost, rng):
     assert case.op.flops(*case.axes) == cost
 
 
-def test_values_that_are_not_signed_are_never_negative(case):
-    if not case.op.signed:
-        assert result_of(case).min() >= 0
-
-
-def test_softmax_of_a_row_of_minus_infinity_is_zero():
-    scores = np.full((BATCH, 3, 4), -np.inf)
-    assert not ops.Softmax().forward(F64, scores).any()
-
-
-def test_softmax_does_not_overflow():
-    shares = ops.Softmax().forward(F32, np.array([[[1e30, 1e30, -1e30]]], dtype=np.float32))
-    assert shares.tolist() == [[[0.5, 0.5, 0.0]]]
-
-
-@pytest.mark.parametrize("among_chosen", [True, False])
-def test_shares_of_experts_do_not_overflow(among_chosen):
-    op = ops.ExpertWeights(2, among_chosen=among_chosen)
+@pytest.mark.parametrize(
+    "op", [ops.Softmax(), *(ops.ExpertWeights(2, among_chosen=among) for among in (True, False))], ids=str
+)
+def test_shares_do_not_overflow(op):
     shares = op.forward(F32, np.array([[[1e30, 1e30, -1e30]]], dtype=np.float32))
     assert shares.tolist() == [[[0.5, 0.5, 0.0]]]
+    assert not ops.Softmax().forward(F64, np.full((BATCH, 3, 4), -np.inf)).any()
 
 
 def test_of_experts_with_equal_logits_the_first_are_chosen():
@@ -375,3 +369,31 @@ def test_blocks_give_the_same_bits_as_the_whole(op, inputs):
 def test_no_rows_are_no_work():
     by_rows(F32, lambda rows: None, np.empty((0, 4), np.float32))
     assert ops.Gelu().forward(F32, np.empty((1, 0, 4), np.float32)).shape == (1, 0, 4)
+
+
+# The equation that a working closes with
+def test_a_long_sum_shows_its_first_term_and_its_last():
+    case = CASES["scores"](np.random.default_rng(5))
+    working = case.op.explain((0, 0, 0), *(given.source(str(i), 0) for i, given in enumerate(case.inputs)))
+    assert len(working.items[0]) == 2
+    assert equation_of(working).count("·") == 2
+
+
+def test_items_that_do_not_give_the_result_make_no_equation():
+    assert equation_of(Working((Value("a", 2.0), Value("+ b", 3.0)), 7.0)) == ""
+    assert equation_of(Working((Value("a", 2.0), Value("b", 3.0)), 5.0)) == ""
+    assert equation_of(Working((Value("a", 2.0), Value("+ b", -3.0), Value("· c", 4.0)), -4.0)) == "(2 + (−3)) · 4 = −4"
+
+
+@hypothesis.given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_reads_back(value):
+    text = spoken(value, 17)
+    assert "-" not in text.partition("e")[0]
+    assert float(text.replace("−", "-")) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.1e-5, "1.1e-5"), (-0.0, "0"), (2e12, "2e12"), (-math.inf, "−∞"), (math.nan, "NaN")]
+)
+def test_numbers_as_they_are_written(value, text):
+    assert spoken(value) == text

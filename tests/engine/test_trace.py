@@ -1,14 +1,15 @@
-"""A trace: names, values on demand, read-only arrays, batches, masks, windows and explanations."""
+"""A trace: names, values on demand, read-only arrays, batches, windows, explanations, and as a mapping."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from comparing import cut, random_region
 
-from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.edits import Edit, Patch
 from tui_transformer.engine.program import Program, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -70,7 +71,9 @@ def encoder() -> Trace:
     return Model.load("encoder", device="cpu", layers=2).trace(TEXT)
 
 
-def test_every_name_is_public_and_has_its_shape(model, trace):
+def test_every_name_is_public_and_has_its_shape_and_precision(model, trace):
+    assert trace.held == frozenset()
+    assert trace.weights.held == {}
     sizes = {"m": len(model.encode(TEXT).ids), "d": 12, "h": 3, "k": 4, "f": 20, "v": model.config.vocab_size}
     for name in trace:
         axes = [axes for pattern, axes in SHAPES.items() if re.fullmatch(pattern, name)]
@@ -79,6 +82,11 @@ def test_every_name_is_public_and_has_its_shape(model, trace):
         lengths = {"n": len(model.encode_target(TARGET).ids) if second else sizes["m"]}
         wanted = tuple((sizes | lengths)[axis] for axis in axes[0])
         assert trace[name].shape == trace.program.shape(name) == wanted, name
+        whole = name.endswith("tokens") and "embedding" not in name
+        assert trace[name].dtype == (np.int64 if whole else np.float32), name
+    assert len(set(trace.names)) == len(trace.names)
+    for alias, name in trace.program.aliases.items():
+        assert np.shares_memory(trace[alias], trace[name])
 
 
 @pytest.mark.parametrize(("norm", "wanted"), [("post", POST_NORM), ("pre", PRE_NORM)])
@@ -87,28 +95,16 @@ def test_names_are_in_the_order_of_computation(norm, wanted):
     assert Model.load("encoder", device="cpu", norm=norm).trace(TEXT).names == tuple(text.split())
 
 
-def test_names_are_unique(trace):
-    assert len(set(trace.names)) == len(trace.names)
-
-
-def test_steps_read_only_steps_before_them(trace):
+def test_steps_read_only_steps_before_them_and_weights_are_named_after_the_step_that_uses_them(model, trace):
     known = {*trace.program.weights, *trace.program.givens}
     for step in trace.program.steps:
         assert known >= set(step.inputs), step.name
         known.add(step.name)
-
-
-def test_weights_are_named_after_the_step_that_uses_them(model, trace):
     for weight in trace.program.weights:
         readers = [step.name for step in trace.program.readers(weight)]
         assert readers[0] == weight.rpartition(".")[0], weight
         again = (model.config.tie_output + model.has_decoder) * (weight == "embedding.tokens.weight")
         assert len(readers) == 1 + again, weight
-
-
-def test_an_alias_is_the_step_it_stands_for(trace):
-    for alias, name in trace.program.aliases.items():
-        assert np.shares_memory(trace[alias], trace[name])
 
 
 def test_arrays_are_read_only(trace):
@@ -117,18 +113,6 @@ def test_arrays_are_read_only(trace):
             trace[name][...] = 0
     with pytest.raises(ValueError, match="read-only"):
         trace.window("embedding.output", (range(1), range(1)))[...] = 0
-
-
-def test_floats_have_the_model_precision_and_ids_are_whole(model, trace):
-    assert {name: trace[name].dtype for name in trace} == {
-        name: np.dtype(np.int64 if name.endswith("tokens") and "embedding" not in name else np.float32)
-        for name in trace
-    }
-
-
-def test_nothing_is_computed_before_it_is_asked_for(trace):
-    assert trace.held == frozenset()
-    assert trace.weights.held == {}
 
 
 def test_only_what_is_needed_is_computed(encoder):
@@ -148,23 +132,14 @@ def test_counting_the_cost_computes_nothing(encoder):
     assert encoder.pending(["output.logits"]) == 0
 
 
-def test_a_step_is_computed_once(encoder):
-    first = encoder["encoder.0.output"]
-    encoder.compute()
-    assert np.shares_memory(first, encoder["encoder.0.output"])
-
-
-def test_computing_everything_holds_everything(encoder):
-    encoder.compute()
+def test_progress_names_every_step_before_it_runs_once_and_then_all_is_there(encoder):
+    first, seen = encoder["tokens"], []
+    encoder.compute(before=lambda step: seen.append((step.name, step.name in encoder.held)))
+    assert seen == [(step.name, False) for step in encoder.program.steps if step.name != "tokens"]
+    assert np.shares_memory(first, encoder["tokens"])
     assert encoder.held == set(encoder.program.by_name)
     assert encoder.plan.everything
     assert encoder.held_bytes > 0
-
-
-def test_progress_names_every_step_before_it_runs(encoder):
-    seen = []
-    encoder.compute(before=lambda step: seen.append((step.name, step.name in encoder.held)))
-    assert seen == [(step.name, False) for step in encoder.program.steps]
 
 
 def test_a_computation_that_is_stopped_keeps_what_is_there(encoder):
@@ -269,3 +244,107 @@ def test_it_is_worked_out_once_for_each_program_and_what_else_is_given():
     first, second = Program((), {}, {}, {}), Program((), {}, {}, {})
     assert [known(first), known(first), known(first, 2), known(second), known(first, 2)] == [0, 0, 2, 0, 2]
     assert asked == [0, 2, 0]
+
+
+# A trace as a mapping from names to arrays
+
+
+SHORT = "the waves crashed"
+
+
+@pytest.fixture(scope="module")
+def layered() -> Model:
+    return Model.load("encoder", layers=2, device="cpu")
+
+
+def test_a_trace_has_keys_values_items_and_a_length(layered):
+    trace = layered.trace(SHORT)
+    assert isinstance(trace, Mapping)
+    assert tuple(trace) == tuple(trace.keys()) == trace.names
+    assert len(trace) == len(list(trace.items())) == len(trace.names)
+    assert {name: array.shape for name, array in trace.items()} == {name: trace[name].shape for name in trace}
+
+
+def test_a_name_is_found_by_its_end(layered):
+    trace = layered.trace(SHORT)
+    assert np.array_equal(trace["1.self_attention.weights"], trace["encoder.1.self_attention.weights"])
+    assert np.array_equal(trace["0.self_attention.query.weight"], trace["encoder.0.self_attention.query.weight"])
+    assert trace.explain("1.feed_forward.hidden").name == "encoder.1.feed_forward.hidden"
+    with pytest.raises(InputError, match=r"can be encoder\.0\.self_attention.weights, encoder\.1"):
+        trace["weights"]
+    with pytest.raises(InputError, match="no step is called 'wieghts'; close names are"):
+        trace["wieghts"]
+    assert trace.get("nothing") is None
+    assert "self_attention.weights" not in trace  # of two layers
+
+
+@pytest.mark.parametrize("name", ["1.self_attention.weights", "0.self_attention.query.weight", "input.ids", "output"])
+def test_what_is_in_a_trace_can_be_had_from_it(layered, name):
+    trace = layered.trace(SHORT)
+    if name in trace:
+        assert np.array_equal(trace[name], trace.get(name))
+    else:
+        with pytest.raises(InputError):
+            trace[name]
+    assert 3 not in trace
+
+
+def test_two_traces_are_equal_only_where_they_are_the_same(layered):
+    trace = layered.trace(SHORT)
+    assert trace == trace
+    assert trace != layered.trace(SHORT)
+    assert len({trace, trace}) == 1
+
+
+def test_a_list_has_a_batch_axis_and_a_sentence_has_none(layered):
+    one, listed, two = layered.trace(SHORT), layered.trace([SHORT]), layered.trace([SHORT, "the shore"])
+    name = "encoder.0.output"
+    assert one[name].ndim == 2
+    assert listed[name].shape == (1, *one[name].shape)
+    assert two[name].shape == (2, *one[name].shape)
+    assert np.array_equal(listed[name][0], one[name])
+    assert layered.trace(ids=[[4, 5]])[name].ndim == 3
+    assert layered.trace(ids=np.array([4, 5]))[name].ndim == 2
+    assert listed.edited([Edit(name, (0, 0), 1.0)])[name].ndim == 3
+    weight = "encoder.0.self_attention.query.weight"
+    assert listed[weight].shape == one[weight].shape
+
+
+def test_a_dictionary_holds_what_is_asked_for(layered):
+    trace = layered.trace(SHORT)
+    names = ("tokens", "encoder.1.output")
+    assert list(trace.to_dict(names)) == list(names)
+    assert list(trace.to_dict()) == list(trace.names)
+    assert all(np.array_equal(array, trace[name]) for name, array in trace.to_dict().items())
+
+
+def test_it_says_of_what_it_is_in_one_line(layered):
+    said = repr(layered.trace(SHORT))
+    assert said.startswith("<Trace of encoder: the waves crashed; ")
+    assert "MiB held>" in said
+    assert "(2 sentences)" in repr(layered.trace([SHORT, "the shore"]))
+    assert "1 edits" in repr(layered.trace(SHORT).edited([Edit("encoder.0.output", (0, 0), 1.0)]))
+    assert "\n" not in repr(Model.load("attention").trace())
+
+
+def test_edits_of_edits_add_up(layered):
+    trace = layered.trace(SHORT)
+    first = trace.edited([Edit("encoder.0.output", (0, 0), 1.0)])
+    both = first.edited([Edit("encoder.0.output", (1, 0), 2.0), Edit("encoder.0.output", (0, 1), 3.0)])
+    assert both.base is trace
+    assert [both["encoder.0.output"][place] for place in ((0, 0), (1, 0), (0, 1))] == [1.0, 2.0, 3.0]
+    assert len(first.edits) == 1
+
+
+def test_a_region_takes_values_of_its_own_shape(layered):
+    trace = layered.trace(SHORT)
+    rows = np.full((1, trace["encoder.0.output"].shape[1]), 7.0)
+    edited = trace.edited([Patch.of("0.output", rows, (range(2, 3), range(rows.shape[1])))])
+    assert np.array_equal(edited["encoder.0.output"][2:], rows)
+    assert np.array_equal(edited["encoder.0.output"][:2], trace["encoder.0.output"][:2])
+
+
+@pytest.mark.parametrize("given", [[1, 2, 3], b"bytes", [["the"]]])
+def test_what_is_no_text_is_refused_with_what_to_write(layered, given):
+    with pytest.raises(InputError, match=r"give token IDs by name, trace\(ids=\[…\]\)"):
+        layered.trace(given)

@@ -108,7 +108,7 @@ CASES: dict[str, tuple[tuple[Change, Setter], ...]] = {name: (case,) for name, c
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("budget", [1 << 30, 0])
-@pytest.mark.parametrize("block", [7, 1 << 20])
+@pytest.mark.parametrize("block", [16, 1 << 20])
 def test_changed_steps_are_as_a_full_run_with_them(model, case, budget, block):
     trace = replace(model.trace(ids=IDS, budget=budget), block=block)
     wanted = by_hand(trace, [(change.name, set_values) for change, set_values in CASES[case]])

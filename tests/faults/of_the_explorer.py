@@ -101,7 +101,7 @@ OF_THE_EXPLORER = (
         "session/edit_format.py",
         "values = values[heads.start : heads.stop]",
         "values = values[: len(heads)]",
-        "tests/cli/test_edit_option.py::test_arrays_and_means_of_texts_are_values",
+        "tests/cli/test_interventions.py::test_arrays_and_means_of_texts_are_values",
     ),
     Fault(
         "a log is read to lines without a step",

@@ -73,6 +73,7 @@ def test_the_likeliest_words_are_those():
     first, second = np.argsort(-shares)[:2]
     assert (model().word(first), model().word(second)) == ("ĠParis", "Ġthe")
     assert first == FRANCE.column
+    assert model().encode("In 2024, it's").tokens[1].text == "Ġ"
     assert f"{shares[second]:.2f}" == numbers("answer")[1]
 
 

@@ -1,4 +1,4 @@
-"""Classifiers: labels take the place of words, at the sentence or at every token."""
+"""Classifiers: labels take the place of words, at the sentence or at every token, in models of one stack and of two."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ import pytest
 from reference import REFERENCES, with_settings
 from safetensors.numpy import load_file, save_file
 
+from tui_transformer.cli.answer import Answer
+from tui_transformer.cli.session import open_session
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 
 IDS = [2, 7, 9, 33, 12]
 NAMES = {"0": "good", "1": "bad [/]", "2": "neither"}
 SENTENCE, TOKEN, QUESTION = "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"
+
+
+FOLDERS = REFERENCES.parent / "classifiers"
+
+
+def load(name: str) -> Model:
+    return Model.load(FOLDERS / name, device="cpu", dtype="float64")
 
 
 @pytest.fixture
@@ -35,31 +44,28 @@ OF_BERT = {"bert.pooler.dense.weight": (32, 32), "bert.pooler.dense.bias": (32,)
 OF_LABELS = {"classifier.weight": (3, 32), "classifier.bias": (3,)}
 
 
-def test_a_sentence_is_classified_by_its_first_token(classifier):
+def test_a_sentence_is_classified_by_its_first_token_and_every_cell_explained(classifier):
     trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS).trace(ids=IDS)
-    weights = {name: trace[f"output.{name}"] for name in ("transform.hidden.weight", "logits.weight")}
-    biases = {name: trace[f"output.{name}"] for name in ("transform.hidden.bias", "logits.bias")}
+    (hidden, a), (logits, b) = (
+        (trace[f"output.{name}.weight"], trace[f"output.{name}.bias"]) for name in ("transform.hidden", "logits")
+    )
     first = trace["encoder.1.output"][0]
     assert np.array_equal(trace["output.pooled"], first)
-    hidden = np.tanh(first @ weights["transform.hidden.weight"] + biases["transform.hidden.bias"])
-    logits = hidden @ weights["logits.weight"] + biases["logits.bias"]
-    np.testing.assert_allclose(trace["output.logits"], logits, atol=1e-12)
-    np.testing.assert_allclose(trace["output.probabilities"], np.exp(logits) / np.exp(logits).sum(), atol=1e-12)
+    wanted = np.tanh(first @ hidden + a) @ logits + b
+    np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
+    np.testing.assert_allclose(trace["output.probabilities"], np.exp(wanted) / np.exp(wanted).sum(), atol=1e-12)
     assert trace.program.axes("output.logits")[-1].words == tuple(NAMES.values())
-
-
-def test_every_cell_of_a_classifier_is_explained(classifier):
-    trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS).trace(ids=IDS)
     for step in trace.program.steps[-5:]:
         for index in np.ndindex(*step.shape):
             assert abs(trace.explain_cell(step.name, index).difference) <= 1e-9, (step.name, index)
 
 
-def test_every_token_is_classified(classifier):
+def test_every_token_is_classified_and_labels_are_no_words(classifier):
     trace = classifier("bert", TOKEN, OF_LABELS).trace(ids=IDS)
     wanted = trace["encoder.1.output"] @ trace["output.logits.weight"] + trace["output.logits.bias"]
     np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
     assert "output.transform.hidden" not in trace.names
+    assert not trace.program.logits
 
 
 def test_an_answer_has_a_start_and_an_end_and_no_shares_of_labels(classifier):
@@ -68,18 +74,10 @@ def test_an_answer_has_a_start_and_an_end_and_no_shares_of_labels(classifier):
     assert "output.probabilities" not in trace.names
 
 
-def test_pad_ids_at_the_end_do_not_classify_in_an_opt(classifier):
-    model = classifier("opt", SENTENCE, {"score.weight": (3, 32)})
-    padded, alone = model.trace(ids=[*IDS, 1, 1]), model.trace(ids=IDS)
-    np.testing.assert_array_equal(padded["output.pooled"], padded["decoder.norm"][len(IDS) - 1])
-    np.testing.assert_allclose(padded["output.logits"], alone["output.logits"], atol=1e-12)
-
-
 def test_a_narrow_opt_classifies_texts_that_are_padded_on_either_side():
-    folder = REFERENCES.parent / "classifiers" / "opt"
-    with np.load(folder / "expected.npz") as file:
+    with np.load(FOLDERS / "opt" / "expected.npz") as file:
         ids, mask, wanted = file["ids"].tolist(), file["mask"].tolist(), file["logits"]
-    model = Model.load(folder, device="cpu", dtype="float64")
+    model = load("opt")
     for given in (mask, None):
         np.testing.assert_allclose(model.trace(ids=ids, mask=given)["output.logits"], wanted, atol=1e-12)
     assert model.trace(ids=ids[0]).program.shape("decoder.projected") == (7, 8)
@@ -87,24 +85,22 @@ def test_a_narrow_opt_classifies_texts_that_are_padded_on_either_side():
 
 
 def test_a_discriminator_says_of_every_token_whether_it_was_replaced():
-    folder = REFERENCES.parent / "classifiers" / "electra-discriminator"
-    with np.load(folder / "expected.npz") as file:
+    with np.load(FOLDERS / "electra-discriminator" / "expected.npz") as file:
         ids, wanted = file["input_ids"].tolist(), file["logits"]
-    model = Model.load(folder, device="cpu", dtype="float64")
+    model = load("electra-discriminator")
     trace = model.trace(ids=ids)
     np.testing.assert_allclose(trace["output.logits"], wanted, atol=1e-12)
     np.testing.assert_allclose(trace["output.probabilities"], 1 / (1 + np.exp(-wanted)), atol=1e-12)
     assert trace.program.axes("output.logits")[-1].words == ("replaced",)
     assert model.unread == ()
-    assert model.family.from_json(model.config.to_json()).to_json() == model.config.to_json()
 
 
 def test_a_discriminator_without_its_head_is_an_encoder(tmp_path):
-    shutil.copytree(REFERENCES.parent / "classifiers" / "electra-discriminator", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(FOLDERS / "electra-discriminator", tmp_path, dirs_exist_ok=True)
     tensors = load_file(tmp_path / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("discriminator_predictions")}
     save_file(kept, tmp_path / "model.safetensors")
-    assert "output.logits" not in Model.load(tmp_path, device="cpu").trace(ids=IDS).names
+    assert "output.logits" not in Model.load(tmp_path, device="cpu").program(5).names
 
 
 def test_the_last_real_token_classifies_in_a_decoder(classifier):
@@ -120,20 +116,15 @@ def test_the_last_real_token_classifies_in_a_decoder(classifier):
     [
         ("single_label_classification", lambda x: np.exp(x) / np.exp(x).sum()),
         ("multi_label_classification", lambda x: 1 / (1 + np.exp(-x))),
+        ("regression", None),
     ],
 )
-def test_shares_are_those_of_the_problem(classifier, problem, wanted):
+def test_shares_are_those_of_the_problem_and_numbers_that_are_no_scores_have_none(classifier, problem, wanted):
     trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS, problem_type=problem).trace(ids=IDS)
-    np.testing.assert_allclose(trace["output.probabilities"], wanted(trace["output.logits"]), atol=1e-12)
-
-
-def test_numbers_that_are_no_scores_have_no_shares(classifier):
-    trace = classifier("bert", SENTENCE, OF_BERT | OF_LABELS, problem_type="regression").trace(ids=IDS)
-    assert trace.names[-1] == "output.logits"
-
-
-def test_labels_are_no_words(classifier):
-    assert not classifier("bert", TOKEN, OF_LABELS).program(3).logits
+    if wanted:
+        np.testing.assert_allclose(trace["output.probabilities"], wanted(trace["output.logits"]), atol=1e-12)
+    else:
+        assert trace.names[-1] == "output.logits"
 
 
 @pytest.mark.parametrize("head", [SENTENCE, TOKEN])
@@ -160,3 +151,40 @@ def test_a_classifier_is_saved_and_loaded_again(tmp_path, classifier, head):
 def test_labels_that_cannot_be_are_refused_by_name(classifier, settings, message):
     with pytest.raises(InputError, match=message):
         classifier("bert", SENTENCE, OF_BERT | OF_LABELS, **settings)
+
+
+# Reference checkpoints: of BART and T5 the decoder reads the sentence again
+
+
+CHECKPOINTS = ("bart", "bart-answers", "mbart", "t5", "t5-tokens")
+READ = [5, 7, 9, 2]
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_labels_of_sentences_with_and_without_padding(name):
+    with np.load(FOLDERS / name / "expected.npz") as file:
+        ids, mask, wanted = file["ids"].tolist(), file["mask"], file["logits"]
+    model = load(name)
+    logits = model.trace(ids=ids, mask=mask.tolist())["output.logits"]
+    real = mask.astype(bool) if wanted.ndim == 3 else slice(None)
+    np.testing.assert_allclose(logits[real], wanted[real], atol=1e-12)
+    assert model.unread == ()
+
+
+def test_the_decoder_reads_the_sentence_behind_its_start_token():
+    model = load("bart")
+    assert model.reads_again
+    assert model.trace(ids=READ)["decoder.tokens"].tolist() == [2, 5, 7, 9]
+    assert not Model.load(REFERENCES / "bart", device="cpu").reads_again
+    assert not load("t5-tokens").reads_again
+
+
+def test_a_decoder_that_reads_something_of_another_length_is_refused():
+    with pytest.raises(InputError, match="as many tokens as its encoder, 4"):
+        load("bart").trace(ids=READ, decoder_ids=[2])
+
+
+def test_commands_let_the_decoder_read_the_sentence_too(capsys):
+    session = open_session(Answer(ids="5,7,9,2", model=str(FOLDERS / "bart"), device="cpu"))
+    assert session.trace["decoder.tokens"].reshape(-1).tolist() == [2, 5, 7, 9]
+    assert capsys.readouterr().err == ""

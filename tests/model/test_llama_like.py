@@ -1,4 +1,4 @@
-"""Llama, Mistral, Qwen2 and Qwen3 in the forms that their checkpoints have."""
+"""Llama, Mistral, Qwen2 and Qwen3: heads, biases, rotary positions and windows in the forms of their files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from decoders import IDS, LLAMA, check, frequencies, llama_logits, llama_tensors, load, logits
+from decoders import (
+    IDS,
+    LLAMA,
+    check,
+    frequencies,
+    llama_logits,
+    llama_tensors,
+    load,
+    logits,
+)
 
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -16,7 +25,7 @@ from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
 from tui_transformer.model.families import family_of
 
-TURNS = frequencies(4, 100.0)
+LLAMA_TURNS = frequencies(4, 100.0)
 ATTENTION, MLP = ("q", "k", "v", "o"), ("gate", "up", "down")
 OF_FAMILY = {"qwen2": {"biased": ("q", "k", "v")}, "qwen3": {"head_norms": True}}
 """Tensors that a family has besides Llama's."""
@@ -25,7 +34,7 @@ SLIDES = {"use_sliding_window": True, "sliding_window": 8}
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 
-def model_of(folder, family="llama", tensors=None, **changes) -> Model:
+def llama(folder, family="llama", tensors=None, **changes) -> Model:
     config = LLAMA | changes
     given = llama_tensors(config, **OF_FAMILY.get(family, {})) if tensors is None else tensors
     return load(folder, {"model_type": family, **config}, given)
@@ -34,22 +43,22 @@ def model_of(folder, family="llama", tensors=None, **changes) -> Model:
 @pytest.mark.parametrize(
     ("family", "changes", "biased", "turns"),
     [
-        *(("llama", {"num_key_value_heads": count}, (), TURNS) for count in (1, 2, 3, 6)),
-        ("llama", {"attention_bias": True}, ATTENTION, TURNS),
-        ("llama", {"mlp_bias": True}, MLP, TURNS),
-        ("llama", {"attention_bias": True, "mlp_bias": True}, (*ATTENTION, *MLP), TURNS),
-        ("llama", {"tie_word_embeddings": True}, (), TURNS),
+        *(("llama", {"num_key_value_heads": count}, (), LLAMA_TURNS) for count in (1, 2, 3, 6)),
+        ("llama", {"attention_bias": True}, ATTENTION, LLAMA_TURNS),
+        ("llama", {"mlp_bias": True}, MLP, LLAMA_TURNS),
+        ("llama", {"attention_bias": True, "mlp_bias": True}, (*ATTENTION, *MLP), LLAMA_TURNS),
+        ("llama", {"tie_word_embeddings": True}, (), LLAMA_TURNS),
         ("llama", {"head_dim": None, "num_key_value_heads": None}, (), frequencies(2, 100.0)),
-        *(("mistral", {"sliding_window": window}, (), TURNS) for window in (None, 16, 4096)),
-        ("qwen2", {}, ("q", "k", "v"), TURNS),
-        ("qwen2", {"tie_word_embeddings": True}, ("q", "k", "v"), TURNS),
-        ("qwen2", {"sliding_window": 3}, ("q", "k", "v"), TURNS),
-        ("qwen2", {**SLIDES, "max_window_layers": 2}, ("q", "k", "v"), TURNS),
-        ("qwen2", {**SLIDES, "sliding_window": 16, "max_window_layers": 0}, ("q", "k", "v"), TURNS),
-        ("qwen2", {**SLIDES, "sliding_window": None, "max_window_layers": 0}, ("q", "k", "v"), TURNS),
-        ("qwen2", {**SLIDES, "max_window_layers": 0, "layer_types": [FULL, FULL]}, ("q", "k", "v"), TURNS),
-        ("qwen3", {"attention_bias": False}, (), TURNS),
-        ("qwen3", {"attention_bias": True}, ATTENTION, TURNS),
+        *(("mistral", {"sliding_window": window}, (), LLAMA_TURNS) for window in (None, 16, 4096)),
+        ("qwen2", {}, ("q", "k", "v"), LLAMA_TURNS),
+        ("qwen2", {"tie_word_embeddings": True}, ("q", "k", "v"), LLAMA_TURNS),
+        ("qwen2", {"sliding_window": 3}, ("q", "k", "v"), LLAMA_TURNS),
+        ("qwen2", {**SLIDES, "max_window_layers": 2}, ("q", "k", "v"), LLAMA_TURNS),
+        ("qwen2", {**SLIDES, "sliding_window": 16, "max_window_layers": 0}, ("q", "k", "v"), LLAMA_TURNS),
+        ("qwen2", {**SLIDES, "sliding_window": None, "max_window_layers": 0}, ("q", "k", "v"), LLAMA_TURNS),
+        ("qwen2", {**SLIDES, "max_window_layers": 0, "layer_types": [FULL, FULL]}, ("q", "k", "v"), LLAMA_TURNS),
+        ("qwen3", {"attention_bias": False}, (), LLAMA_TURNS),
+        ("qwen3", {"attention_bias": True}, ATTENTION, LLAMA_TURNS),
     ],
 )
 def test_heads_biases_ties_and_windows_that_hide_nothing(tmp_path, family, changes, biased, turns):
@@ -57,7 +66,7 @@ def test_heads_biases_ties_and_windows_that_hide_nothing(tmp_path, family, chang
     if config["head_dim"] is None:  # it follows from the model
         config |= {"head_dim": 2, "num_key_value_heads": 6}
     tensors = llama_tensors(config, biased=biased, head_norms=family == "qwen3")
-    model = model_of(tmp_path, family, tensors, **changes)
+    model = llama(tmp_path, family, tensors, **changes)
     check(model, llama_logits(config, tensors, turns))
     shape = (config["num_key_value_heads"], 5, config["head_dim"])
     assert model.program(5).shape("decoder.0.self_attention.key_rotated") == shape
@@ -76,8 +85,8 @@ def test_heads_biases_ties_and_windows_that_hide_nothing(tmp_path, family, chang
 )
 def test_a_query_sees_so_many_keys_in_the_layers_that_slide(tmp_path, family, changes, windows):
     changes = SLIDES | {"sliding_window": 3} | changes
-    model = model_of(tmp_path, family, **changes)
-    check(model, llama_logits(LLAMA, llama_tensors(LLAMA, **OF_FAMILY.get(family, {})), TURNS, windows))
+    model = llama(tmp_path, family, **changes)
+    check(model, llama_logits(LLAMA, llama_tensors(LLAMA, **OF_FAMILY.get(family, {})), LLAMA_TURNS, windows))
     for layer, window in enumerate(windows):
         seen = (model.trace(ids=IDS)[f"decoder.{layer}.self_attention.weights"] > 0).sum(axis=-1)
         assert (seen == np.minimum(np.arange(len(IDS)) + 1, window or len(IDS))).all()
@@ -86,11 +95,11 @@ def test_a_query_sees_so_many_keys_in_the_layers_that_slide(tmp_path, family, ch
 def test_a_file_of_the_bare_decoder_has_no_prefix(tmp_path):
     tensors = llama_tensors(LLAMA | {"tie_word_embeddings": True})
     bare = {name.removeprefix("model."): tensor for name, tensor in tensors.items()}
-    check(model_of(tmp_path, tensors=bare, tie_word_embeddings=True), llama_logits(LLAMA, tensors, TURNS))
+    check(llama(tmp_path, tensors=bare, tie_word_embeddings=True), llama_logits(LLAMA, tensors, LLAMA_TURNS))
 
 
 def test_queries_and_keys_of_qwen3_are_normalised_before_they_are_turned(tmp_path):
-    steps = model_of(tmp_path, "qwen3").program(1).by_name
+    steps = llama(tmp_path, "qwen3").program(1).by_name
     assert steps["decoder.0.self_attention.query_rotated"].inputs[0] == "decoder.0.self_attention.query_norm"
 
 
@@ -100,7 +109,7 @@ def test_the_width_of_a_head_of_qwen3_is_128_where_the_file_does_not_say():
 
 
 def test_biases_are_no_setting_of_mistral(tmp_path):
-    assert model_of(tmp_path, "mistral", attention_bias=True).config.attention().bias == frozenset()
+    assert llama(tmp_path, "mistral", attention_bias=True).config.attention().bias == frozenset()
 
 
 # Rotary positions
@@ -141,7 +150,7 @@ SCALED = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "origi
 )
 def test_old_and_new_spellings_of_rotary_positions_are_read(tmp_path, changes, turns):
     config = LLAMA | {"head_dim": 8}
-    model = model_of(tmp_path, head_dim=8, **changes)
+    model = llama(tmp_path, head_dim=8, **changes)
     np.testing.assert_allclose(model.config.rope_parameters.rotary(8).frequencies, turns, rtol=1e-14)
     check(model, llama_logits(config, llama_tensors(config), turns))
 
@@ -177,22 +186,22 @@ YARN_TURNS = [1.0, 0.377129108, 0.134652153, 0.043750003, 0.011603971, 0.0053860
 def test_yarn_is_that_of_another_implementation(tmp_path, changes, turns, factor):
     """The numbers are what transformers 5.23.0 computes in float32."""
     config, given = LLAMA | {"head_dim": 12}, {"head_dim": 12, "rope_scaling": YARN | changes}
-    rotary = model_of(tmp_path, **given).config.rope_parameters.rotary(12)
+    rotary = llama(tmp_path, **given).config.rope_parameters.rotary(12)
     np.testing.assert_allclose(rotary.frequencies, turns, rtol=1e-6)
     assert rotary.factor == pytest.approx(factor, rel=1e-12)
     wanted = llama_logits(config, llama_tensors(config), np.array(rotary.frequencies), factor=rotary.factor)
-    check(model_of(tmp_path, **given), wanted)
+    check(llama(tmp_path, **given), wanted)
 
 
 def test_yarn_takes_the_length_of_the_model_for_the_old_context_where_the_file_says_none(tmp_path):
     given = {"rope_type": "yarn", "factor": 2.0}
-    assert model_of(tmp_path, rope_scaling=given).config.rope_parameters.original_max_position_embeddings == 16
+    assert llama(tmp_path, rope_scaling=given).config.rope_parameters.original_max_position_embeddings == 16
 
 
 @pytest.mark.parametrize("kind", ["proportional", "ntk", None, ["linear"]])
 def test_other_scalings_are_refused_by_name(tmp_path, kind):
     with pytest.raises(InputError, match=r"rope_type .* is not known: use default, linear, dynamic, llama3, yarn"):
-        model_of(tmp_path, rope_scaling={"rope_type": kind, "factor": 2.0})
+        llama(tmp_path, rope_scaling={"rope_type": kind, "factor": 2.0})
 
 
 # Windows
@@ -200,7 +209,7 @@ def test_other_scalings_are_refused_by_name(tmp_path, kind):
 
 @pytest.mark.parametrize("budget", [0, 1 << 30])
 def test_windows_of_dropped_weights_and_explanations_know_the_mask(tmp_path, budget):
-    model = model_of(tmp_path, "mistral", sliding_window=3)
+    model = llama(tmp_path, "mistral", sliding_window=3)
     trace, whole = replace(model.trace(ids=IDS, budget=budget), block=2 * len(IDS)), model.trace(ids=IDS)
     for name in ("masked", "weights"):
         name = f"decoder.1.self_attention.{name}"
@@ -214,13 +223,13 @@ def test_windows_of_dropped_weights_and_explanations_know_the_mask(tmp_path, bud
 
 
 def test_padding_is_outside_the_window_of_real_tokens_only(tmp_path):
-    model = model_of(tmp_path, "mistral", sliding_window=3, pad_token_id=10)
+    model = llama(tmp_path, "mistral", sliding_window=3, pad_token_id=10)
     padded = model.trace(ids=[*IDS, 10, 10])
     np.testing.assert_allclose(padded["output.logits"][:-2], logits(model), atol=1e-12)
 
 
 def test_what_is_written_with_kept_keys_has_the_logits_of_a_whole_run(tmp_path):
-    model = model_of(tmp_path, "mistral", sliding_window=3)
+    model = llama(tmp_path, "mistral", sliding_window=3)
     writer = Writer(model, Settings(greedy=True, max_new_tokens=8), defaults_of(model).rules)
     *_, last = writer.run(writer.begin((3, 1)))
     assert len(last.ids) == 10
@@ -280,11 +289,6 @@ def kept_rows(trace: Trace) -> dict[str, np.ndarray]:
         ("qwen2", {"rope_scaling": {"type": "longrope", "factor": 4.0}}, "type longrope has no short_factor"),
     ],
 )
-def test_what_cannot_be_computed_is_refused_by_name(tmp_path, family, changes, message):
+def test_what_cannot_be_computed_of_a_llama_is_refused_by_name(tmp_path, family, changes, message):
     with pytest.raises(InputError, match=message):
-        model_of(tmp_path, family, llama_tensors(LLAMA, **OF_FAMILY.get(family, {})), **changes)
-
-
-def test_the_sizes_are_told_in_one_line(tmp_path):
-    wanted = "Llama · d_model 12 · 6 heads on 2 key heads · d_ff 20 · 2 layers"
-    assert model_of(tmp_path).config.summary == wanted
+        llama(tmp_path, family, llama_tensors(LLAMA, **OF_FAMILY.get(family, {})), **changes)

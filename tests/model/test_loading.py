@@ -1,21 +1,22 @@
-"""Checkpoints in folders: their tokenizers, the types that numbers are stored in, and pickles."""
+"""Checkpoints in folders: tokenizers, the types of numbers, several files, and forms that are not read."""
 
 from __future__ import annotations
 
 import json
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from reference import REFERENCES, reconfigured
 from safetensors.numpy import load_file, save_file
-from saved import TENSOR, TEXT, logits, refusal, write_raw
+from saved import INDEX, SHARDS, TENSOR, TEXT, logits, refusal, write_raw
 
 from tui_transformer.model import Model
 
-REFERENCES = Path(__file__).parents[1] / "references"
 FAMILIES = ["bart", "bert", "distilbert", "gpt2", "gpt_neox", "llama", "marian", "qwen2", "qwen3", "roberta", "t5"]
 
 
@@ -137,13 +138,213 @@ def test_pickled_weights_are_refused_and_not_opened(folder, tmp_path, name):
     assert not (tmp_path / "sprung").exists()
 
 
-def test_pickled_weights_beside_safe_ones_do_not_matter(folder):
-    (folder / "pytorch_model.bin").write_bytes(b"")
-    assert logits(folder).shape == (8, 8)
-
-
-def test_the_weights_among_pickled_files_are_named_first(folder):
-    (folder / "model.safetensors").unlink()
+def test_pickled_weights_beside_safe_ones_do_not_matter_and_among_pickled_files_are_named_first(folder):
     for name in ("optimizer.pt", "pytorch_model.bin"):
         (folder / name).touch()
+    assert logits(folder).shape == (8, 8)
+    (folder / "model.safetensors").unlink()
     assert "pytorch_model.bin: pickled weights" in refusal(folder)
+
+
+# Weights in several files, by their index
+
+
+def test_several_files_are_read_as_one(sharded):
+    assert np.array_equal(logits(sharded), logits("encoder"))
+
+
+def test_one_file_comes_before_an_index(sharded):
+    Model.load("encoder", device="cpu").save(sharded)
+    (sharded / INDEX).write_text("{")
+    assert np.array_equal(logits(sharded), logits("encoder"))
+
+
+def test_the_files_of_an_index_may_be_links(sharded, tmp_path):
+    (tmp_path / "blobs").mkdir()
+    for shard in SHARDS:
+        shutil.move(sharded / shard, tmp_path / "blobs" / shard[:11])
+        (sharded / shard).symlink_to(tmp_path / "blobs" / shard[:11])
+    assert np.array_equal(logits(sharded), logits("encoder"))
+
+
+def test_a_missing_and_a_cut_shard_are_named(sharded):
+    (sharded / SHARDS[0]).write_bytes((sharded / SHARDS[0]).read_bytes()[:-1])
+    assert f"{SHARDS[0]}: not a whole safetensors file (" in refusal(sharded)
+    (sharded / SHARDS[0]).unlink()
+    assert f"{SHARDS[0]}: no such file" in refusal(sharded)
+
+
+def changed_shard(folder: Path, change: Callable[[dict[str, Any]], object]) -> str:
+    """Change the shard that has the tensor; its name."""
+    shard = json.loads((folder / INDEX).read_text())["weight_map"][TENSOR]
+    tensors = load_file(folder / shard)
+    change(tensors)
+    save_file(tensors, folder / shard)
+    return str(shard)
+
+
+def test_a_tensor_that_is_not_in_its_shard_is_named(sharded):
+    shard = changed_shard(sharded, lambda tensors: tensors.pop(TENSOR))
+    assert f"{shard}: tensor {TENSOR} is missing, and {INDEX} says that it is there" in refusal(sharded)
+
+
+def test_a_tensor_that_no_index_names_is_named(sharded):
+    changed_shard(sharded, lambda tensors: tensors.pop(TENSOR))
+    index = json.loads((sharded / INDEX).read_text())
+    del index["weight_map"][TENSOR]
+    (sharded / INDEX).write_text(json.dumps(index))
+    assert f"{INDEX}: tensor {TENSOR} is missing: the file does not fit its config.json" in refusal(sharded)
+
+
+def test_what_is_wrong_in_a_shard_names_the_shard(sharded):
+    shard = changed_shard(sharded, lambda tensors: tensors[TENSOR].__setitem__((0, 0), np.nan))
+    assert f"{shard}: tensor {TENSOR} holds NaN or infinity" in refusal(sharded)
+    shard = changed_shard(sharded, lambda tensors: tensors.update({TENSOR: np.ones((4, 4), "f4")}))
+    assert f"{shard}: tensor {TENSOR} is 4 × 4, but config.json says 8 × 8" in refusal(sharded)
+
+
+@pytest.mark.parametrize("where", [0, -1])
+def test_a_tensor_in_two_shards_is_read_where_the_index_says(sharded, where):
+    weight_map = json.loads((sharded / INDEX).read_text())["weight_map"]
+    name = next(name for name, shard in weight_map.items() if shard == SHARDS[where])
+    other = SHARDS[-1 - where]
+    zeros = np.zeros_like(load_file(sharded / SHARDS[where])[name])
+    save_file(load_file(sharded / other) | {name: zeros}, sharded / other)
+    assert np.array_equal(logits(sharded), logits("encoder"))
+
+
+OUTSIDE = ["../model.safetensors", "/etc/passwd", "sub/model.safetensors", "..", "", "C:model", "..\\model"]
+NO_NAMES = ["a\0b", "\x1b[31m\n", "\ud800"]
+
+
+@pytest.mark.parametrize("place", [*OUTSIDE, *NO_NAMES], ids=ascii)
+def test_a_shard_outside_the_folder_is_not_opened(sharded, place):
+    (sharded / INDEX).write_text(json.dumps({"weight_map": {TENSOR: place}}))
+    assert f"{INDEX}: tensor {TENSOR} is in {place!r}, which is not a file beside it: not opened" in refusal(sharded)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        *(
+            (each, "no weight_map")
+            for each in ("{}", '{"weight_map": []}', '{"weight_map": {}}', '{"weight_map": {"a": 1}}')
+        ),
+        *((each, "not JSON") for each in ("", "{", "[" * 200_000)),
+    ],
+)
+def test_an_index_that_is_none_is_refused(sharded, content, says):
+    (sharded / INDEX).write_text(content)
+    assert f"{INDEX}: {says}" in refusal(sharded)
+
+
+# Models in a form that is not read, each named for what it is
+
+
+FILES = {
+    "model.onnx": "a model as an ONNX graph, which is not read: name the folder",
+    "onnx/model.onnx": "a model as an ONNX graph, which is not read: name the folder",
+    "tf_model.h5": "weights of TensorFlow, which are not read: save them",
+    "bert_model.ckpt.index": "weights of TensorFlow, which are not read: save them",
+    "saved_model.pb": "a TensorFlow graph, which is not read: name the folder",
+    "model.tflite": "a TensorFlow Lite graph, which is not read: name the folder",
+    "openvino_model.xml": "an OpenVINO graph, which is not read: name the folder",
+    "flax_model.msgpack": "weights of Flax, which are not read: save them",
+    "pytorch_model.bin": "pickled weights can run code when they are read, so they are not",
+}
+
+
+@pytest.mark.parametrize("configured", [True, False])
+@pytest.mark.parametrize("name", FILES)
+def test_a_form_that_is_not_read_is_named(folder, name, configured):
+    (folder / "model.safetensors").unlink()
+    if not configured:
+        (folder / "config.json").unlink()
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).touch()
+    for where in (folder, folder / name):
+        assert f"{folder / name}: {FILES[name]}" in refusal(where)
+
+
+def test_such_a_file_beside_weights_does_not_matter(folder):
+    for name in FILES:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    assert Model.load(folder, device="cpu").trace(ids=[1])["output.logits"].shape == (1, 8)
+
+
+def test_a_folder_of_nothing_says_what_is_missing(tmp_path):
+    assert "config.json: no such file" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "base"), [('{"base_model_name_or_path": "org/base"}', " for 'org/base'"), ("{}", "")]
+)
+def test_an_adapter_is_named(tmp_path, content, base):
+    (tmp_path / "adapter_config.json").write_text(content)
+    save_file({"lora": np.zeros(3, "f4")}, tmp_path / "adapter_model.safetensors")
+    for where in (tmp_path, tmp_path / "adapter_model.safetensors"):
+        assert f"{tmp_path}: an adapter (LoRA){base}, which is no model by itself: merge it" in refusal(where)
+
+
+def test_pickled_weights_of_an_adapter_are_named_as_that(tmp_path):
+    (tmp_path / "adapter_model.bin").touch()
+    for where in (tmp_path, tmp_path / "adapter_model.bin"):
+        assert f"{tmp_path}: an adapter (LoRA), which is no model by itself" in refusal(where)
+
+
+@pytest.mark.parametrize("end", ["ForMultipleChoice", "ForNextSentencePrediction"])
+def test_a_classifier_is_named(folder, end):
+    reconfigured(folder, architectures=[f"Bert{end}"])
+    said = f"config.json: Bert{end} has a head that gives classes, which is not read: save the model below it"
+    assert said in refusal(folder)
+
+
+def test_all_parts_of_pickled_weights_are_converted(folder):
+    (folder / "model.safetensors").unlink()
+    for number in (1, 2):
+        (folder / f"pytorch_model-0000{number}-of-00002.bin").touch()
+    message = refusal(folder, most=800)
+    assert "for p in sorted(glob.glob('pytorch_model-*-of-*.bin')) for k, v in torch.load(p, map_location" in message
+    assert "import glob, torch; from safetensors.torch import save_file; save_file({" in message
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_advice_for_pickled_weights_works(folder, parts, monkeypatch):
+    torch = pytest.importorskip("torch")
+    path, wanted = folder / "model.safetensors", logits(folder)
+    tensors = {name: torch.from_numpy(array) for name, array in load_file(path).items()}
+    path.unlink()
+    for i in range(parts):
+        name = "pytorch_model.bin" if parts == 1 else f"pytorch_model-0000{i + 1}-of-0000{parts}.bin"
+        torch.save({key: tensors[key] for key in sorted(tensors)[i::parts]}, folder / name)
+    _, _, code = refusal(folder, most=800).partition("in Python in their folder: ")
+    monkeypatch.chdir(folder)
+    exec(code, {})  # noqa: S102 - what the message tells a user to run
+    assert np.array_equal(logits(folder), wanted)
+
+
+# Wrappers
+
+WRAPPED = {
+    "module": lambda name: f"module.{name}",
+    "compiled": lambda name: f"_orig_mod.{name}",
+    "both": lambda name: f"module._orig_mod.{name}",
+    "both, the other way": lambda name: f"_orig_mod.module.{name}",
+    "a part was wrapped": lambda name: name.replace("encoder.0.", "encoder.module.0."),
+    "a part was compiled": lambda name: name.replace("encoder.0.", "encoder.0._orig_mod."),
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED)
+def test_names_that_a_wrapper_made_longer_are_understood(folder, wrapped):
+    tensors = load_file(folder / "model.safetensors")
+    save_file({WRAPPED[wrapped](name): array for name, array in tensors.items()}, folder / "model.safetensors")
+    assert np.array_equal(logits(folder), logits("encoder"))
+
+
+def test_names_are_as_they_are_where_two_would_be_one(folder):
+    tensors = load_file(folder / "model.safetensors")
+    twice = {f"_orig_mod.{name}": np.zeros_like(array) for name, array in tensors.items()}
+    save_file(tensors | twice, folder / "model.safetensors")
+    assert np.array_equal(logits(folder), logits("encoder"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -9,11 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hostile import COUNTS, as_json, changed, damaged, hold
+from hypothesis import strategies as st
 from saved import INDEX, SHARDS, logits, refusal
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.model.local_models import LocalModel, cache_folder, find_model, local_models
+from tui_transformer.model.local_models import (
+    MODEL_LAYER,
+    LocalModel,
+    cache_folder,
+    find_model,
+    local_models,
+    stored_models,
+)
 
 
 def test_a_file_of_a_checkpoint_names_it(folder, sharded):
@@ -163,3 +173,36 @@ def test_the_command_says_where_it_looked(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(local_models, "local_models", lambda: ())
     Models().run()
     assert f"no other model is in {tmp_path / 'none'}" in capsys.readouterr().err
+
+
+# What manifests do not name is not found, and nothing outside the store is
+BLOB = "ab" * 32
+MANIFEST = {
+    "schemaVersion": 2,
+    "config": {"mediaType": "application/vnd.docker.container.image.v1+json", "digest": "sha256:" + "0" * 64},
+    "layers": [
+        {"mediaType": "application/vnd.ollama.image.license", "digest": "sha256:" + "1" * 64, "size": 7},
+        {"mediaType": MODEL_LAYER, "digest": f"sha256:{BLOB}", "size": 9},
+    ],
+}
+
+
+@COUNTS
+def test_broken_manifests(tmp_path, monkeypatch, count):
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path / "none"))
+    tags = tmp_path / "manifests" / "a.registry" / "library" / "tiny"
+    blob = tmp_path / "blobs" / f"sha256-{BLOB}"
+    for folder in (tags, blob.parent):
+        folder.mkdir(parents=True)
+    blob.touch()
+    (tags / "whole").write_text(json.dumps(MANIFEST))
+
+    def check(data: bytes) -> None:
+        (tags / "broken").write_bytes(data)
+        folders = {each.name: each.folder for each in stored_models()}
+        assert folders["tiny:whole"] == blob
+        assert set(folders) <= {"tiny:whole", "tiny:broken"}
+        assert set(folders.values()) == {blob}
+
+    hold(count, check, data=st.one_of(changed(MANIFEST).map(as_json), damaged(as_json(MANIFEST))))

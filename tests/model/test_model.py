@@ -1,12 +1,18 @@
-"""Models: weights from a seed, token IDs, padding and masks, and settings changed."""
+"""Models: weights from a seed, token IDs, padding and masks, settings changed, and settings that cannot be."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from tui_transformer.engine import backend as backend_module
+from tui_transformer.engine import parts
+from tui_transformer.engine.backend import Gpu
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
+from tui_transformer.model.checks import LARGEST_SIZE, MOST_LAYERS
+from tui_transformer.model.config import Config
+from tui_transformer.model.families import FAMILIES, family_of
 from tui_transformer.model.sequence import Lengths
 
 TEXT = "The waves crashed forcefully against the shore!"
@@ -41,22 +47,19 @@ def test_changing_one_size_leaves_the_other_weights(change):
     assert all(np.array_equal(before[name], after[name]) for name in same_shape)
 
 
-def test_random_weights_have_mean_0_and_the_deviation():
-    table = weights(Model.load("encoder", device="cpu", d_ff=4096))["encoder.0.feed_forward.hidden.weight"]
-    assert abs(float(table.mean())) < 0.01
-    assert float(table.std()) == pytest.approx(0.2, rel=0.02)
+def test_random_weights_have_mean_0_and_the_deviation_and_norms_are_the_identity():
+    table = weights(Model.load("encoder", device="cpu", d_ff=4096))
+    hidden = table["encoder.0.feed_forward.hidden.weight"]
+    assert abs(float(hidden.mean())) < 0.01
+    assert float(hidden.std()) == pytest.approx(0.2, rel=0.02)
+    assert (table[f"{SCOPE}.norm.weight"] == 1).all()
+    assert (table[f"{SCOPE}.norm.bias"] == 0).all()
 
 
 def test_weights_of_one_shape_differ_by_their_names():
     table = weights(Model.load("encoder", device="cpu", layers=2))
     square = [array.tobytes() for name, array in table.items() if array.shape == (8, 8)]
     assert len(set(square)) == len(square)
-
-
-def test_norms_begin_as_the_identity():
-    table = weights(Model.load("encoder", device="cpu"))
-    assert (table[f"{SCOPE}.norm.weight"] == 1).all()
-    assert (table[f"{SCOPE}.norm.bias"] == 0).all()
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -127,33 +130,22 @@ def test_runs_of_pads_at_the_beginning_and_at_the_end_are_padding_and_others_are
     assert np.array_equal(hidden, np.broadcast_to(~trace["input.visible"], hidden.shape))
 
 
-def test_padding_changes_nothing_for_the_tokens_before_it():
-    short, long = padded([2, 3, 4]), padded([2, 3, 4, 1, 1])
+def test_padding_changes_nothing_for_the_tokens_before_it_and_alone_it_gives_zeros():
+    short, long, alone = padded([2, 3, 4]), padded([2, 3, 4, 1, 1]), padded([1, 1, 1])
     np.testing.assert_allclose(long["output.logits"][:3], short["output.logits"], rtol=1e-5, atol=1e-6)
     assert not long[f"{SCOPE}.weights"][:, :, 3:].any()
+    assert not alone[f"{SCOPE}.weights"].any()
+    assert not alone[f"{SCOPE}.context"].any()
+    assert all(np.isfinite(alone[name]).all() for name in alone if not name.endswith(".masked"))
 
 
-def test_a_row_that_may_look_nowhere_is_zero():
-    trace = padded([1, 1, 1])
-    assert not trace[f"{SCOPE}.weights"].any()
-    assert not trace[f"{SCOPE}.context"].any()
-    assert all(np.isfinite(trace[name]).all() for name in trace if not name.endswith(".masked"))
-
-
-def test_rows_of_a_batch_are_padded_each_in_its_own_way():
+def test_rows_of_a_batch_are_padded_each_in_its_own_way_where_there_is_a_pad_word_and_a_mask():
     visible = padded([[2, 3, 1], [2, 1, 1], [1, 2, 3]])["input.visible"]
     assert visible.tolist() == [[True, True, False], [True, False, False], [False, True, True]]
-
-
-def test_the_padding_mask_can_be_left_out():
-    trace = padded([2, 3, 1], padding_mask=False)
-    assert trace["input.visible"].all()
-    assert trace[f"{SCOPE}.weights"].min() > 0
-
-
-def test_without_a_pad_word_nothing_is_padding():
-    model = Model.load("encoder", device="cpu", pad_id=None)
-    assert model.trace(ids=[2, 1, 1])["input.visible"].all()
+    unmasked = padded([2, 3, 1], padding_mask=False)
+    assert unmasked["input.visible"].all()
+    assert unmasked[f"{SCOPE}.weights"].min() > 0
+    assert Model.load("encoder", device="cpu", pad_id=None).trace(ids=[2, 1, 1])["input.visible"].all()
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("decoder", {}), ("encoder", {"causal": True})])
@@ -186,19 +178,12 @@ def test_changed_keeps_the_other_settings():
     assert (changed.config.layers, changed.config.d_ff, changed.config.heads) == (2, 32, 2)
     assert (changed.seed, changed.vocabulary) == (5, model.vocabulary)
     assert model.config.layers == 1
-
-
-def test_changed_vocabulary_changes_the_table():
-    changed = Model.load("encoder", device="cpu").changed(vocabulary="dog")
-    assert changed.vocabulary.name == "dog"
-    assert changed.config.vocab_size == changed.vocabulary.size
-
-
-def test_changed_precision_and_seed():
-    model = Model.load("encoder", device="cpu", seed=1)
     assert model.changed(dtype="float64").backend.dtype == np.float64
-    assert model.changed(seed=2).seed == 2
-    assert model.changed(seed=0).seed == 0
+    assert [model.changed(seed=seed).seed for seed in (2, 0)] == [2, 0]
+    changed = Model.load("encoder", device="cpu").changed(vocabulary="dog")
+    assert (changed.vocabulary.name, changed.config.vocab_size) == ("dog", changed.vocabulary.size)
+    example = Model.load("attention", device="cpu").changed(causal=False, dtype="float64")
+    assert (example.config.causal, example.backend.dtype) == (False, np.float64)
 
 
 def test_a_change_that_cannot_be_leaves_the_model_as_it_was():
@@ -217,19 +202,152 @@ def test_a_model_from_a_folder_changes_its_precision_only(reference):
         model.changed(seed=1)
 
 
-def test_the_attention_example_can_be_changed():
-    changed = Model.load("attention", device="cpu").changed(causal=False, dtype="float64")
-    assert (changed.config.causal, changed.backend.dtype) == (False, np.float64)
-
-
-def test_programs_are_made_once_for_a_length():
-    model = Model.load("encoder", device="cpu")
+def test_programs_are_made_once_for_a_length_or_two():
+    model, both = Model.load("encoder", device="cpu"), Model.load("encoder-decoder", device="cpu")
     assert model.program(5) is model.program(5)
     assert model.program(6).shape("tokens") == (6,)
     assert model.config.program(Lengths(5)).names == model.program(5).names
+    assert both.program(5, 3) is both.program(5, 3)
+    assert [both.program(5, 3).shape(name) for name in ("tokens", "decoder.tokens")] == [(5,), (3,)]
 
 
-def test_programs_of_two_sequences_are_made_once_for_both_lengths():
-    model = Model.load("encoder-decoder", device="cpu")
-    assert model.program(5, 3) is model.program(5, 3)
-    assert [model.program(5, 3).shape(name) for name in ("tokens", "decoder.tokens")] == [(5,), (3,)]
+# Settings that cannot be are refused with one line that names them
+
+
+REFUSED = [
+    ({"d_model": 0}, "d_model 0 is not a whole number from 1"),
+    ({"d_model": -8}, "d_model -8 is not"),
+    ({"d_model": 8.0}, "d_model 8.0 is not"),
+    ({"d_model": "8"}, "d_model '8' is not"),
+    ({"d_model": True}, "d_model True is not"),
+    ({"d_model": None}, "d_model None is not"),
+    ({"d_model": [8]}, "d_model [8] is not"),
+    ({"d_model": LARGEST_SIZE + 1}, "d_model 16777217 is not"),
+    ({"d_ff": 0}, "d_ff 0 is not"),
+    ({"d_ff": 10**40}, "is not a whole number from 1 to 16,777,216"),
+    ({"layers": 0}, "layers 0 is not"),
+    ({"layers": MOST_LAYERS + 1}, "layers 1025 is not a whole number from 1 to 1,024"),
+    ({"decoder_layers": 2}, "decoder_layers is a setting of the encoder-decoder: set layers of the encoder"),
+    ({"heads": 0}, "heads 0 is not"),
+    ({"heads": 3}, "d_model 8 is not divisible by 3 heads: heads can be 1, 2, 4, 8"),
+    ({"heads": 16}, "d_model 8 is not divisible by 16 heads"),
+    ({"max_length": 0}, "max_length 0 is not"),
+    ({"vocab_size": 0}, "vocab_size 0 is not"),
+    ({"pad_id": 8}, "pad_id 8 is outside the vocabulary of 8"),
+    ({"pad_id": -1}, "pad_id -1 is not a token ID"),
+    ({"pad_id": 1.0}, "pad_id 1.0 is not a token ID"),
+    ({"norm": "middle"}, "norm 'middle' is not known: use post, pre"),
+    ({"norm": ["post"]}, "norm ['post'] is not known"),
+    ({"activation": "swish"}, "activation 'swish' is not known: use relu, relu2, gelu, "),
+    ({"positions": 3}, "positions 3 is not known: use sinusoidal, learned, none"),
+    ({"architecture": "both"}, "architecture 'both' is not known: use encoder, decoder, encoder-decoder"),
+    ({"start_id": 8}, "start_id 8 is outside the vocabulary of 8"),
+    ({"start_id": "a"}, "start_id 'a' is not a token ID"),
+    ({"norm_epsilon": 0}, "norm_epsilon 0 is not a number between 0 and 1"),
+    ({"norm_epsilon": float("nan")}, "norm_epsilon nan is not"),
+    ({"bias": "yes"}, "bias 'yes' is neither true nor false"),
+    ({"causal": 1}, "causal 1 is neither true nor false"),
+    ({"seed": -1}, "seed -1 is not a whole number from 0"),
+    ({"seed": 1.5}, "seed 1.5 is not"),
+    ({"seed": "x"}, "seed 'x' is not"),
+    ({"dtype": "float16"}, "dtype 'float16' is not known: use float32 or float64"),
+    ({"device": "tpu"}, "device 'tpu' is not known: use auto, cpu or gpu"),
+    ({"d_modle": 8}, "d_modle is not a setting of this model"),
+]
+
+
+def message(where: str = "encoder", **settings: object) -> str:
+    """The one line that refuses the settings."""
+    with pytest.raises(InputError) as caught:
+        Model.load(where, **{"device": "cpu", **settings})
+    text = str(caught.value)
+    assert len(text.splitlines()) == 1
+    assert len(text) < 250
+    return text
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"), REFUSED, ids=[f"{key}={value}" for case, _ in REFUSED for key, value in case.items()]
+)
+def test_a_setting_that_cannot_be_is_refused(settings, says):
+    assert says in message(**settings)
+
+
+@pytest.mark.parametrize("layers", [0, 1.5, MOST_LAYERS + 1])
+def test_layers_of_a_decoder_that_cannot_be_are_refused(layers):
+    assert f"decoder_layers {layers} is not a whole number" in message("encoder-decoder", decoder_layers=layers)
+
+
+@pytest.mark.parametrize("settings", [{"length": 5}, {"width": 3}, {"vocab_size": 8}, {"d_model": 8}, {"causal": "no"}])
+def test_the_attention_example_cannot_be_resized(settings):
+    assert message("attention", **settings)
+
+
+def test_the_attention_example_can_do_without_its_mask():
+    trace = Model.load("attention", device="cpu", causal=False).trace()
+    assert trace["encoder.0.self_attention.weights"].min() > 0
+
+
+def test_the_attention_example_reads_no_tokens():
+    with pytest.raises(InputError, match="reads no tokens"):
+        Model.load("attention", device="cpu").trace(ids=[1])
+
+
+def test_a_missing_gpu_is_refused_with_the_reason(monkeypatch):
+    monkeypatch.setattr(backend_module, "find_gpu", lambda: Gpu(None, "CuPy sees no GPU"))
+    assert message(device="gpu") == "no GPU: CuPy sees no GPU; use --device cpu"
+
+
+def test_weights_that_do_not_fit_the_memory_are_refused_before_they_are_made():
+    assert "of memory and" in message(d_model=1 << 20, heads=8, d_ff=1 << 24)
+
+
+def test_a_trace_that_does_not_fit_the_memory_is_refused(monkeypatch):
+    model = Model.load("encoder", device="cpu")
+    monkeypatch.setattr(parts, "available_memory", lambda: 100_000)
+    model.trace(ids=[[2] * 40] * 2)
+    monkeypatch.setattr(parts, "available_memory", lambda: 80_000)
+    with pytest.raises(InputError, match="160 tokens need 80 KiB of memory and"):
+        model.trace(ids=[[2] * 40] * 4)
+
+
+def test_an_unknown_model_is_told_where_those_are_listed():
+    advice = "`tui-transformer models` lists those on this computer"
+    assert message("encodr") == f"encodr: no such folder, and no model of this name: {advice}"
+
+
+@pytest.mark.parametrize("where", ["x" * 5000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_refused(where):
+    with pytest.raises(InputError, match="no such folder"):
+        Model.load(where)
+
+
+@pytest.mark.parametrize(
+    ("config", "summary"),
+    [
+        (Config(), "encoder · d_model 8 · 8 heads · d_ff 128 · 1 layer"),
+        (Config(architecture="decoder", norm="pre", pad_id=1, bias=True, layers=3), "8 heads · d_ff 128 · 3 layers"),
+        (
+            Config(architecture="encoder-decoder", layers=3, decoder_layers=2, start_id=4),
+            "encoder-decoder · d_model 8 · 8 heads · d_ff 128 · 3 + 2 layers",
+        ),
+    ],
+)
+def test_a_configuration_survives_json_with_keys_that_are_not_known(config, summary):
+    written = config.to_json()
+    assert Config.from_json(written | {"model_type": "vanilla", "transformers_version": "5"}) == config
+    assert config.summary.endswith(summary)
+    assert ({"decoder_layers", "start_id"} & written.keys() != set()) == config.has_decoder
+    assert Config.from_json({"architecture": "encoder-decoder", "layers": 3}).decoder_layers == 3
+
+
+@pytest.mark.parametrize("size", ["d_model", "layers", "seed"])
+def test_settings_of_a_folder_cannot_be_changed(reference, size):
+    with pytest.raises(UsageError, match=f"^{size}: the sizes and weights of .* are in its folder and cannot be set"):
+        Model.load(reference.folder, **{size: 2})
+
+
+@pytest.mark.parametrize("model_type", FAMILIES)
+def test_a_family_is_at_most_three_classes_deep(model_type):
+    own = [each.__name__ for each in family_of(model_type).__mro__ if each.__module__.startswith("tui_transformer.")]
+    assert len(own) <= 3, own

@@ -1,18 +1,16 @@
-"""Every published family gives what an independent implementation computes, in float64 throughout, for its checkpoint.
-
-A folder in `tests/references` is all that a family needs to be tested here.
-"""
+"""Every family gives what an independent implementation computes, in float64 throughout, for its checkpoint."""
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from reference import REFERENCES, Reference, reference_of
+from reference import REFERENCES, Reference, check_same, reference_of
 from safetensors.numpy import load_file
+
+from tui_transformer.engine.trace import Trace
+from tui_transformer.model import Model
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
 LESS_EXACT = {"marian": 1e-6, "bloom": 1e-8}
@@ -22,9 +20,18 @@ INPUTS = frozenset({"text", "input_ids", "decoder_input_ids"})
 ARRAY = re.compile(r"(decoder_|cross_)?(hidden|attention|router)_(\d+)")
 
 
+CLASSIFIERS = REFERENCES.parent / "classifiers"
+
+
 @pytest.fixture(params=sorted(path.name for path in REFERENCES.iterdir() if not path.name.startswith("vanilla")))
 def family(request):
     return request.param
+
+
+@pytest.fixture(params=sorted(path for above in (REFERENCES, CLASSIFIERS) for path in above.iterdir()), ids=str)
+def opened(request) -> Model:
+    """Each of the references, and of the classifiers."""
+    return Model.load(request.param, device="cpu", dtype="float64")
 
 
 @pytest.fixture
@@ -61,20 +68,22 @@ def test_every_expected_array_is_computed(checkpoint, family, dtype):
     assert max(far.values()) <= max(TOLERANCES[dtype], LESS_EXACT.get(family, 0.0)), far
 
 
-def test_cells_of_every_step_are_explained(checkpoint):
-    trace, generator = checkpoint.trace(), np.random.default_rng(0)
+def test_cells_of_every_step_are_explained(opened):
+    pad, generator = opened.config.pad_id, np.random.default_rng(0)
+    trace = opened.trace(ids=[5, 9, 7, 2, *([] if pad is None else [pad])])
     for step in trace.program.steps:
         for _ in range(2):
             index = tuple(int(generator.integers(size)) for size in step.shape)
             assert abs(trace.explain_cell(step.name, index).difference) <= 1e-9, (step.name, index)
 
 
-def test_the_configuration_survives_being_written(checkpoint):
-    config = checkpoint.model().config
-    again = type(config).from_json(json.loads(json.dumps(config.to_json())))
-    assert again.to_json() == config.to_json()
-    told = {field.name: getattr(config, field.name) for field in fields(config) if field.name in config.of_the_file}
-    assert replace(again, **told) == config
+def test_what_is_saved_is_opened_again(opened, tmp_path):
+    opened.save(tmp_path)
+    again = Model.load(tmp_path, device="cpu", dtype="float64")
+    written = opened.config.to_json()
+    assert opened.family.from_json(written).to_json() == written
+    assert again.program(4).weights == opened.program(4).weights
+    check_same(again, opened, [5, 9, 7, 2], opened.program(4).steps[-1].name)
 
 
 # The steps of decoders
@@ -126,3 +135,95 @@ def test_a_padded_batch_gives_the_rows_of_its_sentences(family, changed):
     np.testing.assert_allclose(padded["output.logits"][0], checkpoint.trace()["output.logits"], atol=1e-12)
     short = checkpoint.model().trace(ids=ids[:5])
     np.testing.assert_allclose(padded["output.logits"][1, :5], short["output.logits"], atol=1e-12)
+
+
+# The models that come with the program
+
+
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4}
+NOT_STORED = {"tokens", "decoder.tokens"}
+
+
+def difference(got: np.ndarray, wanted: np.ndarray) -> float:
+    """Largest difference of finite cells, relative to the largest finite value."""
+    finite = np.isfinite(wanted)
+    return float(np.abs(got[finite] - wanted[finite]).max() / np.abs(wanted[finite]).max())
+
+
+@pytest.fixture(params=sorted(TOLERANCES))
+def dtype(request):
+    return request.param
+
+
+@pytest.fixture
+def trace(reference, dtype) -> Trace:
+    return reference.trace(dtype)
+
+
+def test_every_step_equals_the_reference(reference, trace, dtype):
+    differences = {name: difference(trace[name], wanted) for name, wanted in reference.table("value").items()}
+    too_far = {name: value for name, value in differences.items() if not value <= TOLERANCES[dtype]}
+    assert not too_far, f"{dtype}: {too_far}"
+
+
+def test_every_step_is_in_the_reference(reference, trace):
+    assert set(trace.program.by_name) - NOT_STORED == set(reference.table("value"))
+
+
+def test_every_step_has_the_shape_and_precision_of_the_reference(reference, trace, dtype):
+    for name, wanted in reference.table("value").items():
+        assert trace[name].shape == wanted.shape == trace.program.shape(name), name
+        assert trace[name].dtype == dtype, name
+
+
+def test_minus_infinity_is_where_the_reference_has_it(reference, trace):
+    for name, wanted in reference.table("value").items():
+        assert np.array_equal(np.isneginf(trace[name]), np.isneginf(wanted)), name
+
+
+def test_the_same_keys_are_padding(reference, trace):
+    assert np.array_equal(trace["input.visible"], reference.expected["padding"])
+
+
+def test_ids_are_those_of_the_reference(reference, trace):
+    assert np.array_equal(trace["tokens"], reference.expected["input_ids"])
+    if "decoder_input_ids" in reference.expected:
+        assert np.array_equal(trace["decoder.tokens"], reference.expected["decoder_input_ids"])
+
+
+# Numbers that tutorials print
+
+OF_THE_EXAMPLE = "encoder.0.self_attention"
+PRINTED = {
+    "scores": ([[0.9803, 0.5904, 0.6611], [0.6106, 1.2708, 1.0522], [2.7333, 3.6344, 15.0921]], 1e-4),
+    "weights": ([[1, 0, 0], [0.4182, 0.5818, 0], [0.0021, 0.0032, 0.9947]], 1e-4),
+    "context": ([[1.2, 0.7, 0.5, 0.05], [0.7928, 0.5255, 0.5582, 0.0558], [2.1924, 1.2959, 0.003, 3.0938]], 1e-4),
+}
+ENCODING = {
+    (1, 0): 0.841471,
+    (1, 2): 0.76172,
+    (1, 4): 0.681561,
+    (1, 126): 0.000115478,
+    (2, 4): 0.99748,
+    (1, 1): 0.540302,
+    (1, 3): 0.647906,
+    (2, 5): 0.0709483,
+}
+
+
+@pytest.mark.parametrize("step", PRINTED)
+def test_the_attention_example_gives_the_printed_values(step, dtype):
+    trace = Model.load("attention", device="cpu", dtype=dtype).trace()
+    printed, tolerance = PRINTED[step]
+    assert np.abs(trace[f"{OF_THE_EXAMPLE}.{step}"][0] - printed).max() <= 0.5 * tolerance + 1e-6
+
+
+def test_the_causal_mask_of_the_example_hides_later_keys():
+    masked = Model.load("attention", device="cpu").trace()[f"{OF_THE_EXAMPLE}.masked"][0]
+    assert np.array_equal(np.isneginf(masked), np.triu(np.ones((3, 3), dtype=bool), 1))
+
+
+@pytest.mark.parametrize("place", ENCODING)
+def test_the_positional_encoding_has_the_printed_values(place, dtype):
+    trace = Model.load("encoder", device="cpu", dtype=dtype, d_model=128).trace(ids=[2, 3, 4])
+    assert trace["embedding.positions"][place] == pytest.approx(ENCODING[place], rel=1e-5)

@@ -1,4 +1,4 @@
-"""Rotary settings that the published code refuses, or computes as nobody means, are refused here as well."""
+"""Rotary positions: their settings computed or refused by name, and longer sentences than a model was made for."""
 
 from __future__ import annotations
 

@@ -1,20 +1,28 @@
-"""Weights in a file that stays open: any window of them, and what is said when the file changes meanwhile."""
+"""Weights in a file that stays open: windows of them, no more than memory holds, and what nothing reads."""
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import shutil
+import struct
+import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reference import REFERENCES
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
+from saved import TENSOR, write_raw
 
+from tui_transformer.engine import parts, weights
+from tui_transformer.engine.edits import Edit
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
-from tui_transformer.model.checkpoint import fit, open_tensors, read_config, stored_weights
+from tui_transformer.model.checkpoint import fit, open_tensors, read_config, stored_weights, unread, unread_said
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensors, open_file
 
@@ -141,3 +149,168 @@ def test_no_family_reads_the_mapping(family):
         whole = tensor.file.layout(tensor.start, tensor.stop, np.dtype(np.uint8), (tensor.stop - tensor.start,))
         whole = whole.view("<u2" if tensor.kind in ("F16", "BF16") else "<f8" if tensor.kind == "F64" else "<f4")
         assert np.may_share_memory(place.take(whole.reshape(tensor.shape)), whole), place.name
+
+
+# Large checkpoints
+
+
+def pages_read() -> int:
+    """Pages of memory that this process has asked for so far."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_minflt + usage.ru_majflt
+
+
+def test_a_file_of_many_gigabytes_costs_its_header(tmp_path):
+    path, size = tmp_path / "model.safetensors", 48 << 30
+    header = {
+        "small": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        "large": {"dtype": "F32", "shape": [size // 4], "data_offsets": [8, 8 + size]},
+    }
+    text = json.dumps(header).encode()
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + struct.pack("<2f", 1.5, -2.0))
+        file.truncate(8 + len(text) + 8 + size)
+    if path.stat().st_blocks * 512 > 1 << 20:
+        pytest.skip("this file system writes holes")
+    tracemalloc.start()
+    faults = pages_read()
+    tensors = open_file(path)
+    assert tensors.read("small", lambda tensor: tensor).tolist() == [1.5, -2.0]
+    assert tensors.read("large", lambda tensor: tensor[-3:]).tolist() == [0.0, 0.0, 0.0]
+    assert pages_read() - faults < 1000  # of twelve million
+    assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    tracemalloc.stop()
+
+
+@pytest.fixture
+def large(tmp_path) -> Model:
+    """Embeddings of more cells than are read at once, in bfloat16; the row of token 900 is not finite."""
+    Model.load("decoder", vocabulary="english", d_model=16, device="cpu").save(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    raw = {name: ("BF16", (array.view("<u4") >> 16).astype("<u2")) for name, array in tensors.items()}
+    raw[EMBEDDING][1][900] = 0x7F80
+    write_raw(tmp_path / "model.safetensors", raw)
+    return in_parts(tmp_path)
+
+
+def in_parts(folder: Path, **sizes: int) -> Model:
+    """A model of whose weights those of some thousand cells are read in parts."""
+    model = Model.load(folder, device="cpu")
+    return replace(model, weights=replace(model.weights, large=1 << 12, **sizes))
+
+
+EMBEDDING = "embedding.tokens.weight"
+ROWS = [3, 700, 3, 12]
+
+
+def test_of_a_large_table_only_the_rows_that_are_looked_up_are_read(large):
+    trace = large.trace(ids=ROWS)
+    whole = np.array(trace["embedding.tokens"])
+    seen = trace.explain("embedding.tokens", row=1, column=2)
+    rows = trace.window(EMBEDDING, (range(699, 701), range(16)))
+    assert EMBEDDING not in large.weights.held
+    assert (seen.stored, rows[1, 2]) == (whole[1, 2], whole[1, 2])
+    with pytest.raises(InputError, match=f"tensor {EMBEDDING} holds NaN or infinity"):
+        in_parts(large.folder).trace(ids=[899, 900])["embedding.tokens"]
+
+
+def test_a_row_that_is_looked_up_is_that_of_the_whole_table(large):
+    whole = in_parts(large.folder)
+    table = np.array(whole.weights.file.part(EMBEDDING, slice(0, 900)))
+    whole.weights.held[EMBEDDING] = table
+    for trace in (whole.trace(ids=ROWS), whole.trace(ids=[ROWS, ROWS[::-1]])):
+        other = large.trace(ids=ROWS if trace.batch == 1 else [ROWS, ROWS[::-1]])
+        assert np.array_equal(trace["decoder.0.output"], other["decoder.0.output"])
+
+
+def test_an_edited_table_is_read_whole(large):
+    edited = in_parts(large.folder).trace(ids=ROWS).edited([Edit(EMBEDDING, (3, 2), 5.0)])
+    with pytest.raises(InputError, match=f"tensor {EMBEDDING} holds NaN or infinity"):
+        edited.window(EMBEDDING, (range(4), range(4)))
+
+
+def test_a_model_larger_than_memory_is_computed_with_weights_read_again(large, monkeypatch):
+    wanted = np.array(large.trace(ids=ROWS)["decoder.0.output"])
+    small = in_parts(large.folder, small=1)
+    taken = sum(array.nbytes for name, array in large.weights.held.items())
+    free = taken // 2
+    monkeypatch.setattr(weights, "available_memory", lambda: free - held_bytes(small))
+    monkeypatch.setattr(parts, "available_memory", lambda: free - held_bytes(small))
+    for _ in range(2):
+        assert np.array_equal(small.trace(ids=ROWS, budget=0)["decoder.0.output"], wanted)
+        assert 0 < held_bytes(small) < free
+
+
+def held_bytes(model: Model) -> int:
+    return sum(int(array.nbytes) for array in model.weights.held.values())
+
+
+def test_a_weight_that_does_not_fit_into_memory_is_refused_before_it_is_read(folder, monkeypatch):
+    monkeypatch.setattr(parts, "available_memory", lambda: 300)
+    loaded = (Model.load(folder, device="cpu", dtype=dtype).weights for dtype in ("float32", "float64"))
+    single, double = (replace(each, small=1) for each in loaded)
+    assert single.get(TENSOR, (8, 8)).shape == (8, 8), "256 B"
+    with pytest.raises(InputError, match=f"{TENSOR} takes 512 B of memory and 300 B are free"):
+        double.get(TENSOR, (8, 8))
+    with pytest.raises(InputError, match="the weights take, as float64, 512 B of memory"):
+        double.check_room({TENSOR: (8, 8)})
+
+
+# Tensors that nothing reads
+
+
+FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
+
+
+def with_tensors(folder: Path, family: str, **more: np.ndarray) -> Model:
+    """A reference with more tensors in its file."""
+    shutil.copy(REFERENCES / family / "config.json", folder / "config.json")
+    tensors = load_file(REFERENCES / family / "model.safetensors")
+    save_file(tensors | {name.replace("__", "."): array for name, array in more.items()}, folder / "model.safetensors")
+    return Model.load(folder, device="cpu")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_everything_of_the_references_is_read(family):
+    assert Model.load(REFERENCES / family, device="cpu").unread == ()
+
+
+def test_a_built_in_model_has_nothing_unread():
+    assert unread_said("encoder", Model.load("encoder").unread) is None
+
+
+def test_a_tensor_that_no_step_reads_is_named(tmp_path):
+    model = with_tensors(tmp_path, "bert", bert__pooler__dense__weight=np.ones((32, 32), "f4"))
+    assert model.unread == ("bert.pooler.dense.weight",)
+    assert (
+        unread_said(model.name, model.unread)
+        == f"{model.name}: nothing here reads a tensor of the file: bert.pooler.dense.weight"
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        ("bert", "bert__embeddings__position_ids"),
+        ("gpt2", "transformer__h__0__attn__masked_bias"),
+        ("gpt_neox", "gpt_neox__layers__0__attention__rotary_emb__inv_freq"),
+        ("llama", "model__layers__0__self_attn__rotary_emb__inv_freq"),
+        ("t5", "decoder__block__0__layer__1__EncDecAttention__relative_attention_bias__weight"),
+    ],
+)
+def test_buffers_that_are_known_to_do_nothing_are_not_named(tmp_path, family, name):
+    assert with_tensors(tmp_path, family, **{name: np.ones((1, 4), "f4")}).unread == ()
+
+
+def test_a_copy_of_what_is_read_is_not_named_and_another_is(tmp_path):
+    tensors = load_file(REFERENCES / "bert" / "model.safetensors")
+    bias = tensors["cls.predictions.bias"]
+    assert with_tensors(tmp_path, "bert", cls__predictions__decoder__bias=bias).unread == ()
+    other = with_tensors(tmp_path, "bert", cls__predictions__decoder__bias=bias + 1)
+    assert other.unread in (("cls.predictions.decoder.bias",), ("cls.predictions.bias",))
+
+
+def test_many_are_counted():
+    said = unread_said("x", tuple(f"tensor {i}" for i in range(1200)))
+    assert said == "x: nothing here reads 1,200 tensors of the file: tensor 0, tensor 1, tensor 2 and 1,197 more"
+    assert unread({"b.weight", "a.weight", "c.weight"}, ["c.weight"]) == ("a.weight", "b.weight")

@@ -117,32 +117,26 @@ def test_a_built_vocabulary_opens_again_and_cuts_the_same(
 
 
 @pytest.mark.parametrize(
-    ("size", "frequency", "problem"),
-    [(4, 1, "size 4 is not 5 to"), (0, 1, "size 0"), (9_000_000, 1, "size 9000000"), (10, 0, "min_frequency 0")],
+    ("error", "build", "given", "problem"),
+    [
+        (UsageError, build_words, (LINES, 4), "size 4 is not 5 to"),
+        (UsageError, build_words, (LINES, 0), "size 0"),
+        (UsageError, build_words, (LINES, 9_000_000), "size 9000000"),
+        (UsageError, build_words, (LINES, 10, 0), "min_frequency 0"),
+        *((InputError, build, ([], 1_000), "the text has no") for build in (build_words, build_characters, build_bpe)),
+        (InputError, build_words, (["the cat"], 100, 9), "no word of the text comes 9 times: use a smaller minimum"),
+        (InputError, build_characters, (["the cat"], 100, 9), "no character of the text comes 9 times: use a"),
+        (UsageError, Specials, ("a", "b1", "b2", "b3"), "special word"),
+        (UsageError, Specials, ("[A]", "[A]", "[B]", "[C]"), "special word"),
+        (UsageError, Specials, ("[A B]", "[C]", "[D]", "[E]"), "special word"),
+    ],
 )
-def test_numbers_that_cannot_be_are_refused(size: int, frequency: int, problem: str) -> None:
-    with pytest.raises(UsageError, match=problem):
-        build_words(LINES, size, frequency)
-
-
-@pytest.mark.parametrize("build", [build_words, build_characters, build_bpe])
-def test_a_text_of_nothing_is_refused(build: Callable[..., Built]) -> None:
-    with pytest.raises(InputError, match="the text has no"):
-        build([], 1_000)
-
-
-@pytest.mark.parametrize(("build", "what"), [(build_words, "word"), (build_characters, "character")])
-def test_a_text_where_nothing_comes_so_often_is_refused(build: Callable[..., Built], what: str) -> None:
-    with pytest.raises(InputError, match=f"no {what} of the text comes 9 times: use a smaller minimum"):
-        build(["the cat"], 100, 9)
-
-
-@pytest.mark.parametrize(
-    "names", [("a", "b1", "b2", "b3"), ("[A]", "[A]", "[B]", "[C]"), ("[A B]", "[C]", "[D]", "[E]")]
-)
-def test_special_words_that_cannot_be_are_refused(names: tuple[str, str, str, str]) -> None:
-    with pytest.raises(UsageError, match="special word"):
-        Specials(*names)
+def test_what_cannot_be_built_is_refused(
+    error: type[InputError], build: Callable[..., object], given: tuple[object, ...], problem: str
+) -> None:
+    with pytest.raises(InputError, match=problem) as refused:
+        build(*given)
+    assert refused.type is error
 
 
 def test_counts_are_exact_however_little_memory_they_take() -> None:
@@ -210,23 +204,19 @@ def test_a_line_that_never_ends_comes_in_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"a\x00b", "is binary (byte 1 is NUL)"),
-        (b"abc\xff", "is not UTF-8 (at byte 3)"),
-        (b"abc\xc3", "is not UTF-8 (at byte 3)"),
+        (b"a\x00b", r"is binary \(byte 1 is NUL\)"),
+        (b"abc\xff", r"is not UTF-8 \(at byte 3\)"),
+        (b"abc\xc3", r"is not UTF-8 \(at byte 3\)"),
+        (None, "No such file"),
     ],
 )
-def test_files_that_are_no_text_are_refused(data: bytes, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(data)
-    with pytest.raises(InputError) as refused:
-        list(read_lines([path]))
-    assert problem in str(refused.value)
-
-
-@pytest.mark.parametrize(("name", "problem"), [("missing", "No such file"), (".", "is a folder")])
-def test_files_that_cannot_be_read_are_refused(name: str, problem: str, tmp_path: Path) -> None:
+def test_files_that_are_no_text_are_refused(data: bytes | None, problem: str, tmp_path: Path) -> None:
+    if data is not None:
+        (tmp_path / "a.txt").write_bytes(data)
     with pytest.raises(InputError, match=problem):
-        list(read_lines([tmp_path / name]))
+        list(read_lines([tmp_path / "a.txt"]))
+    with pytest.raises(InputError, match="is a folder"):
+        list(read_lines([tmp_path]))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Vocabularies: what their files may look like, what is refused, and how words are found."""
+"""Vocabularies: what their files may look like, what is refused, how words are found, and by which rule."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+import tui_transformer
 from tui_transformer.errors import InputError
 from tui_transformer.text import files
-from tui_transformer.text.dispatch import load_vocabulary
-from tui_transformer.text.vocabulary import built_in_vocabularies, built_in_vocabulary, parse_vocabulary
+from tui_transformer.text.build import build_words
+from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
+from tui_transformer.text.vocabulary import Vocabulary, built_in_vocabularies, built_in_vocabulary, parse_vocabulary
+from tui_transformer.text.vocabulary_rules import WordRule
+from tui_transformer.text.word_tokenizers import unreachable
 
 PIECES = "[PAD]\n[UNK]\n[CLS]\n[SEP]\nwave\n##s\nShore\n"
 
@@ -47,23 +51,21 @@ def test_a_word_list_gives_the_words_in_order(text: str, words: tuple[str, ...],
     assert made.unknown_id == 0
 
 
-def test_a_word_piece_file_keeps_its_lines_as_ids() -> None:
-    made = parse_vocabulary(PIECES, "pieces")
-    assert made.kind == "wordpiece"
-    assert made.words == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "wave", "##s", "Shore")
-    assert (made.unknown_id, made.pad_id) == (1, 0)
-
-
-def test_a_word_piece_file_keeps_blank_and_repeated_lines() -> None:
-    made = parse_vocabulary("[UNK]\r\n\r\na\r\n##b\r\na\r\n", "pieces")
-    assert made.words == ("[UNK]", "", "a", "##b", "a")
-    assert (made.repeated, made.ids["a"]) == (1, 4)
-
-
-def test_a_word_piece_keeps_the_white_space_before_it() -> None:
-    made = parse_vocabulary("[UNK]\n\u3000\n\ta\n##b \n a\na", "pieces")
-    assert made.words == ("[UNK]", "", "\ta", "##b", " a", "a")
-    assert made.repeated == 0
+@pytest.mark.parametrize(
+    ("text", "words", "repeated"),
+    [
+        (PIECES, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "wave", "##s", "Shore"), 0),
+        ("[UNK]\r\n\r\na\r\n##b\r\na\r\n", ("[UNK]", "", "a", "##b", "a"), 1),
+        ("[UNK]\n\u3000\n\ta\n##b \n a\na", ("[UNK]", "", "\ta", "##b", " a", "a"), 0),
+    ],
+)
+def test_a_word_piece_file_keeps_its_lines_as_ids_with_the_white_space_before_them(
+    text: str, words: tuple[str, ...], repeated: int
+) -> None:
+    made = parse_vocabulary(text, "pieces")
+    assert (made.words, made.kind, made.repeated) == (words, "wordpiece", repeated)
+    assert (made.unknown_id, made.pad_id) == ((1, 0) if text == PIECES else (0, None))
+    assert all(made.words[made.ids[word]] == word for word in words if word)
 
 
 def test_special_words_are_known_by_their_ids() -> None:
@@ -96,15 +98,13 @@ def test_too_many_entries_are_refused(text: str, size: int) -> None:
     assert parse_vocabulary(text + "\n", "mine", most=4).size == size
 
 
-def test_the_word_of_an_id() -> None:
+@pytest.mark.parametrize("token_id", [-1, 3])
+def test_an_id_has_its_word_and_one_outside_is_refused(token_id: int) -> None:
     made = parse_vocabulary("the waves", "list")
     assert made.word(2) == "waves"
-
-
-@pytest.mark.parametrize("token_id", [-1, 3])
-def test_an_id_outside_is_refused(token_id: int) -> None:
+    assert made.search(" ") == (0, 1, 2), "an empty query finds everything"
     with pytest.raises(InputError, match=f"ID {token_id} is not in the vocabulary list: use 0 to 2"):
-        parse_vocabulary("the waves", "list").word(token_id)
+        made.word(token_id)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,6 @@ def test_an_id_outside_is_refused(token_id: int) -> None:
 def test_search_puts_the_word_first_then_beginnings(query: str, wanted: list[str]) -> None:
     made = parse_vocabulary("[UNK]\nstart\nartist\n[PAD]\nparty\nart\n##art\nArt2\nshore", "pieces")
     assert [made.word(token_id) for token_id in made.search(query)] == wanted
-
-
-def test_an_empty_query_finds_everything() -> None:
-    assert parse_vocabulary("a b", "list").search(" ") == (0, 1, 2)
 
 
 @pytest.mark.parametrize("name", built_in_vocabularies())
@@ -201,34 +197,28 @@ def test_a_bad_file_is_refused_with_its_path(data: bytes, message: str, tmp_path
     assert f"{path} {message}" in one_line(error)
 
 
-def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"absent\.txt does not exist"):
-        load_vocabulary(tmp_path / "absent.txt")
-    with pytest.raises(InputError, match="is a folder: name a file in it"):
-        load_vocabulary(str(tmp_path))
-
-
-def test_a_path_that_cannot_be_one_is_refused() -> None:
-    with pytest.raises(InputError, match="cannot be the path of a file"):
-        load_vocabulary("./a\x00b")
-    with pytest.raises(InputError, match="cannot be read"):
-        load_vocabulary("./" + "x" * 1000)
-    with pytest.raises(InputError, match="does not exist"):
-        load_vocabulary("~nobody-by-this-name/words.txt")
-
-
-def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="is a pipe or a device"):
-        load_vocabulary(tmp_path / "pipe")
-
-
-def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "huge.txt"
-    with path.open("wb") as file:
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("absent.txt", r"absent\.txt does not exist"),
+        ("folder", "is a folder: name a file in it"),
+        ("a\x00b", "cannot be the path of a file"),
+        ("x" * 1000, "cannot be read"),
+        ("~nobody-by-this-name/words.txt", "does not exist"),
+        ("pipe", "is a pipe or a device"),
+        ("huge.txt", "is larger than 64 MiB"),
+    ],
+)
+def test_what_is_no_file_of_words_is_refused_before_it_is_read(
+    name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    with Path("huge.txt").open("wb") as file:
         file.truncate(files.MAX_BYTES + 1)
-    with pytest.raises(InputError, match="is larger than 64 MiB"):
-        load_vocabulary(path)
+    with pytest.raises(InputError, match=says):
+        load_vocabulary(name if name.startswith("~") else f"./{name}")
 
 
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,3 +242,100 @@ def test_a_quarter_of_a_million_words_are_found(tmp_path: Path) -> None:
     made = load_vocabulary(path)
     assert made.ids["wört249999"] == 250_000
     assert made.search("t12345")[0] == made.ids["wört12345"]
+
+
+# Words by runs, apostrophes or spaces, in small letters or as written, and as the file says
+
+
+def texts(vocabulary: Vocabulary, text: str) -> list[str]:
+    return [token.text for token in tokenizer_for(vocabulary).encode(text).tokens]
+
+
+def test_words_that_an_apostrophe_joins_are_two_where_the_vocabulary_lacks_the_one() -> None:
+    tokens = tokenizer_for(parse_vocabulary("it s don't", "w")).encode("It's don’t o'er").tokens
+    assert [(token.text, token.start, token.end, token.unknown) for token in tokens] == [
+        ("it", 0, 2, False),
+        ("s", 3, 4, False),
+        ("don't", 5, 10, False),
+        ("o", 11, 12, True),
+        ("er", 13, 15, True),
+    ]
+
+
+def test_the_apostrophe_between_is_a_token_where_the_vocabulary_has_it() -> None:
+    assert texts(parse_vocabulary("it s '", "w"), "It's") == ["it", "'", "s"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (WordRule(), ["the", "don't", "end", "."]),
+        (WordRule("runs"), ["the", "don", "'", "t", "end", "."]),
+        (WordRule("words", "kept"), ["The", "don't", "end", "."]),
+        (WordRule("spaces"), ["the", "don't", "end."]),
+        (WordRule("spaces", "kept"), ["The", "don't", "end."]),
+    ],
+)
+def test_a_vocabulary_splits_by_the_rule_that_it_was_built_by(rule: WordRule, expected: list[str]) -> None:
+    built = build_words(["The don't end."], rule=rule).vocabulary
+    again = parse_vocabulary(built.file()[1], "again")
+    assert again.rule == rule
+    assert again.words == built.words
+    assert texts(again, "The don't end.") == expected
+    assert not any(token.unknown for token in tokenizer_for(again).encode("The don't end.").tokens)
+
+
+def test_capitals_that_are_kept_tell_words_apart() -> None:
+    built = build_words(["The the"], rule=WordRule(case="kept")).vocabulary
+    assert built.ids["The"] != built.ids["the"]
+    assert texts(built, "THE") == ["THE"]
+    assert tokenizer_for(built).encode("THE").tokens[0].unknown
+
+
+def test_special_words_count_alone_between_spaces() -> None:
+    built = build_words(["a b"], rule=WordRule("spaces")).vocabulary
+    tokens = tokenizer_for(built).encode("[BOS] a[BOS] a").tokens
+    assert [(token.text, token.special, token.unknown) for token in tokens] == [
+        ("[BOS]", True, False),
+        ("a[BOS]", False, True),
+        ("a", False, False),
+    ]
+
+
+def test_text_split_at_spaces_comes_back_with_spaces() -> None:
+    built = build_words(["end . here"], rule=WordRule("spaces")).vocabulary
+    tokenizer = tokenizer_for(built)
+    assert tokenizer.decode(tokenizer.encode("here . end").ids) == "here . end"
+
+
+@pytest.mark.parametrize("line", ["#!vocabulary words split=commas", "#!vocabulary characters split=runs"])
+def test_a_rule_that_is_not_known_is_refused(line: str) -> None:
+    with pytest.raises(InputError, match="split"):
+        parse_vocabulary(f"{line}\n[UNK]\na\n", "w")
+
+
+def test_entries_that_no_text_can_give_are_told() -> None:
+    listed = parse_vocabulary("the words: a-b it's : [CLS] größe :: x2", "w")
+    assert list(unreachable(listed)) == ["words:", "a-b", "::"]
+    for word in set(listed.words) - set(unreachable(listed)):
+        assert texts(listed, word) == [word]
+
+
+def test_what_a_rule_leaves_out_depends_on_it() -> None:
+    listed = parse_vocabulary("#!vocabulary words split=spaces\n[UNK]\nwords:\na-b\ntwo words\n", "w")
+    assert list(unreachable(listed)) == ["two words"]
+    runs = parse_vocabulary("#!vocabulary words split=runs\n[UNK]\nit's\nit\n", "w")
+    assert list(unreachable(runs)) == ["it's"]
+
+
+@pytest.mark.parametrize("name", ["dog", "waves", "nation", "english", "deutsch"])
+def test_every_entry_of_the_built_in_vocabularies_can_be_written(name: str) -> None:
+    assert list(unreachable(load_vocabulary(name))) == []
+
+
+@pytest.mark.parametrize("name", ["copy", "dates", "question"])
+def test_the_words_of_the_trained_models_are_split_as_they_were_trained(name: str) -> None:
+    folder = Path(tui_transformer.__file__).parent / "trained" / name
+    vocabulary = load_vocabulary(folder / "vocabulary.txt")
+    assert vocabulary.rule == WordRule()
+    assert not any("'" in word for word in vocabulary.words)

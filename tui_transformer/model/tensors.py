@@ -258,7 +258,8 @@ def open_index(path: Path) -> Tensors:
     ):
         raise InputError(f"{path}: no weight_map, which names the file of every tensor: copy it again")
     for name, place in weight_map.items():
-        if set("/\\:\0") & set(place) or place in ("", ".", "..") or len(place) > LONGEST_NAME:
+        alone = place.isprintable() and not set("/\\:") & set(place) and place not in ("", ".", "..")
+        if not alone or len(place) > LONGEST_NAME:
             raise InputError(f"{path}: tensor {name} is in {place[:80]!r}, which is not a file beside it: not opened")
     shards = {name: open_file(path.with_name(name)) for name in sorted(set(weight_map.values()))}
     by_name = {

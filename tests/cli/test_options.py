@@ -1,20 +1,28 @@
-"""Nothing that is given is lost: lists are put together, and what has one value is refused a second time."""
+"""Options that are given again, values of edits of any kind, and input that is broken: used or refused in one line."""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from command_line import Run
+from hostile import COUNTS, damaged, hold, read_or_refused
+from hypothesis import strategies as st
+from safetensors.numpy import save
 from typer._click import Command, Context
 from typer.core import TyperGroup, TyperOption
 from typer.main import get_command
 
 from tui_transformer.cli.main import app
-from tui_transformer.errors import UsageError
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
+from tui_transformer.session.edit_format import changes
 
 SAYS_THE_SAME_AGAIN = ("--version", "--help", "--show-completion", "--install-completion")
 
@@ -184,3 +192,155 @@ def _ids(run: Run) -> list[int]:
 
 def test_a_flag_given_again_says_the_same(run: Run) -> None:
     assert run("show", "weights", "--all", "--all").code == 0
+
+
+# Bad input
+
+
+TYPER_FINDS = {
+    "no file to write": ("trace",),
+    "unknown precision": ("show", "--dtype", "float16"),
+    "unknown command": ("nosuch",),
+    "unknown option": ("show", "--nosuch"),
+}
+
+
+@pytest.mark.parametrize("arguments", TYPER_FINDS.values(), ids=TYPER_FINDS.keys())
+def test_options_that_typer_refuses_exit_with_2(run: Run, arguments: tuple[str, ...]) -> None:
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert "Error" in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+def test_a_failed_write_leaves_the_old_file(run: Run, tmp_path: Path) -> None:
+    old = tmp_path / "a.npz"
+    old.write_bytes(b"old")
+    assert run("trace", "--out", "a.npz", "--steps", "nosuch").code == 1
+    assert old.read_bytes() == b"old"
+
+
+def test_close_names_are_offered(run: Run) -> None:
+    assert "encoder.0.self_attention.scores" in run("show", "scors", "--model", "encoder").err
+
+
+def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
+    err = run("vocab", "check", "a\x1b[31m").err
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("arguments", [("\x1b[31m\u202e",), ("--\x1b[31m\u202e",), ("vocab", "list", "\x1b[31m\u202e")])
+def test_arguments_that_typer_refuses_are_quoted_harmlessly(run: Run, arguments: tuple[str, ...]) -> None:
+    ended = run(*arguments)
+    assert ended.code == 2
+    assert "Error" in ended.err
+    assert not {"\x1b", "\u202e"} & set(ended.err)
+
+
+def _zip_of(name: str, data: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def packed(write: Callable[..., None], *arrays: np.ndarray, **named: Any) -> bytes:
+    buffer = io.BytesIO()
+    write(buffer, *arrays, **named)
+    return buffer.getvalue()
+
+
+SMALL = packed(np.save, np.zeros((2, 2), dtype=np.float32))
+HUGE_HEADER = SMALL.replace(b"(2, 2), }         ", b"(9999999, 9999), }")
+BROKEN = {
+    "text": b"not a zip file",
+    "empty": b"",
+    "zip without arrays": _zip_of("a.txt", b"a"),
+    "cut": _zip_of("tokens.npy", packed(np.save, np.arange(8)))[:-30],
+    "header of a huge array": _zip_of("tokens.npy", HUGE_HEADER),
+    "header that is no Python": _zip_of("tokens.npy", SMALL.replace(b"(2, 2), }", b"(2, 2), (")),
+    "no NPY inside": _zip_of("tokens.npy", b"junk"),
+    "pickled": _zip_of("tokens.npy", packed(np.save, np.array([{}], dtype=object), allow_pickle=True)),
+    "words": _zip_of("tokens.npy", packed(np.save, np.array(["a"]))),
+}
+
+
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
+def test_a_broken_trace_is_named_in_one_line(run: Run, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "broken.npz").write_bytes(data)
+    run("diff", "broken.npz", "encoder", "--ids", "1,2,3,4,5,6,7,1").refuses("broken.npz", 1)
+
+
+# Values of edits: texts of any kind and files that are broken
+
+
+STEP = "encoder.0.output"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model.load("encoder", device="cpu")
+
+
+def computed(model: Model, text: str) -> None:
+    """The step as it is with an edit, which has the shape that it had."""
+    program = model.program(3)
+    trace = model.trace(ids=[1, 2, 3]).edited(changes(model, program, [text]))
+    assert trace[STEP].shape == program.shape(STEP)
+
+
+VECTOR = np.arange(8, dtype=np.float32)
+FILES = {
+    "v.npy": packed(np.save, VECTOR),
+    "v.npz": packed(np.savez, one=VECTOR),
+    "v.safetensors": save({"one": VECTOR}),
+}
+
+
+@COUNTS
+@pytest.mark.parametrize("name", FILES)
+def test_broken_files_of_values(tmp_path, model, name, count):
+    path = tmp_path / name
+
+    def check(data: bytes) -> None:
+        path.write_bytes(data)
+        read_or_refused(lambda: computed(model, f"{STEP} += {path}"), path, tmp_path / STEP, tmp_path / "--edit")
+
+    hold(count, check, data=damaged(FILES[name]))
+
+
+PIECES = [
+    "0.output",
+    STEP,
+    "[",
+    "]",
+    "0",
+    ":",
+    ",",
+    "=",
+    "+=",
+    "*=",
+    "/=",
+    " ",
+    "1e999",
+    "2*",
+    "mean",
+    "'the'",
+    "-",
+    "x.npy",
+]
+
+
+@COUNTS
+def test_texts_of_edits(model, count):
+    def check(text: str) -> None:
+        try:
+            computed(model, text)
+        except InputError as refused:
+            line = str(refused)
+            assert len(line.splitlines()) == 1, line
+            assert len(line) < 1000, line
+
+    texts = st.lists(st.sampled_from(PIECES), max_size=9).map("".join)
+    hold(count, check, text=st.one_of(texts, texts.map(lambda place: f"{STEP}[{place}] = 1"), st.text(max_size=30)))

@@ -1,12 +1,12 @@
-"""`ablate` and `patch`: tables of effects, what an edit changes, and what is refused."""
+"""`ablate`, `patch` and `--edit`: tables of effects, and what a change gives in every command that computes."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,15 +17,19 @@ from tui_transformer.analysis.effects import effects
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
 from tui_transformer.cli.terminal import CLEAR, counted
+from tui_transformer.engine.changes import OPEN, Add, Scale, Set
+from tui_transformer.engine.edits import Ablate, Patch
 from tui_transformer.engine.targets import every, parse
 from tui_transformer.model import Model
+from tui_transformer.session.edit_format import changes
+from tui_transformer.session.session import Session
 
 USUAL = ("--model", "encoder")
 
 GPT2 = str(REFERENCES / "gpt2")
 HEAD = "head:encoder.0.self_attention:2"
 WEIGHTS = "encoder.0.self_attention.weights"
-FAMILIES = sorted(path.name for path in REFERENCES.iterdir())
+FAMILIES = ("albert", "bert", "bart", "deberta-v2", "gpt2", "mixtral", "opt", "t5", "vanilla-encoder-decoder")
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -37,7 +41,7 @@ def test_without_a_target_every_head_is_listed_by_its_effect(run: Run) -> None:
     assert (ended.code, ended.err) == (0, "")
     trace = Model.load(GPT2).trace(ids=[4, 5, 6])
     wanted = {str(target): effect for target, effect in effects(trace, every(trace.program))}
-    listed = json.loads(ended.out)["effects"]
+    listed = ended.json["effects"]
     assert [line["target"] for line in listed] == sorted(wanted, key=lambda target: -wanted[target].size)
     for line in listed:
         assert line["change"] == pytest.approx(wanted[line["target"]].change)
@@ -80,7 +84,7 @@ def test_a_model_without_a_vocabulary_head_has_a_relative_change(run: Run) -> No
 
 def test_an_experiment_lists_the_steps_that_it_reaches_and_the_answer(run: Run) -> None:
     ended = run("ablate", HEAD, "--text", "the waves crashed", "--format", "json")
-    data = json.loads(ended.out)
+    data = ended.json
     trace = Model.load("encoder").trace("the waves crashed")
     reached = trace.program.downstream(["encoder.0.self_attention.context"])
     assert [step["name"] for step in data["steps"]] == [name for name in trace.program.by_name if name in reached]
@@ -108,7 +112,7 @@ def test_an_experiment_in_words(run: Run) -> None:
 def test_what_is_measured_can_be_chosen(run: Run) -> None:
     given = ("--model", GPT2, "--ids", "4,5,6")
     trace = Model.load(GPT2).trace(ids=[4, 5, 6])
-    data = json.loads(run("ablate", *given, "--tokens", "37,39", "--format", "json").out)
+    data = run("ablate", *given, "--tokens", "37,39", "--format", "json").json
     assert data["metric"] == f"logit of {Model.load(GPT2).word(37)} less that of {Model.load(GPT2).word(39)}"
     before = float(trace["output.logits"][2, 37] - trace["output.logits"][2, 39])
     assert all(line["value"] - line["change"] == pytest.approx(before) for line in data["effects"])
@@ -117,7 +121,7 @@ def test_what_is_measured_can_be_chosen(run: Run) -> None:
     head = data["effects"][0]["target"]
     after = trace.edited(parse(head).edits(trace.program))["output.logits"][2]
     assert data["effects"][0]["value"] == pytest.approx(float(after[37] - after[39]), abs=1e-5)
-    one = json.loads(run("ablate", head, *given, "--tokens", "37,39", "--format", "json").out)
+    one = run("ablate", head, *given, "--tokens", "37,39", "--format", "json").json
     assert one["value"] == pytest.approx(data["effects"][0]["value"], abs=1e-5)
     assert rows_of(run("ablate", *given, "--metric", "loss", "--format", "csv").out)[0] == ["target", "value", "change"]
 
@@ -125,7 +129,7 @@ def test_what_is_measured_can_be_chosen(run: Run) -> None:
 def test_the_loss_is_on_the_targets_of_the_sentence_unless_others_are_named(run: Run) -> None:
     given = ("patch", "0.output", "--model", GPT2, "--ids", "4,5,6", "--from-ids", "7,5,6", "--format", "json")
     shares = Model.load(GPT2).trace(ids=[4, 5, 6])["output.probabilities"]
-    usual, named = (json.loads(run(*given, *more).out) for more in (("--metric", "loss"), ("--targets", "5,-1,8")))
+    usual, named = (run(*given, *more).json for more in (("--metric", "loss"), ("--targets", "5,-1,8")))
     assert usual["value"] - usual["change"] == pytest.approx(-np.log(shares[[0, 1], [5, 6]]).mean(), abs=1e-5)
     assert named["value"] - named["change"] == pytest.approx(-np.log(shares[[0, 2], [5, 8]]).mean(), abs=1e-5)
     assert "loss on 2 targets" in run("ablate", "--model", GPT2, "--ids", "4,5,6", "--metric", "loss").out
@@ -140,7 +144,7 @@ def test_a_patch_from_the_same_sentence_changes_nothing(run: Run) -> None:
 
 def test_patching_the_first_step_gives_the_answer_of_the_other_sentence(run: Run) -> None:
     ended = run("patch", "embedding.output", "--ids", "1,2,3", "--from-ids", "4,5,6", "--format", "json")
-    (answer,) = json.loads(ended.out)["answers"]
+    (answer,) = ended.json["answers"]
     other = Model.load("encoder").trace(ids=[4, 5, 6])["output.probabilities"][2]
     assert [guess["probability"] for guess in answer["after"]] == pytest.approx(sorted(other, reverse=True)[:5])
 
@@ -196,48 +200,13 @@ def test_progress_is_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) ->
     assert "\n" not in screen.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (("ablate", "head:encoder.0.self_attention:9"), 1, "has no head 9: use 0 to 7"),
-        (("ablate", "nosuch:1"), 1, "'nosuch' is not a head"),
-        (("ablate", "--each", "nosuch"), 1, "'nosuch' is not a head"),
-        (("ablate", "--each", "layer", "--model", "attention"), 1, "the model has no layers that can be ablated"),
-        (("ablate", "--position", "8"), 1, "there is no position 8: use 0 to 7"),
-        (("ablate", "--position", "x"), 2, "--position 'x'"),
-        (("ablate", "--metric", "logit"), 2, "about 1 tokens, not 0"),
-        (("ablate", "--tokens", "1,2,3"), 2, "give a token, or two"),
-        (("ablate", "--targets", "1,2"), 1, "2 targets for 8 positions"),
-        (("ablate", "--model", "attention", "--tokens", "1"), 1, "the model has no logits of words"),
-        (("ablate", HEAD, "--each", "head"), 2, "either WHAT or --each"),
-        (("patch", WEIGHTS), 2, "--from-text or --from-ids"),
-        (("patch", WEIGHTS, "--from-ids", "1", "--from-text", "the"), 2, "--from-text or --from-ids"),
-        (("patch", WEIGHTS, "--from-ids", "x"), 2, "--from-ids: 'x'"),
-        (("patch", WEIGHTS, "--from-ids", "1"), 1, "the last axis differs"),
-        (("patch", "tokens", "--from-ids", "1"), 1, "tokens holds whole numbers"),
-        (("patch", "nosuch", "--from-ids", "1"), 1, "no step is called 'nosuch'"),
-        (("patch", "*.weights", "--from-ids", "1", "--layers", "2"), 2, "2 steps match"),
-        (("patch", "encoder.0.output", "--from-ids", "1"), 1, "name rows that both have"),
-        (("patch", "encoder.0.output", "--from-ids", "1", "--rows", "-1"), 2, "--rows: '-1'"),
-        (("patch", "encoder.0.output", "--from-ids", "1", "--rows", "3"), 1, "has no row 3 in both: use 0 to 0"),
-        (("patch", "encoder.0.output", "--from-ids", "1", "--rows", "0", "--head", "0"), 1, "has no heads"),
-        (("patch", WEIGHTS, "--from-text", "a", "--model", "attention"), 1, "attention reads no tokens"),
-    ],
-)
-def test_what_cannot_be_is_one_line(run: Run, arguments: tuple[str, ...], code: int, says: str) -> None:
-    ended = run(*arguments)
-    assert (ended.code, ended.out) == (code, "")
-    assert says in ended.err
-    assert ended.err.count("\n") == 1
-
-
 def test_answers_that_overflow_are_null_in_json(run: Run, tmp_path: Path) -> None:
     weights = {name: array * np.float32(1e30) for name, array in load_file(f"{GPT2}/model.safetensors").items()}
     save_file(weights, tmp_path / "model.safetensors")
     shutil.copy(f"{GPT2}/config.json", tmp_path)
     ended = run("ablate", "--model", ".", "--ids", "4,5,6", "--format", "json")
     assert (ended.code, ended.err) == (0, "")
-    before = json.loads(ended.out)["answers"][0]["before"]
+    before = ended.json["answers"][0]["before"]
     assert [guess["probability"] for guess in before] == [None] * len(before)
 
 
@@ -252,7 +221,7 @@ def test_the_table_is_that_of_the_analysis(run: Run, kind: str) -> None:
     model = Model.load("copy")
     trace, other = model.trace(ids=[5, 6, 7, 8, 9]), model.trace(ids=[5, 10, 7, 8, 9])
     measured = list(sweep(trace, other, table_of(trace.program, kind), Metric("difference", (11, 12)), range(4, 5)))
-    rows = json.loads(run(*GIVEN, "--each", kind, "--tokens", "11,12", "--format", "json").out)
+    rows = run(*GIVEN, "--each", kind, "--tokens", "11,12", "--format", "json").json
     assert [row["difference"] for row in rows] == [each.value for each in measured]
     assert [row["step"] for row in rows] == [each.place.step for each in measured]
 
@@ -269,17 +238,135 @@ def test_svg_is_a_heat_map(run: Run) -> None:
     assert out.count("<rect") > 15
 
 
+# `--edit`: the same as the change in Python
+
+
+EDITED = ("--model", "copy", "--ids", "5,6,7,8,5")
+LINES = "who did it\nthe cat sat\n\n"
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model.load("copy", device="cpu")
+
+
 @pytest.mark.parametrize(
-    ("more", "code", "says"),
+    ("text", "kind", "values", "place"),
     [
-        (("--each", "head", "--head", "1"), 2, "--each names the places itself"),
-        (("weights", "--each", "head"), 2, "leave out STEP"),
-        ((), 2, "name a step, or a table with --each"),
-        (("0.self_attention.weights", "--format", "svg"), 2, "svg is a format of --each"),
-        (("--each", "head", "--tokens", "1,2,3"), 2, "give a token, or two"),
-        (("--each", "head", "--metric", "difference"), 2, "about 2 tokens, not 0"),
-        (("--each", "layer", "--tokens", "nothing"), 1, "is no word of the vocabulary"),
+        ("0.output = 0", Set, 0.0, (None, None, None)),
+        ("0.output[2] += -1.5", Add, -1.5, (None, range(2, 3), None)),
+        ("0.output[:,3:5]*=.5", Scale, 0.5, (None, None, range(3, 5))),
+        ("0.self_attention.context[1, 2:] -= 2*3 + 1", Add, -7.0, (range(1, 2), range(2, OPEN), None)),
+        ("0.output /= 4", Scale, 0.25, (None, None, None)),
+        ("0.self_attention.masked[0,1,0] = -inf", Set, -np.inf, (range(1), range(1, 2), range(1))),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(run: Run, more: tuple[str, ...], code: int, says: str) -> None:
-    run(*GIVEN, *more).refuses(says, code=code)
+def test_a_place_an_operation_and_a_value(model, text, kind, values, place):
+    (change,) = changes(model, model.program(5), [text])
+    assert isinstance(change, kind)
+    assert float(change.values) == values
+    assert (change.heads, change.rows, change.columns) == place
+
+
+def test_arrays_and_means_of_texts_are_values(tmp_path: Path) -> None:
+    model = Model.load("story", device="cpu")
+    program, name = model.program(4), "decoder.0.feed_forward.residual"
+    vector = np.arange(80.0)
+    np.save(tmp_path / "v.npy", vector)
+    np.savez(tmp_path / "all.npz", one=vector, two=-vector)
+    (tmp_path / "lines.txt").write_text("The fox found\nOnce there was a crow\n\n")
+    own = {text: model.trace(text)[name].astype(np.float64) for text in ("The fox found", "Once there was a crow")}
+    both = np.concatenate(list(own.values())).mean(axis=0)
+    of_heads = [model.trace(text)["decoder.0.self_attention.context"].astype(np.float64) for text in own]
+    wanted = {
+        f"0.output += 2*{tmp_path}/v.npy": 2 * vector,
+        f"0.output += {tmp_path}/all.npz:two": -vector,
+        "0.output += 4*'The fox found' - \"Once there was a crow\"": 4 * own["The fox found"].mean(axis=0)
+        - own["Once there was a crow"].mean(axis=0),
+        f"0.output = mean({tmp_path}/lines.txt)": both,
+        f"0.output[:,3:6] = mean({tmp_path}/lines.txt)": both[3:6],
+        f"0.self_attention.context[2] = mean({tmp_path}/lines.txt)": np.concatenate(of_heads, axis=1).mean(axis=1)[2],
+    }
+    for text, values in wanted.items():
+        (change,) = changes(model, program, [text])
+        np.testing.assert_allclose(np.ravel(change.values), values, atol=1e-5)
+    (mean,) = changes(model, program, ["0.output[1] = mean"])
+    assert mean == Ablate(name, (range(1, 2), range(80)), mean=True)
+
+
+def test_commands_compute_with_the_edits(run: Run) -> None:
+    edit = ("--edit", "0.self_attention.context[2] = 0", "--edit", "0.output[1] *= 0.5")
+    trace = Model.load("copy").trace(ids=[5, 6, 7, 8, 5])
+    name = "decoder.0.self_attention.context"
+    edited = trace.edited([Set(name, 0.0, heads=range(2, 3)), Scale("0.output", 0.5, rows=range(1, 2))])
+    shown = run("show", "output.logits", *EDITED, *edit, "--format", "json").json
+    np.testing.assert_allclose(shown["values"], edited["output.logits"], atol=1e-5)
+    run("trace", *EDITED, *edit, "--out", "run.npz")
+    np.testing.assert_allclose(np.load("run.npz")[name], edited[name], atol=1e-6)
+    heads = [run("heads", *EDITED, *more, "--format", "json").out for more in ((), edit)]
+    assert heads[0] != heads[1]
+
+
+def test_both_sentences_of_a_patch_are_computed_with_the_edits(run: Run) -> None:
+    edit = Scale("0.self_attention.context", 0.5, heads=range(1))
+    model, name = Model.load("copy"), "decoder.1.self_attention.value"
+    own, other = (model.trace(ids=ids).edited([edit]) for ids in ([5, 6, 7, 8, 5], [5, 10, 7, 8, 5]))
+    metric = Metric("difference", (6, 10))
+    wanted = metric.measure(own.edited([Patch.between(own, other, name)]), own, range(4, 5))
+    given = ("--from-ids", "5,10,7,8,5", "--tokens", "6,10", "--edit", "0.self_attention.context[0] *= 0.5")
+    patched = run("patch", name, *EDITED, *given, "--format", "json").json
+    assert patched["value"] == pytest.approx(wanted, abs=1e-4)
+    assert patched["steps"][0]["name"] == name
+    each = run("patch", "--each", "layer", *EDITED, *given, "--format", "json").json
+    plain = run("patch", "--each", "layer", *EDITED, *given[:4], "--format", "json").json
+    assert each != plain
+
+
+def test_the_explorer_begins_with_the_edits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = []
+
+    def explorer(session: Session, *_: object) -> SimpleNamespace:
+        begun.append(session)
+        return SimpleNamespace(run=lambda: None, failure=None, return_code=0)
+
+    monkeypatch.setattr("tui_transformer.explorer.app.ExplorerApp", explorer)
+    monkeypatch.setattr("tui_transformer.cli.explore.check_terminal", lambda: None)
+    assert run(*EDITED, "--edit", "0.output[2] += 1", "--edit", "0.output[2] += 1").code == 0
+    session = begun[0]
+    name = session.base.program.named("0.output")
+    np.testing.assert_allclose(session.trace[name][2], session.base[name][2] + 2, atol=1e-6)
+    ended = run(*EDITED, "--edit", "0.output")
+    assert (ended.code, "--edit: '0.output' is no edit: write STEP = 0" in ended.err) == (2, True)
+    said = run("--plain", *EDITED, "--edit", "0.output[2] += 1").out
+    assert "; edited: decoder.0.feed_forward.residual row 2 + 1; it answers" in said
+
+
+def test_a_text_is_written_under_edits(run: Run) -> None:
+    given = ("generate", "--model", "story", "--text", "Once there was", "--greedy", "--max-new-tokens", "6")
+    edit = ("--edit", "1.output += 3*'sea' - 3*'fox'")
+    plain, cached, uncached = (run(*given, *more).out for more in ((), edit, (*edit, "--no-cache")))
+    assert cached == uncached != plain
+
+
+def test_heads_are_set_to_the_mean_of_a_file(run: Run) -> None:
+    Path("lines.txt").write_text("The fox found\nOnce there was a crow\n")
+    ended = run("ablate", "--model", "story", "--mean-of", "lines.txt", "--format", "json")
+    assert ended.json["set to"] == "its mean over lines.txt"
+    zero = run("ablate", "--model", "story", "--format", "json").json
+    assert ended.json["effects"] != zero["effects"]
+    one = run("ablate", "head:decoder.0.self_attention:1", "--model", "story", "--mean-of", "lines.txt")
+    assert one.out.startswith("head:decoder.0.self_attention:1 set to its mean over lines.txt\n")
+
+
+def test_a_trace_is_written_as_safetensors_too(run: Run) -> None:
+    run("trace", *EDITED, "--out", "run.npz", "--steps", "*.weights,tokens")
+    ended = run("trace", *EDITED, "--out", "run.safetensors", "--steps", "*.weights,tokens", "--budget", "0")
+    assert "wrote run.safetensors: 3 steps" in ended.err
+    one, other = dict(np.load("run.npz")), load_file("run.safetensors")
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_entropy_says_which_queries_it_leaves_out(run: Run) -> None:
+    assert "(without the 2 queries that see fewer than 3 keys)" in run("heads", *EDITED).out
+    assert "without" not in run("heads", "--model", "question", "--text", "who did it ?").out

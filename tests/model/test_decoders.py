@@ -7,7 +7,9 @@ import pytest
 from decoders import (
     GPT2,
     IDS,
+    LLAMA,
     NEOX,
+    Tensors,
     check,
     frequencies,
     gpt2_logits,
@@ -22,6 +24,7 @@ from plain_numpy import gelu, gelu_tanh
 from tui_transformer.engine.ops import Add
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.model.families import family_of
 from tui_transformer.model.families.gpt2 import Gpt2Config
 
 RAW = {"model_type": "gpt2", **GPT2}
@@ -37,50 +40,35 @@ def neox(folder, tensors=None, **changes) -> Model:
     return load(folder, config, neox_tensors(config) if tensors is None else tensors)
 
 
-@pytest.mark.parametrize("prefix", ["", "transformer."])
-def test_names_have_a_prefix_or_none(tmp_path, prefix):
-    tensors = gpt2_tensors(GPT2)
-    model = model_of(tmp_path, {prefix + name: tensor for name, tensor in tensors.items()})
-    check(model, gpt2_logits(GPT2, tensors))
+TENSORS = gpt2_tensors(GPT2)
+TABLE, HEAD = TENSORS["wte.weight"], {"lm_head.weight": np.random.default_rng(1).normal(size=(11, 12))}
+NO_TABLE = {f"transformer.{name}": tensor for name, tensor in TENSORS.items() if name != "wte.weight"}
+EITHER = (True, False)
+FORMS: dict[str, tuple[Tensors, Tensors, tuple[bool, ...]]] = {
+    "names without a prefix": (TENSORS, TENSORS, (True,)),
+    "names with a prefix": ({f"transformer.{name}": tensor for name, tensor in TENSORS.items()}, TENSORS, (True,)),
+    "mask buffers of old files": (
+        TENSORS | {"h.0.attn.bias": np.ones((1, 1, 9, 9)), "h.0.attn.masked_bias": np.ones(1)},
+        TENSORS,
+        (True,),
+    ),
+    "a head that repeats the table": (TENSORS | {"lm_head.weight": TABLE}, TENSORS, EITHER),
+    "the table as the tied head alone": (NO_TABLE | {"lm_head.weight": TABLE}, TENSORS, (True,)),
+    "a head of its own": (TENSORS | HEAD, TENSORS | HEAD, EITHER),
+}
+"""Tensors of a file, those that count, and what the file may say of a tied head."""
 
 
-def test_mask_buffers_of_old_files_are_left_alone(tmp_path):
-    tensors = gpt2_tensors(GPT2) | {"h.0.attn.bias": np.ones((1, 1, 9, 9)), "h.0.attn.masked_bias": np.ones(1)}
-    check(model_of(tmp_path, tensors), gpt2_logits(GPT2, tensors))
-
-
-def test_the_head_may_have_a_matrix_of_its_own(tmp_path):
-    tensors = gpt2_tensors(GPT2) | {"lm_head.weight": np.random.default_rng(1).normal(size=(11, 12))}
-    model = model_of(tmp_path, tensors, tie_word_embeddings=False)
-    check(model, gpt2_logits(GPT2, tensors))
-    assert "output.logits.weight" in model.program(1).weights
-
-
-def test_a_head_that_repeats_the_table_is_tied(tmp_path):
-    tensors = gpt2_tensors(GPT2)
-    model = model_of(tmp_path, tensors | {"lm_head.weight": tensors["wte.weight"]})
-    assert "output.logits.weight" not in model.program(1).weights
-    check(model, gpt2_logits(GPT2, tensors))
-
-
-def test_a_head_that_differs_from_the_table_counts_whatever_the_file_says(tmp_path):
-    tensors = gpt2_tensors(GPT2)
-    tensors["lm_head.weight"] = tensors["wte.weight"].copy()
-    tensors["lm_head.weight"][7, 3] += 1.0
-    model = model_of(tmp_path / "first", tensors)
-    check(model, gpt2_logits(GPT2, tensors))
+@pytest.mark.parametrize(("form", "tied"), [(form, tied) for form, (*_, ties) in FORMS.items() for tied in ties])
+def test_a_file_of_any_form_gives_the_same_and_a_head_of_its_own_counts_whatever_it_says(tmp_path, form, tied):
+    given, wanted, _ = FORMS[form]
+    model = model_of(tmp_path / "first", given, tie_word_embeddings=tied)
+    check(model, gpt2_logits(GPT2, wanted))
+    assert ("output.logits.weight" in model.program(1).weights) == ("lm_head.weight" in wanted or not tied)
     model.save(tmp_path / "second")
     again = Model.load(tmp_path / "second", device="cpu", dtype="float64")
     assert again.config == model.config
     assert np.array_equal(logits(again), logits(model))
-
-
-def test_the_table_may_be_in_the_file_as_the_tied_head_alone(tmp_path):
-    tensors = {f"transformer.{name}": tensor for name, tensor in gpt2_tensors(GPT2).items()}
-    tensors["lm_head.weight"] = tensors.pop("transformer.wte.weight")
-    model = model_of(tmp_path, tensors)
-    assert "output.logits.weight" not in model.program(1).weights
-    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2)))
 
 
 def test_without_a_head_the_last_norm_is_the_end(tmp_path):
@@ -98,35 +86,46 @@ def test_sizes_may_have_their_general_names(tmp_path):
         Gpt2Config.from_json(GPT2 | {"num_attention_heads": 6})
 
 
-@pytest.mark.parametrize(
-    ("changes", "scale", "expression"),
-    [
-        ({"scale_attn_weights": False}, lambda layer, width: 1.0, "not divided"),
-        ({"scale_attn_by_inverse_layer_idx": True}, lambda layer, width: width**-0.5 / (layer + 1), "÷ √4 ÷ 2"),
-        (
-            {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True},
-            lambda layer, width: 1.0 / (layer + 1),
-            "÷ 2",
-        ),
-        ({}, lambda layer, width: width**-0.5, "÷ √4"),
-    ],
-)
+def of_width(layer: int, width: int) -> float:
+    return width**-0.5
+
+
+SCALES = [
+    ({"scale_attn_weights": False}, lambda layer, width: 1.0, "not divided"),
+    ({"scale_attn_by_inverse_layer_idx": True}, lambda layer, width: width**-0.5 / (layer + 1), "÷ √4 ÷ 2"),
+    (
+        {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True},
+        lambda layer, width: 1.0 / (layer + 1),
+        "÷ 2",
+    ),
+    ({}, of_width, "÷ √4"),
+]
+
+
+@pytest.mark.parametrize(("changes", "scale", "expression"), SCALES)
 def test_scores_are_divided_as_the_file_says(tmp_path, changes, scale, expression):
     model = model_of(tmp_path, **changes)
-    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2), scale))
+    check(model, gpt2_logits(GPT2, TENSORS, scale))
     assert model.program(1).step("decoder.1.self_attention.scaled").op.formula == f"score {expression}"
 
 
-def test_the_activation_is_that_of_the_file(tmp_path):
-    model = model_of(tmp_path, activation_function="gelu")
-    check(model, gpt2_logits(GPT2, gpt2_tensors(GPT2), activation=gelu))
-
-
-def test_the_inner_width_is_four_times_the_model_by_default(tmp_path):
+def test_the_activation_and_the_inner_width_are_those_of_the_file_or_four_times_the_model(tmp_path):
+    check(model_of(tmp_path, activation_function="gelu"), gpt2_logits(GPT2, TENSORS, activation=gelu))
     config = GPT2 | {"n_inner": None}
     model = model_of(tmp_path, n_inner=None)
     assert model.program(1).shape("decoder.0.feed_forward.hidden") == (1, 48)
     check(model, gpt2_logits(config, gpt2_tensors(config)))
+
+
+@pytest.mark.parametrize(
+    ("family", "sizes", "summary"),
+    [
+        ("gpt2", GPT2, "GPT-2 · d_model 12 · 3 heads · d_ff 20 · 2 layers"),
+        ("llama", LLAMA, "Llama · d_model 12 · 6 heads on 2 key heads · d_ff 20 · 2 layers"),
+    ],
+)
+def test_the_sizes_are_told_in_one_line(family, sizes, summary):
+    assert family_of(family).from_json(sizes).summary == summary
 
 
 def test_a_sentence_longer_than_the_table_of_positions_is_refused(tmp_path):
@@ -185,10 +184,6 @@ def test_the_token_that_ends_a_text_is_no_padding(tmp_path, given, pad_id):
     assert model_of(tmp_path, **given).config.pad_id == pad_id
 
 
-def test_the_sizes_are_told_in_one_line(tmp_path):
-    assert model_of(tmp_path).config.summary == "GPT-2 · d_model 12 · 3 heads · d_ff 20 · 2 layers"
-
-
 # GPT-NeoX
 
 TURNS = frequencies(2)
@@ -206,48 +201,34 @@ def test_attention_and_feed_forward_read_what_enters_the_layer(tmp_path):
     )
 
 
-def test_the_ordinary_order_is_one_after_the_other(tmp_path):
-    model = neox(tmp_path, use_parallel_residual=False)
-    wanted = neox_logits(NEOX, neox_tensors(NEOX), TURNS, parallel=False)
-    check(model, wanted)
-    assert "decoder.0.self_attention.residual" in model.program(1).by_name
-
-
-def test_attention_may_have_no_biases(tmp_path):
-    config = NEOX | {"attention_bias": False}
-    model = neox(tmp_path, attention_bias=False)
-    check(model, neox_logits(config, neox_tensors(config), TURNS))
-
-
-def test_of_neox_the_head_may_be_tied(tmp_path):
-    tensors = neox_tensors(NEOX)
-    tensors["embed_out.weight"] = tensors["gpt_neox.embed_in.weight"]
-    model = neox(tmp_path, tensors, tie_word_embeddings=True)
-    assert "output.logits.weight" not in model.program(1).weights
-    check(model, neox_logits(NEOX, tensors, TURNS))
-
-
-def test_of_neox_the_activation_is_that_of_the_file(tmp_path):
-    model = neox(tmp_path, hidden_act="gelu_fast")
-    wanted = neox_logits(NEOX, neox_tensors(NEOX), TURNS, activation=gelu_tanh)
-    check(model, wanted)
-
-
 @pytest.mark.parametrize(
-    ("changes", "turns"),
+    ("changes", "options", "turns"),
     [
-        ({"rotary_pct": 1.0, "rotary_emb_base": 50}, frequencies(8, 50.0)),
-        ({"rotary_pct": 0.5, "rope_scaling": {"type": "linear", "factor": 4}}, frequencies(4) / 4.0),
-        ({"rope_parameters": {"rope_theta": 50, "partial_rotary_factor": 0.5}}, frequencies(4, 50.0)),
+        ({"use_parallel_residual": False}, {"parallel": False}, TURNS),
+        ({"attention_bias": False}, {}, TURNS),
+        ({"tie_word_embeddings": True}, {}, TURNS),
+        ({"hidden_act": "gelu_fast"}, {"activation": gelu_tanh}, TURNS),
+        ({"rotary_pct": 1.0, "rotary_emb_base": 50}, {}, frequencies(8, 50.0)),
+        ({"rotary_pct": 0.5, "rope_scaling": {"type": "linear", "factor": 4}}, {}, frequencies(4) / 4.0),
+        ({"rope_parameters": {"rope_theta": 50, "partial_rotary_factor": 0.5}}, {}, frequencies(4, 50.0)),
     ],
 )
-def test_of_neox_old_and_new_spellings_of_rotary_positions_are_read(tmp_path, changes, turns):
-    model = neox(tmp_path, **changes)
-    check(model, neox_logits(NEOX, neox_tensors(NEOX), turns))
+def test_settings_of_a_neox_and_old_and_new_spellings_of_rotary_positions_are_computed(
+    tmp_path, changes, options, turns
+):
+    config = NEOX | changes
+    tensors = neox_tensors(config)
+    if config.get("tie_word_embeddings"):
+        tensors["embed_out.weight"] = tensors["gpt_neox.embed_in.weight"]
+    model = neox(tmp_path, tensors, **changes)
+    check(model, neox_logits(config, tensors, turns, **options))
+    program = model.program(1)
+    assert ("output.logits.weight" in program.weights) != config.get("tie_word_embeddings", False)
+    assert ("decoder.0.self_attention.residual" in program.by_name) != config.get("use_parallel_residual", True)
 
 
 def test_columns_that_are_not_turned_stay(tmp_path):
     trace = neox(tmp_path).trace(ids=[1, 2, 3])
-    query, turned = (trace[f"decoder.0.self_attention.query{end}"] for end in ("", "_rotated"))
-    assert np.array_equal(query[..., 2:], turned[..., 2:])
-    assert not np.allclose(query[:, 1:, :2], turned[:, 1:, :2])
+    query, rotated = (trace[f"decoder.0.self_attention.query{end}"] for end in ("", "_rotated"))
+    assert np.array_equal(query[..., 2:], rotated[..., 2:])
+    assert not np.allclose(query[:, 1:, :2], rotated[:, 1:, :2])

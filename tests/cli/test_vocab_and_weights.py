@@ -1,13 +1,22 @@
+"""`vocab`, `info` and `weights`, and the page that says what a folder of one's own has to hold."""
+
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-from command_line import Run
-from reference import REFERENCES
+from command_line import REFERENCES, Run
 
+import tui_transformer
+from tui_transformer.model import Model
+from tui_transformer.model.config import Config
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
 
@@ -48,7 +57,7 @@ def test_tokens_gives_ids_places_unknown_words_and_the_text_back(run: Run) -> No
 
 
 def test_tokens_as_json_are_ids_tokens_and_places_in_characters(run: Run) -> None:
-    report = json.loads(run("vocab", "tokens", "Thé zebra!", "--format", "json").out)
+    report = run("vocab", "tokens", "Thé zebra!", "--format", "json").json
     assert list(report) == ["tokens"]
     assert report["tokens"][1:] == [
         {"id": 0, "token": "[UNK]", "start": 4, "end": 9},
@@ -59,17 +68,17 @@ def test_tokens_as_json_are_ids_tokens_and_places_in_characters(run: Run) -> Non
 def test_what_a_tokenizer_adds_can_be_left_out(run: Run) -> None:
     roberta = str(REFERENCES / "roberta" / "tokenizer.json")
     whole, own = (
-        json.loads(run("vocab", "tokens", "a cat", "--vocab", roberta, "--format", "json", *more).out)["tokens"]
+        run("vocab", "tokens", "a cat", "--vocab", roberta, "--format", "json", *more).json["tokens"]
         for more in ((), ("--no-special",))
     )
     assert own == whole[1:-1]
     assert [(each["start"], each["end"]) for each in (whole[0], whole[-1])] == [(0, 0), (5, 5)]
     nothing = run("vocab", "tokens", "", "--vocab", roberta, "--format", "json", "--no-special")
-    assert json.loads(nothing.out) == {"tokens": []}
+    assert nothing.json == {"tokens": []}
 
 
 def test_info_says_what_is_used_and_why(run: Run) -> None:
-    facts = json.loads(run("info", "--json", "--device", "cpu").out)
+    facts = run("info", "--json", "--device", "cpu").json
     assert facts["device"] == "cpu (NumPy)"
     assert facts["python"] == ".".join(map(str, sys.version_info[:3]))
     assert "waves" in facts["vocabularies"]
@@ -119,24 +128,6 @@ def test_special_words_can_have_other_names(run: Run, corpus: Path) -> None:
     run("vocab", "build", "corpus.txt", "--special", "<pad>,<unk>,<s>,</s>", "-o", "words.txt")
     facts = dict(line.split(maxsplit=1) for line in run("vocab", "check", "./words.txt").out.splitlines())
     assert (facts["special"], facts["padding"]) == ("<pad> <unk> <s> </s>", "<pad> 0")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "problem"),
-    [
-        (("corpus.txt", "--kind", "bpe", "-o", "a.txt"), 2, "ends in .json"),
-        (("corpus.txt", "-o", "a.json"), 2, "does not end in .json"),
-        (("corpus.txt", "--special", "<pad>"), 2, "four names"),
-        (("corpus.txt", "--size", "4"), 2, "size 4 is not 5 to"),
-        (("corpus.txt", "--kind", "bpe", "--size", "100"), 2, "260 entries are there in any case"),
-        (("corpus.txt", "--min-frequency", "0"), 2, "min_frequency 0"),
-        (("missing.txt",), 1, "missing.txt cannot be read (No such file or directory)"),
-        ((".",), 1, "is a folder"),
-        (("corpus.txt", "-o", "no/where.txt"), 1, "cannot be written"),
-    ],
-)
-def test_mistakes_are_one_line(run: Run, corpus: Path, arguments: tuple[str, ...], code: int, problem: str) -> None:
-    run("vocab", "build", *arguments).refuses(problem, code=code)
 
 
 def cut(run: Run, text: str, family: str) -> list[str]:
@@ -198,15 +189,120 @@ def test_the_rule_for_words_is_written_into_the_file(run: Run, tmp_path: Path) -
     assert "split       whatever stands between white space\ncase        as written\nnever       0\n" in ended.out
 
 
-def test_a_rule_for_words_is_refused_where_there_are_none(run: Run, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
-    text.write_text("a b\n")
-    ended = run("vocab", "build", str(text), "--kind", "character", "--split", "runs")
-    assert (ended.code, ended.out) == (2, "")
-    assert "--split says what a word is: leave it out with --kind character" in ended.err
-
-
 def test_entries_that_no_text_gives_are_named(run: Run, tmp_path: Path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("the words: a\n")
     assert "never       1 that no text can give: words:\n" in run("vocab", "check", str(words)).out
+
+
+# `weights`
+
+
+PAGE = (Path(tui_transformer.__file__).parent / "WEIGHTS.md").read_text(encoding="utf-8")
+TABLE = "embedding.tokens.weight"
+
+
+def block(language: str) -> str:
+    found = re.search(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_every_weight_is_listed_with_its_shape_type_bytes_and_place(run: Run) -> None:
+    bert = str(REFERENCES / "bert")
+    rows = run("weights", "list", "--model", bert, "--dtype", "float64", "--format", "json").json
+    program = Model.load(bert, device="cpu").program(1)
+    assert [row["name"] for row in rows] == list(program.weights)
+    assert rows[0] == {
+        "name": TABLE,
+        "shape": [140, 32],
+        "type": "float64",
+        "bytes": 140 * 32 * 8,
+        "stored": "F32",
+        "tensor": "bert.embeddings.word_embeddings.weight",
+    }
+    table = run("weights", "list", "--model", bert, "--format", "csv").table
+    assert (table[0]["shape"], table[0]["bytes"]) == ("140 × 32", str(140 * 32 * 4))
+
+
+def test_a_model_of_random_weights_has_no_file(run: Run) -> None:
+    lines = run("weights", "list", "--model", "encoder", "--d-model", "16").out.splitlines()
+    assert lines[0].split() == ["name", "shape", "type", "bytes", "stored", "tensor"]
+    assert lines[1].split() == [TABLE, "8", "×", "16", "float32", "512", "–", "–"]
+    count = sum(int(line.split()[-3]) for line in lines[1:-2])
+    assert lines[-1].endswith(f"{count // 4:,} numbers, {count // 1024} KiB")
+
+
+@pytest.mark.parametrize("form", ["safetensors", "npz", "raw", "csv"])
+def test_what_is_exported_opens_and_gives_the_same_answer(run: Run, tmp_path: Path, form: str) -> None:
+    out = tmp_path / "mine"
+    ended = run("weights", "export", "--model", "story", "--format", form, "--out", str(out))
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err.startswith(f"wrote {out}: ")
+    assert ended.err.endswith(f" MiB; --model {out} opens it\n") or " KiB; --model" in ended.err
+    shown = ("show", "output.logits", "--text", "Once there was", "--dtype", "float64", "--format", "csv")
+    assert run(*shown, "--model", str(out)).out == run(*shown, "--model", "story").out
+
+
+def test_the_name_of_a_file_says_the_format(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "w.npz"
+    ended = run("weights", "export", "--model", "encoder", "--seed", "4", "--out", str(out))
+    assert (ended.code, "opens it" in ended.err) == (0, False)
+    with np.load(out) as arrays:
+        trace = Model.load("encoder", seed=4, device="cpu").trace(ids=[1])
+        np.testing.assert_array_equal(arrays[TABLE], trace[TABLE])
+
+
+# The page
+
+
+def test_the_commands_of_the_page_run_one_after_another(run: Run, tmp_path: Path) -> None:
+    del tmp_path  # the commands run in it
+    for line in block("sh").splitlines():
+        ended = run(*shlex.split(line)[1:])
+        assert ended.code == 0, ended.err
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+def test_a_program_in_cpp_writes_a_folder_that_opens(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.cpp").write_text(block("cpp"))
+    compiled = ["g++", "-std=c++17", "-Wall", "-Werror", "mine.cpp", "-o", "mine_writes"]
+    subprocess.run(compiled, cwd=tmp_path, check=True)
+    subprocess.run([tmp_path / "mine_writes"], cwd=tmp_path, check=True)
+    model = Model.load(tmp_path / "mine", device="cpu", dtype="float64")
+    assert (model.vocabulary.pad_id, model.config.layers, model.unread) == (0, 2, ())
+    trace = model.trace("the waves crashed")
+    for name in ("encoder.1.feed_forward.hidden.weight", "encoder.0.self_attention.query.weight"):
+        numbers = np.fromfile(tmp_path / "mine" / f"{name}.f32", "<f4")
+        np.testing.assert_array_equal(trace[name].reshape(-1), numbers)
+    assert trace["output.logits"].shape == (3, 6)
+    ended = run("show", "0.self_attention.weights", "--model", "mine", "--text", "the waves crashed", "--head", "2")
+    assert ended.code == 0, ended.err
+
+
+def test_a_program_in_numpy_writes_a_folder_that_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(block("python"), names)  # noqa: S102 - the project's own text
+    model = Model.load(tmp_path / "mine", device="cpu")
+    trace = model.trace("the waves crashed")
+    for name, array in names["weights"].items():
+        np.testing.assert_array_equal(trace[name], array)
+    assert set(names["weights"]) == set(model.program(1).weights)
+
+
+def test_the_page_says_the_defaults_of_the_configuration() -> None:
+    config = Config().to_json()
+    for key, said in {
+        "norm_epsilon": "1e-5",
+        "activation": '"relu"',
+        "norm": '"post"',
+        "positions": '"sinusoidal"',
+        "max_length": "4096",
+        "vocab_size": "8",
+    }.items():
+        assert re.search(rf"`{key}` +\| `?{re.escape(said)}", PAGE)
+        assert json.loads(said) == config[key]
+    assert "| `d_model`, `heads`, `d_ff` | 8, 8, 128 |" in PAGE
+    assert (config["d_model"], config["heads"], config["d_ff"]) == (8, 8, 128)
+    assert not any(config[key] for key in ("scale_embedding", "bias", "tie_output"))

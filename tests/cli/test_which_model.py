@@ -1,9 +1,8 @@
-"""How many words of a sentence the vocabulary does not know is said wherever one is analysed."""
+"""Which model is meant where none is named, and the words of a sentence that it does not know."""
 
 from __future__ import annotations
 
 import io
-import json
 import shutil
 from pathlib import Path
 
@@ -12,8 +11,54 @@ import pytest
 from command_line import REFERENCES, Run
 from safetensors.numpy import load_file, save_file
 
+from tui_transformer.cli import options
+from tui_transformer.cli.generate import usual
+from tui_transformer.cli.options import SIZES, Flags
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
+
+READ = {"text": "a", "ids": "4,5", "cut": True, "device": "cpu", "dtype": "float64", "budget": "0"}
+"""Options for the text of a model, and for its computation."""
+
+GIVEN_SIZES = dict.fromkeys(SIZES, 2)
+
+
+@pytest.mark.parametrize(("name", "value"), READ.items())
+def test_what_a_model_reads_and_how_it_is_computed_leaves_the_trained_one(name: str, value: object) -> None:
+    assert Flags().options().model == "question"
+    assert Flags(**{name: value}).options().model == "question"
+
+
+@pytest.mark.parametrize(("name", "value"), {**GIVEN_SIZES, "vocab": "dog", "seed": 3}.items())
+def test_what_only_random_weights_have_means_the_built_in_encoder(name: str, value: object) -> None:
+    assert Flags(**{name: value}).options().model == "encoder"
+    assert Flags(**{name: value}, text="a dog").options().model == "encoder"
+
+
+def test_a_model_that_is_named_is_taken() -> None:
+    assert Flags(model="decoder", layers=2).options().model == "decoder"
+    assert Flags(model="story", text="a").options().model == "story"
+
+
+def test_a_text_is_written_on_by_the_trained_writer_or_a_decoder_of_the_sizes_that_were_given() -> None:
+    assert (usual(Flags()), usual(Flags(text="a")), usual(Flags(seed=3))) == ("story", "story", "story")
+    assert (usual(Flags(layers=2)), usual(Flags(vocab="dog"))) == ("decoder", "decoder")
+
+
+def test_a_command_answers_with_the_trained_model(run: Run) -> None:
+    said = ("--text", "where did the old sailor hide the map ?", "--top", "1", "--format", "json")
+    assert [row["word"] for row in run("answer", *said).json] == ["question"]
+
+
+@pytest.mark.parametrize("command", ["show", "answer", "generate"])
+def test_the_help_says_which(run: Run, command: str) -> None:
+    assert options.USUAL == "question"
+    said = " ".join(run(command, "--help").out.split())
+    assert "default: question, in generate story; with a size, --vocab or --seed encoder" in said
+
+
+# How many words of a sentence the vocabulary does not know is said wherever one is analysed
+
 
 SENTENCE = "where did Zorro hide the xylophone ?"
 SAID = "2 of 7 words of the sentence are not in the vocabulary of question: Zorro, xylophone\n"
@@ -30,7 +75,7 @@ def test_unknown_words_are_counted_and_named_on_standard_error(run: Run, command
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "show"])
 def test_json_stays_json(run: Run, command: str) -> None:
-    json.loads(run(command, "--text", SENTENCE, "--format", "json").out)
+    assert run(command, "--text", SENTENCE, "--format", "json").json
 
 
 def test_a_trace_says_it_too(run: Run) -> None:
@@ -80,17 +125,15 @@ ZEBRA = ("--model", "encoder", "--text", "the zebra crashed", "--dtype", "float6
 def test_an_unknown_word_is_the_vector_0_where_that_is_asked_for(run: Run) -> None:
     ended = run("show", "embedding.tokens", *ZEBRA, "--unknown", "zero", "--format", "json")
     assert ended.err.endswith("encoder: zebra; their vectors are 0\n")
-    rows = np.array(json.loads(ended.out)["values"])
-    usual = np.array(json.loads(run("show", "embedding.tokens", *ZEBRA, "--format", "json").out)["values"])
+    rows = np.array(ended.json["values"])
+    usual = np.array(run("show", "embedding.tokens", *ZEBRA, "--format", "json").json["values"])
     assert np.abs(usual[1]).min() > 0
     np.testing.assert_array_equal(rows, [usual[0], np.zeros(8), usual[2]])
 
 
 def test_its_position_is_added_to_it(run: Run) -> None:
     steps = ("embedding.positions", "embedding.output")
-    shown = [
-        json.loads(run("show", step, *ZEBRA, "--unknown", "zero", "--format", "json").out)["values"] for step in steps
-    ]
+    shown = [run("show", step, *ZEBRA, "--unknown", "zero", "--format", "json").json["values"] for step in steps]
     assert shown[0][1] == shown[1][1]
     assert shown[0][0] != shown[1][0]
 
@@ -118,8 +161,7 @@ def test_all_words_are_computed_alike_with_it_and_without(run: Run) -> None:
     known = ("--model", "encoder", "--text", "the waves crashed", "--format", "json")
     for step in ("output.logits", "embedding.tokens"):
         assert (
-            json.loads(run("show", step, *known).out)["values"]
-            == (json.loads(run("show", step, *known, "--unknown", "zero").out)["values"])
+            run("show", step, *known).json["values"] == (run("show", step, *known, "--unknown", "zero").json["values"])
         )
 
 

@@ -1,0 +1,312 @@
+"""`heads`, `links`, `rollout`, `lens`, `experts`, `attribute`, `circuits`: what the analysis gives, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import REFERENCES, Ended, Run
+
+from tui_transformer import fit_lens, logit_lens, words_at
+from tui_transformer.analysis.attribution import attribute
+from tui_transformer.analysis.circuits import circuits, compositions, words_of
+from tui_transformer.analysis.head_lens import head_lens
+from tui_transformer.analysis.input_attribution import gradient_times_input, gradients_of, integrated_gradients
+from tui_transformer.analysis.measures import HEAD_MEASURES, Measure
+from tui_transformer.analysis.metrics import Metric
+from tui_transformer.engine.trace import Trace
+from tui_transformer.guide.texts import help_text
+from tui_transformer.model import Model
+
+USUAL = ("--model", "encoder")
+
+BERT = ("--model", str(REFERENCES / "bert"), "--ids", "2,5,7,9,3")
+GPT2 = ("--model", str(REFERENCES / "gpt2"), "--ids", "2,5,7,9")
+
+
+def trace_of(folder: str, ids: list[int]) -> Trace:
+    return Model.load(REFERENCES / folder, device="cpu").trace(ids=ids)
+
+
+def rows_of(ended: Ended) -> list[dict[str, str]]:
+    assert (ended.code, ended.err) == (0, "")
+    return ended.table
+
+
+@pytest.mark.parametrize("measure", HEAD_MEASURES, ids=lambda measure: measure.name)
+def test_every_measure_is_named_in_the_help_of_commands_and_described_on_the_page_of_heads(run: Run, measure: Measure):
+    for command in ("heads", "survey"):
+        assert re.search(rf"\b{measure.name}\b", run(command, "--help").out), command
+    assert f"**{measure.name}**" in help_text("all-heads")
+
+
+def test_heads_has_a_line_a_head_with_every_measure(run: Run) -> None:
+    trace = trace_of("bert", [2, 5, 7, 9, 3])
+    rows = rows_of(run("heads", *BERT, "--format", "csv"))
+    assert [(row["layer"], row["head"]) for row in rows] == [(str(i), str(h)) for i in range(2) for h in range(4)]
+    for row in rows:
+        weights = trace[f"encoder.{row['layer']}.self_attention.weights"][int(row["head"])]
+        assert float(row["itself"]) == pytest.approx(np.diag(weights).mean())
+        assert float(row["previous"]) == pytest.approx(np.diag(weights, -1).mean())
+        assert float(row["first"]) == pytest.approx(weights[:, 0].mean())
+        assert float(row["entropy"]) == pytest.approx(-(weights * np.log2(weights)).sum(axis=1).mean(), rel=1e-5)
+        assert row["induction"] == ""
+
+
+def test_heads_are_sorted_and_reversed(run: Run) -> None:
+    highest = [float(row["first"]) for row in rows_of(run("heads", *GPT2, "--sort", "first", "--format", "csv"))]
+    assert highest == sorted(highest, reverse=True)
+    lowest = rows_of(run("heads", *GPT2, "--sort", "first", "--reverse", "--format", "csv"))
+    assert [float(row["first"]) for row in lowest] == sorted(highest)
+
+
+def test_hidden_tokens_are_said_under_the_table(run: Run) -> None:
+    plain, hidden = run("heads", *BERT).out, run("heads", *BERT, "--hide-special").out
+    assert "renormalised" not in plain
+    assert "special tokens hidden, rows renormalised" in hidden
+    assert "mean over 3 queries" in hidden
+    assert "–" in hidden
+
+
+def test_json_has_null_where_there_is_no_number(run: Run) -> None:
+    rows = run("heads", *BERT, "--format", "json").json
+    assert rows[0]["induction"] is None
+    assert isinstance(rows[0]["entropy"], float)
+
+
+@pytest.mark.parametrize(
+    ("of", "named", "queries"),
+    [
+        ("encoder", "encoder self-attention", 8),
+        ("decoder", "decoder self-attention", 4),
+        ("cross", "decoder cross-attention", 4),
+    ],
+)
+def test_which_attention(run: Run, of: str, named: str, queries: int) -> None:
+    ended = run("heads", "--model", "encoder-decoder", "--of", of)
+    assert named in ended.out
+    assert f"mean over {queries} queries" in ended.out
+
+
+def test_links_are_the_largest_weights(run: Run) -> None:
+    trace = trace_of("gpt2", [2, 5, 7, 9])
+    rows = rows_of(run("links", *GPT2, "--layer", "1", "--head", "2", "--top", "3", "--format", "csv"))
+    weights = trace["decoder.1.self_attention.weights"][2]
+    assert [float(row["weight"]) for row in rows] == pytest.approx(np.sort(weights[1:].ravel())[::-1][:3])
+    for row in rows:
+        assert weights[int(row["query"]), int(row["key"])] == pytest.approx(float(row["weight"]))
+
+
+def test_links_name_their_words(run: Run) -> None:
+    out = run("links", "--top", "2").out
+    assert "waves" in out
+    assert len(out.splitlines()) == 5
+
+
+def test_rollout_is_a_matrix_of_shares(run: Run) -> None:
+    data = run("rollout", *BERT, "--format", "json").json
+    values = np.array(data["values"])
+    assert data["name"] == "rollout.encoder.1"
+    np.testing.assert_allclose(values.sum(axis=1), 1.0, rtol=1e-5)
+    weights = trace_of("bert", [2, 5, 7, 9, 3])["encoder.0.self_attention.weights"].mean(axis=0)
+    first = run("rollout", *BERT, "--layer", "0", "--format", "json").json["values"]
+    np.testing.assert_allclose(first, (weights + np.eye(5)) / 2, rtol=1e-5)
+
+
+def test_rollout_as_text_and_svg(run: Run) -> None:
+    assert "R_l = Ã_l R_(l−1)" in run("rollout").out
+    assert run("rollout", "--format", "svg").out.startswith("<")
+
+
+def test_the_lens_ends_with_the_models_probabilities(run: Run) -> None:
+    expected = trace_of("gpt2", [2, 5, 7, 9])["output.probabilities"]
+    rows = rows_of(run("lens", *GPT2, "--layer", "1", "--top", "2", "--format", "csv"))
+    assert [row["rank"] for row in rows] == ["1", "2"] * 4
+    for row in rows:
+        assert expected[int(row["token"]), int(row["id"])] == pytest.approx(float(row["probability"]), rel=1e-5)
+    assert [int(row["id"]) for row in rows[::2]] == expected.argmax(axis=1).tolist()
+
+
+def test_the_lens_begins_with_the_embedding(run: Run) -> None:
+    rows = rows_of(run("lens", *GPT2, "--layer=-1", "--token", "2", "--format", "csv"))
+    assert [(row["layer"], row["token"]) for row in rows] == [("embedding", "2")]
+
+
+def test_the_tuned_lens_stands_beside_the_plain_one(run: Run) -> None:
+    Path("texts.txt").write_text("The fox found a shell .\n\nA crow saw the fox .\n", encoding="utf-8")
+    story = ("lens", "--model", "story", "--text", "The fox found a", "--tuned", "texts.txt", "--format", "csv")
+    model = Model.load("story")
+    trace, lines = model.trace("The fox found a"), Path("texts.txt").read_text("utf-8").split("\n")
+    tuned = fit_lens(model.trace(line) for line in lines if line)
+    rows = rows_of(run(*story, "--top", "2"))
+    spelled = [next(words_at(each, 3)) for each in logit_lens(trace, tuned=tuned)]
+    shown = [row for row in rows if (row["token"], row["rank"]) == ("3", "1")]
+    assert [int(row["tuned id"]) for row in shown] == [word for word, _ in spelled]
+    assert [float(row["tuned probability"]) for row in shown] == pytest.approx(
+        [share for _, share in spelled], rel=1e-5
+    )
+    assert [row["id"] for row in shown] == [str(next(words_at(each, 3))[0]) for each in logit_lens(trace)]
+    assert float(shown[-1]["divergence"]) == pytest.approx(float(shown[-1]["tuned divergence"]), abs=1e-6)
+    heads = rows_of(run(*story, "--by-head", "--layer", "1", "--token", "2"))
+    expected = [each.highest(1)[0] for each in head_lens(trace, 2, layer=1, tuned=tuned)]
+    assert [int(row["tuned id"]) for row in heads] == [word for word, _ in expected]
+    assert [float(row["tuned logit"]) for row in heads] == pytest.approx([raised for _, raised in expected], rel=1e-5)
+    assert f"affine maps fitted on {tuned[0].tokens} tokens of texts.txt" in run(*story[:-1], "text").out
+
+
+def test_an_empty_file_to_fit_a_lens_on_is_named(run, tmp_path):
+    (tmp_path / "empty.txt").write_text("\n \n")
+    ended = run("lens", "--model", "story", "--tuned", "empty.txt")
+    assert ended.code == 1
+    assert "empty.txt: no text in it" in ended.err
+
+
+# Experts
+
+
+MIXTRAL = ("--model", str(REFERENCES / "mixtral"), "--device", "cpu", "--ids", "5,7,9,33,12,8", "--format", "json")
+
+
+def test_loads_and_choices_say_the_same(run: Run) -> None:
+    loads = run("experts", *MIXTRAL).json
+    who = run("experts", "--who", *MIXTRAL).json
+    counted = Counter((each["layer"], str(each["expert"])) for each in who)
+    assert {(each["layer"], each["expert"]): each["tokens"] for each in loads if each["tokens"]} == counted
+    assert {each["layer"] for each in loads} == {"0", "1"}
+    assert [each["rank"] for each in who[:2]] == [1, 2]
+    assert who[0]["share"] >= who[1]["share"]
+
+
+def test_one_layer_and_the_text(run: Run) -> None:
+    assert {each["layer"] for each in run("experts", *MIXTRAL, "--layer", "1").json} == {"1"}
+    text = run("experts", *MIXTRAL[:-1], "text")
+    assert text.out.splitlines()[0].split() == ["layer", "expert", "tokens", "even", "mean", "share"]
+
+
+# `attribute` and `circuits`
+
+
+IDS = "5,6,7,8,9"
+STORY = ("--model", "story", "--ids", IDS)
+
+
+def test_terms_are_those_of_the_analysis_and_sum_to_the_logit(run: Run) -> None:
+    rows = run("attribute", *STORY, "--tokens", "11,12", "--format", "json").json
+    attribution = attribute(Model.load("story").trace(ids=[5, 6, 7, 8, 9]), 11, 12, position=4)
+    assert [row["value"] for row in rows] == [term.value for term in attribution.terms]
+    assert {row["kind"] for row in rows} == {"embedding", "head", "layer", "bias"}
+    assert abs(sum(row["value"] for row in rows) - attribution.logit) < 1e-4
+
+
+def test_words_are_found_with_and_without_their_space(run: Run) -> None:
+    out = run("attribute", *STORY, "--tokens", "Mira,the", "--top", "3").out
+    assert "logit of ␣Mira less that of ␣the at position 4" in out
+    assert len(out.splitlines()) == 6
+    assert "remainder" in out
+
+
+def test_the_most_likely_word_is_meant_where_none_is_named(run: Run) -> None:
+    assert "logit of question at position 0" in run("attribute", "--model", "question").out
+
+
+def test_neurons_come_one_by_one(run: Run) -> None:
+    rows = run("attribute", *STORY, "--neurons", "--format", "csv").table
+    assert sum(row["kind"] == "neuron" for row in rows) == 960
+
+
+def test_circuits_are_those_of_the_analysis(run: Run) -> None:
+    rows = run("circuits", "--model", "copy", "--sort", "copying", "--format", "json").json
+    trace = Model.load("copy").trace(ids=[4])
+    words = words_of(trace)
+    scores = sorted((words.copying(each) for each in circuits(trace)), reverse=True)
+    assert [row["copying"] for row in rows] == scores
+    assert rows[0]["layer"] == 1
+
+
+def test_singular_values_come_largest_first(run: Run) -> None:
+    rows = run("circuits", "--model", "copy", "--layer", "0", "--values", "ov", "--format", "json").json
+    of_head = [row["singular value"] for row in rows if row["head"] == 0]
+    assert of_head == sorted(of_head, reverse=True)
+    assert {row["layer"] for row in rows} == {0}
+
+
+def test_a_matrix_of_a_head_is_shown_in_every_format(run: Run) -> None:
+    head = list(circuits(Model.load("copy").trace(ids=[4])))[6]
+    command = ("circuits", "--model", "copy", "--matrix", "ov", "--layer", "1", "--head", "2")
+    first = next(csv.reader(io.StringIO(run(*command, "--format", "csv").out.split("\n", 1)[1])))
+    assert [float(cell) for cell in first[1:]] == pytest.approx(head.ov[0].tolist(), rel=1e-6)
+    assert run(*command, "--format", "svg").out.startswith("<svg")
+    assert "W_V W_O" in run(*command).out
+
+
+def test_composition_scores_are_listed_by_their_size_and_drawn(run: Run) -> None:
+    heads = list(circuits(Model.load("copy").trace(ids=[5])))
+    scores = sorted((path.score for path in compositions(heads, "K")), reverse=True)
+    rows = run("circuits", "--model", "copy", "--compose", "K", "--format", "json").json
+    assert [row["score"] for row in rows] == pytest.approx(scores)
+    assert len(run("circuits", "--model", "copy", "--compose", "V", "--top", "2").out.splitlines()) == 5
+    assert run("circuits", "--model", "copy", "--compose", "Q", "--format", "svg").out.startswith("<svg")
+
+
+def test_every_head_spells_words(run: Run) -> None:
+    trace = Model.load("copy").trace(ids=[5, 6, 7])
+    wanted = [each.highest(2) for each in head_lens(trace, 2, layer=1, less_mean=True)]
+    given = ("lens", "--model", "copy", "--ids", "5,6,7", "--by-head", "--less-mean", "--layer", "1", "--top", "2")
+    rows = run(*given, "--format", "json").json
+    assert [row["id"] for row in rows] == [word for head in wanted for word, _ in head]
+    assert "less its mean over the tokens, at position 2" in run(*given).out
+
+
+# By gradients
+
+
+GIVEN = ("--model", "copy", "--ids", "5,6,7,8,5", "--tokens", "11,12")
+METRIC, LAST = Metric("difference", (11, 12)), range(4, 5)
+
+
+def test_a_line_a_token_is_that_of_the_analysis(run: Run) -> None:
+    trace = Model.load("copy").trace(ids=[5, 6, 7, 8, 5])
+    rows = run("attribute", *GIVEN, "--by", "gradient", "--format", "json").json
+    np.testing.assert_allclose(
+        [row["gradient × input"] for row in rows], gradient_times_input(trace, METRIC, LAST).rows, atol=1e-5
+    )
+    rows = run("attribute", *GIVEN, "--by", "integrated", "--points", "8", "--format", "json").json
+    integrated = integrated_gradients(trace, METRIC, LAST, points=8)
+    np.testing.assert_allclose([row["integrated gradient"] for row in rows], integrated.rows, atol=1e-4)
+
+
+def test_text_says_what_they_sum_to_and_what_is_left(run: Run) -> None:
+    model = Model.load("copy")
+    trace = model.trace(ids=[5, 6, 7, 8, 5])
+    mean = trace["embedding.output"].astype(np.float64).mean(axis=0)
+    integrated = integrated_gradients(trace, METRIC, LAST, baseline=mean, points=4)
+    integrating = ("attribute", *GIVEN, "--by", "integrated", "--points", "4")
+    out = run(*integrating, "--baseline", "mean", "--top", "2").out
+    assert len(out.splitlines()) == 5
+    assert f"of the baseline {integrated.baseline:.4f}" in out
+    assert "remainder " in out
+    word = run(*integrating, "--baseline", "9").out
+    rows = model.trace(ids=[9] * 5)["embedding.output"].astype(np.float64)
+    assert f"of the baseline {integrated_gradients(trace, METRIC, LAST, baseline=rows, points=4).baseline:.4f}" in word
+
+
+def test_the_gradient_of_a_metric_is_shown_and_explained(run: Run) -> None:
+    computed = gradients_of(Model.load("copy").trace(ids=[5, 6, 7, 8, 5]), METRIC, LAST)
+    ended = run("show", "0.self_attention.weights", *GIVEN, "--gradient", "--head", "1", "--format", "json")
+    shown = ended.json
+    np.testing.assert_allclose(shown["values"], computed.values["decoder.0.self_attention.weights"][1], atol=1e-6)
+    assert f"{computed.loss:.5g}"[:5] in ended.err
+    explained = run("show", "output.logits", *GIVEN, "--gradient", "--explain", "4,12", "--format", "json").json
+    assert explained["recomputed"] == -1
+
+
+def test_the_remainder_of_experts_is_said_to_hold_their_jumps(run: Run) -> None:
+    ids = ("--model", str(REFERENCES / "mixtral"), "--ids", "5,9,7", "--tokens", "8", "--by", "integrated")
+    assert "· with the jumps where a token goes to another expert" in run("attribute", *ids, "--points", "2").out
+    gpt2 = ("--model", str(REFERENCES / "gpt2"), *ids[2:])
+    assert "another expert" not in run("attribute", *gpt2, "--points", "2").out

@@ -1,0 +1,319 @@
+"""Several sentences at once, masks, and models with two token sequences."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import REFERENCES, Run
+
+from tui_transformer.cli import explore
+from tui_transformer.explorer import run as explorer_run
+from tui_transformer.explorer.run import open_session
+from tui_transformer.model import Model
+from tui_transformer.model.options import ModelOptions, Reading
+
+ENCODER = ("--model", "encoder", "--vocab", "english")
+
+
+def rows(run: Run, *arguments: str) -> list[str]:
+    labels = run("show", "tokens", "--format", "json", *arguments).json["rows"]["labels"]
+    return [label.partition(" @")[0] for label in labels]  # of words that come again, their places are said too
+
+
+def test_a_sentence_has_its_begin_end_and_padding(run: Run) -> None:
+    labels = rows(run, "--text", "the dog", "--bracket", "--pad-to", "6", *ENCODER)
+    assert labels == ["[BOS]", "the", "dog", "[EOS]", "[PAD]", "[PAD]"]
+
+
+def test_a_sentence_that_is_cut_keeps_its_begin_and_end(run: Run) -> None:
+    arguments = ("--text", "the dog bites the cat", "--cut", "--bracket", *ENCODER)
+    assert rows(run, *arguments, "--max-length", "4") == ["[BOS]", "the", "dog", "[EOS]"]
+    assert rows(run, *arguments, "--pad-to", "5") == ["[BOS]", "the", "dog", "bites", "[EOS]"]
+    said = run("show", "tokens", *arguments, "--max-length", "4").err
+    assert said == "the sentence is cut: the model reads 4 tokens, 3 are left out\n"
+    both = ("--text", "the dog bites the cat", "--text", "the", "--cut", "--pad-to", "4", *ENCODER)
+    assert "reads 4 tokens, 1 are left out" in run("show", "tokens", *both).err
+
+
+def test_padding_is_not_counted_among_what_is_read(run: Run) -> None:
+    both = ("--text", "the dog bites the cat", "--text", "the dog", "--bracket", "--cut", "--pad-to", "4", *ENCODER)
+    assert rows(run, *both, "--item", "1") == ["[BOS]", "the", "dog", "[EOS]"]
+
+
+def test_a_sentence_that_is_patched_from_is_framed_like_the_other(run: Run) -> None:
+    arguments = ("patch", "0.output", "--text", "the dog bites", "--from-text", "the cat bites", "--rows", "4")
+    ended = run(*arguments, "--bracket", *ENCODER)  # row 4 is [EOS]: there is none without brackets
+    assert (ended.code, "5 × 8" in ended.out) == (0, True), ended.err
+
+
+@pytest.mark.parametrize(("item", "expected"), [("0", ["the", "dog", "bites"]), ("1", ["the", "cat", "[PAD]"])])
+def test_one_of_several_sentences_is_shown(run: Run, item: str, expected: list[str]) -> None:
+    assert rows(run, "--text", "the dog bites", "--text", "the cat", "--item", item, *ENCODER) == expected
+
+
+def test_a_trace_has_all_of_them(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "all.npz"
+    assert run("trace", "--out", str(out), "--ids", "1,2,3;4,5", "--model", "encoder", "--steps", "tokens").code == 0
+    with np.load(out) as arrays:
+        assert arrays["tokens"].tolist()[0] == [1, 2, 3]
+        assert arrays["tokens"].tolist()[1][:2] == [4, 5]
+        assert arrays["padding"].astype(int).tolist() == [[1, 1, 1], [1, 1, 0]]
+
+
+def test_the_shown_one_has_the_numbers_of_its_batch(run: Run, tmp_path: Path) -> None:
+    out, batch = tmp_path / "all.npz", ("--ids", "1,2,3;4,5", "--model", "encoder")
+    run("trace", "--out", str(out), *batch, "--steps", "encoder.0.output")
+    shown = run("show", "encoder.0.output", "--format", "json", "--item", "1", *batch).json
+    with np.load(out) as arrays:
+        np.testing.assert_allclose(shown["values"], arrays["encoder.0.output"][1], atol=1e-6)
+
+
+def test_the_explorer_is_given_all_sentences_and_the_one_to_show(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(explore, "check_terminal", lambda: None)
+    monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
+    assert run("--text", "the dog", "--text", "the cat", "--item", "1", "--bracket").code == 0
+    ((options, reading, *_),) = given
+    assert options.framing.bracket
+    assert reading == Reading("the cat", batch=("the dog", "the cat"), item=1)
+
+
+def test_decoding_stops_at_the_end_and_leaves_padding_out(run: Run) -> None:
+    coded = run("vocab", "tokens", "[BOS] the dog [EOS] [PAD] a", "--vocab", "english", "--format", "json").json
+    ids = ",".join(str(token["id"]) for token in coded["tokens"])
+    assert run("vocab", "decode", ids, "--vocab", "english").out == "the dog\n"
+    assert run("vocab", "decode", ids, "--around", "--vocab", "english").out == "[BOS] the dog [EOS] [PAD] a\n"
+    assert run("vocab", "decode", "2,4,5,3,1,4", "--vocab", "nation").out == "strong nation\n"
+    assert run("vocab", "decode", "99999", "--vocab", "waves").code == 1
+
+
+# Masks
+
+
+LLAMA = ("--model", str(REFERENCES / "llama"), "--device", "cpu", "--dtype", "float64")
+WEIGHTS = "decoder.0.self_attention.weights"
+PADDED = ("--ids", "2,2,12,10,9", "--mask", "0,0,1,1,1")
+
+
+def values(run: Run, *arguments: str) -> np.ndarray:
+    ended = run("show", WEIGHTS, "--format", "json", *LLAMA, *arguments)
+    assert ended.code == 0, ended.err
+    return np.array([[cell or 0.0 for cell in row] for row in ended.json["values"]])
+
+
+@pytest.mark.parametrize(
+    ("ids", "mask", "at"), [("2,2,12,10,9", "0,0,1,1,1", slice(2, None)), ("12,10,9,2,2", "1 1 1 0 0", slice(3))]
+)
+def test_a_padded_sentence_is_what_it_is_alone(run: Run, ids: str, mask: str, at: slice) -> None:
+    padded, alone = values(run, "--ids", ids, "--mask", mask), values(run, "--ids", "12,10,9")
+    np.testing.assert_allclose(padded[at, at], alone, atol=1e-12)
+
+
+def test_a_mask_may_be_given_in_parts(run: Run) -> None:
+    parts = values(run, *PADDED[:2], "--mask", "0,0", "--mask", "1,1,1")
+    np.testing.assert_array_equal(parts, values(run, *PADDED))
+
+
+def test_a_mask_hides_tokens_of_a_text(run: Run) -> None:
+    ended = run(
+        "show", "encoder.0.self_attention.weights", "--text", "the cat sat", "--mask", "1,1,0", "--format", "json"
+    )
+    assert ended.code == 0, ended.err
+    assert not any(row[2] for row in ended.json["values"])
+
+
+def test_a_trace_says_which_tokens_are_padding_and_is_compared_with_them(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "trace.npz"
+    assert run("trace", "--out", str(out), *LLAMA, *PADDED).code == 0
+    with np.load(out) as file:
+        assert file["padding"].tolist() == [False, False, True, True, True]
+    ended = run("diff", str(out), str(out), *LLAMA)
+    assert (ended.code, "padding" in ended.out) == (0, False)
+    diagnosed = run("diff", str(REFERENCES / "llama"), str(out), *LLAMA[2:])
+    assert diagnosed.code == 0, diagnosed.out
+
+
+def test_a_trace_without_padding_has_no_word_of_it(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "trace.npz"
+    assert run("trace", "--out", str(out), *LLAMA, "--ids", "2,12").code == 0
+    with np.load(out) as file:
+        assert "padding" not in file.files
+
+
+def test_a_dump_without_a_mask_is_compared_under_the_one_that_is_given(run: Run, tmp_path: Path) -> None:
+    whole, bare = tmp_path / "whole.npz", tmp_path / "bare.npz"
+    assert run("trace", "--out", str(whole), *LLAMA, *PADDED).code == 0
+    with np.load(whole) as file:
+        np.savez(bare, **{name: file[name] for name in file.files if name != "padding"})
+    assert run("diff", str(bare), *LLAMA).code == 1
+    assert run("diff", str(bare), *LLAMA, "--mask", "0,0,1,1,1").code == 0
+
+
+def test_the_sentence_that_values_are_patched_from_has_the_same_mask(run: Run) -> None:
+    same = ("patch", "decoder.0.output", "--from-ids", "2,2,12,10,9", *LLAMA)
+    ended = run(*same, *PADDED, "--format", "json")
+    assert ended.code == 0, ended.err
+    assert not any(step["largest"] for step in ended.json["steps"])
+
+
+def test_a_prompt_with_padding_is_written_on_as_it_is_without(run: Run) -> None:
+    said = ("generate", *LLAMA, "--max-new-tokens", "4", "--format", "json")
+    padded = run(*said, *PADDED)
+    alone = run(*said, "--ids", "12,10,9")
+    assert padded.code == alone.code == 0, padded.err
+    tokens = [[json.loads(line).get("id") for line in ended.out.splitlines()] for ended in (padded, alone)]
+    assert tokens[0] == tokens[1]
+
+
+# Two token sequences
+
+
+MODEL = ("--model", "encoder-decoder")
+BOTH = (*MODEL, "--text", "The waves crashed", "--decoder-text", "the shore!")
+CROSS = "decoder.0.cross_attention.weights"
+REFERENCE = REFERENCES / "vanilla-encoder-decoder"
+
+
+def _trace(decoder_text: str | None = "the shore!", **sizes: object):
+    return Model.load("encoder-decoder", **sizes).trace("The waves crashed", decoder_text=decoder_text)
+
+
+def test_rows_are_words_of_the_decoder_and_columns_words_of_the_source(run: Run) -> None:
+    read = run("show", CROSS, *BOTH, "--format", "json").json
+    assert read["shape"] == [8, 4, 3]
+    assert read["rows"]["labels"] == ["[UNK]", "the", "shore", "!"]
+    assert read["columns"]["labels"] == ["the", "waves", "crashed"]
+    np.testing.assert_array_equal(np.array(read["values"], dtype=np.float32), _trace()[CROSS][0])
+
+
+def test_every_side_has_the_words_of_its_own_sequence(run: Run) -> None:
+    def first_column(step: str) -> list[str]:
+        return [row[0] for row in csv.reader(io.StringIO(run("show", step, *BOTH, "--format", "csv").out))][1:]
+
+    source, target = ["the", "waves", "crashed"], ["[UNK]", "the", "shore", "!"]
+    for step in ("tokens", "embedding.output", "encoder.0.output", "decoder.0.cross_attention.key"):
+        assert first_column(step) == source, step
+    for step in ("decoder.tokens", "decoder.embedding.output", "decoder.0.cross_attention.query", "output.logits"):
+        assert first_column(step) == target, step
+
+
+def test_equally_long_sequences_are_told_apart(run: Run) -> None:
+    arguments = (*MODEL, "--ids", "2,3", "--decoder-ids", "4,6")
+    read = run("show", CROSS, *arguments, "--format", "json").json
+    assert read["rows"]["labels"] == ["forcefully", "shore"]
+    assert read["columns"]["labels"] == ["waves", "crashed"]
+
+
+def test_a_cell_is_named_by_both_words(run: Run) -> None:
+    first = run("show", CROSS, *BOTH, "--explain", "2,1").out.splitlines()[0]
+    assert first == f"{CROSS}[0, 2, 1] · query shore · key waves"
+
+
+def test_beside_a_sentence_that_is_given_there_is_the_start_token(run: Run) -> None:
+    shown = run("show", "decoder.tokens", *MODEL, "--text", "the shore", "--format", "csv").out
+    assert shown.splitlines() == [",decoder.tokens", "[UNK],0"]
+
+
+@pytest.mark.parametrize(
+    ("model", "words"), [("encoder-decoder", "[UNK] the waves crashed"), ("dates", "[BOS] 2 @1 0 2 @3 1 -")]
+)
+def test_beside_the_sample_a_few_words_are_written(run: Run, model: str, words: str) -> None:
+    lines = run("show", "decoder.tokens", "--model", model, "--format", "csv").out.splitlines()
+    assert " ".join(line.rpartition(",")[0] for line in lines[1:]) == words
+
+
+def test_steps_of_both_stacks_are_listed_with_both_lengths(run: Run) -> None:
+    lines = {line.split()[0]: line for line in run("show", *BOTH, "--decoder-layers", "2").out.splitlines()}
+    assert "8 × 4 × 3" in lines["decoder.1.cross_attention.scores"]
+    assert "8 × 3 × 3" in lines["encoder.0.self_attention.scores"]
+    assert "encoder.1.output" not in lines
+    assert next(iter(lines)) == "tokens"
+
+
+def test_a_decoder_text_that_is_cut_is_said(run: Run) -> None:
+    arguments = (*MODEL, "--max-length", "3", "--cut", "--text", "the shore", "--decoder-text", "the waves crashed")
+    ended = run("show", "decoder.tokens", *arguments, "--format", "csv")
+    assert ended.code == 0
+    assert len(ended.out.splitlines()) == 4
+    assert "the decoder's text is cut: the model reads 3 tokens, 1 are left out" in ended.err
+
+
+def test_a_trace_holds_the_steps_of_both_and_is_the_same_as_its_model(run: Run, tmp_path: Path) -> None:
+    run("trace", "--out", "a.npz", *BOTH)
+    expected = _trace()
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as archive:
+        assert archive.files == list(expected.names)
+        assert archive["decoder.tokens"].tolist() == [0, 1, 6, 7]
+    ended = run("diff", "a.npz", *MODEL)
+    assert ended.code == 0
+    computed = [name for name in expected.names if not name.endswith("tokens") or "embedding" in name]
+    assert ended.out.endswith(
+        f"same: the {len(computed)} steps that were compared are the same, as far as rounding goes\n"
+    )
+    assert run("diff", "a.npz", *MODEL, "--decoder-text", "the shore").code == 1
+
+
+def test_the_decoder_ids_of_a_file_are_no_input_for_a_model_of_one_sentence(run: Run) -> None:
+    run("trace", "--out", "a.npz", *BOTH)
+    ended = run("diff", "a.npz", "--model", "encoder")
+    assert ended.err == ""
+    assert re.search(r"^not compared \(no step of this name\): .*decoder\.embedding\.tokens", ended.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", "1e-4"), ("float64", "1e-10")])
+def test_the_reference_dump_agrees_with_its_checkpoint(run: Run, dtype: str, tolerance: str) -> None:
+    arguments = ("--model", str(REFERENCE), "--dtype", dtype, "--tolerance", tolerance)
+    ended = run("diff", str(REFERENCE / "expected.npz"), *arguments)
+    assert ended.code == 3, ended.out  # its gradients are not compared
+    assert re.findall(r"^not compared \((.*?):", ended.out, re.MULTILINE) == ["a gradient"]
+    assert "decoder.1.cross_attention.weights" in ended.out
+
+
+def test_the_explorer_begins_with_what_was_given() -> None:
+    options = ModelOptions("encoder-decoder")
+    assert open_session(options, "the waves", None).trace["decoder.tokens"].tolist() == [0]
+    session = open_session(options, "the waves", None, decoder_text="the shore")
+    assert session.trace["decoder.tokens"].tolist() == [0, 1, 6]
+    cut = ModelOptions("encoder-decoder", sizes={"max_length": 3}, cut=True)
+    opened = open_session(cut, "the waves", None, decoder_text="the waves crashed")
+    assert opened.trace["decoder.tokens"].tolist() == [0, 1, 2]
+    assert open_session(options, None, (2, 3), decoder_ids=(4,)).trace["decoder.tokens"].tolist() == [4]
+
+
+def test_the_command_gives_both_sentences_to_the_explorer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(explore, "check_terminal", lambda: None)
+    monkeypatch.setattr(explorer_run, "run", lambda *args, **more: given.append((*args, more)) or 0)
+    assert run(*BOTH).code == 0
+    assert run(*MODEL, "--ids", "1,2", "--decoder-ids", "3 4").code == 0
+    (_, first, *_), (_, second, *_) = given
+    assert first == Reading("The waves crashed", decoder_text="the shore!")
+    assert second == Reading(ids=(1, 2), decoder_ids=(3, 4))
+
+
+def test_the_explorer_refuses_a_second_sentence_for_a_model_of_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explore, "check_terminal", lambda: None)
+    ended = run("--model", "encoder", "--decoder-text", "a")
+    assert ended.code == 1
+    assert ended.err.startswith("tui-transformer: encoder reads no second sentence")
+
+
+# Pairs
+
+
+BERT = ("--model", str(REFERENCES / "bert"), "--device", "cpu")
+
+
+def test_a_second_sentence_is_the_second_segment(run: Run) -> None:
+    arguments = ("show", "embedding.segments", "--format", "json", *BERT)
+    alone = run(*arguments, "--text", "the waves").json["values"]
+    pair = run(*arguments, "--text", "the waves", "--text-pair", "a shore").json["values"]
+    assert len({tuple(row) for row in alone}) == 1
+    assert len({tuple(row) for row in pair}) == 2
+    assert pair[0] == alone[0] != pair[-1]
