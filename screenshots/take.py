@@ -73,7 +73,7 @@ TO_QUESTION = ("c", "s", "ctrl+u", *QUESTION.replace(" ", "␣"), "enter")
 
 SCENES = {
     "default": Scene(f"{ATTENTION}.weights", TO_MARK, model="question"),
-    "first": Scene("vocabulary", model="question"),
+    "vocabulary": Scene("vocabulary", model="question"),
     "narrow": Scene(f"{ATTENTION}.weights", TO_MARK, NARROW, "question"),
     "answer": Scene("text", model="question"),
     "tour": Scene("vocabulary", ("t", *["right"] * 5), model="question"),
@@ -82,7 +82,7 @@ SCENES = {
     "lens": Scene("decoder.2.self_attention.weights", ("g", "l"), model="story", text=STORY),
     "generate": Scene("tokens", ("r", "w", *["space"] * 12), model="story", text=STORY),
     "train": Scene("vocabulary", ("r", "t", "down", "right", "ctrl+s"), model="question", steps=150),
-    "backward": Scene(f"{COPY}.weights", REPEATED, model="copy", first=("b", "b", "enter")),
+    "backward": Scene(f"{COPY}.weights", REPEATED, model="copy", first=("b", "t", "enter")),
     "compare": Scene(f"{ATTENTION}.weights", model="question", text=STATEMENT, first=TO_QUESTION),
     "attention": Scene(f"{ATTENTION}.weights", (HEAD, HEAD, *TO_CELL), text=SENTENCE),
     "positions": Scene("embedding.positions", ("down", "down", "right", "right"), sizes=MIDDLE),

@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (3_000, 38),
     "diagnosis": (6_350, 26),
     "engine": (6_400, 30),
-    "explorer": (22_700, 112),
+    "explorer": (22_750, 114),
     "features": (600, 3),
     "generation": (1_250, 7),
     "guide": (450, 3),

@@ -25,7 +25,7 @@ CRASHING = """
 from tui_transformer.explorer.main import screen as main_screen
 from tui_transformer.cli.main import main
 def fail(self): self.app._handle_exception(RuntimeError("secret of the user"))
-main_screen.MainScreen.action_scale = fail
+main_screen.MainScreen.action_menu = fail
 main()
 """
 
@@ -128,7 +128,7 @@ def test_a_signal_ends_it_in_order(terminal: Terminal, number: signal.Signals, c
 def test_a_crash_leaves_a_short_message_and_a_report(terminal: Terminal):
     (terminal.folder / "crashing.py").write_text(CRASHING)
     terminal.explore("crashing.py --model encoder")
-    terminal.keys("m", "c")
+    terminal.keys("m")
     terminal.ended(1)
     screen = terminal.screen()
     assert "tui-transformer: the program made a mistake (RuntimeError)" in screen

@@ -25,7 +25,7 @@ SCALED = "encoder.0.self_attention.scaled"
 
 async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int = 0) -> None:
     """Take the default targets, and go to a cell."""
-    await explorer.press("b")
+    await explorer.press("B")
     await explorer.press("enter")
     if stop:
         explorer.parts.port.go(Position(stop, Place(0, row, column)))
@@ -269,7 +269,7 @@ async def test_an_encoder_decoder_walks_back_through_both_stacks():
 
 async def test_a_large_backward_pass_is_done_by_the_worker():
     async with exploring(WIDE, sizes={"d_model": 128, "layers": 4, "d_ff": 512}) as explorer:
-        await explorer.keys("b", "enter")
+        await explorer.keys("B", "enter")
         await explorer.until(lambda: explorer.app.worker.busy or explorer.session.went_back)
         await explorer.settled()
         assert explorer.session.went_back
@@ -330,3 +330,16 @@ async def test_the_pictures_of_heads_shows_gradients_where_they_are_shown_alone(
         assert strip.border_title == "Heads · ∂loss/∂x"
         await explorer.press("z")
         assert np.array_equal(strip.tiles, explorer.session.trace[SCALED])
+
+
+async def test_without_targets_the_way_back_begins_at_the_second_most_likely_answer():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.press("b")
+        assert explorer.session.backward
+        assert explorer.stop == LOSS
+        logits = explorer.session.trace["output.logits"][0]
+        assert explorer.session.loss_targets[0] == int(np.argsort(-logits)[1])
+        assert explorer.session.gradients.loss > 1
+        assert explorer.messages[-1] == "backward from statement, the second most likely: B sets other targets"
+        await explorer.press("b", "b")
+        assert explorer.session.loss_targets[0] == int(np.argsort(-logits)[1])

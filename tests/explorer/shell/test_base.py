@@ -155,11 +155,11 @@ async def failing(explorer: Explorer) -> None:
     assert explorer.app.failure is None
 
 
-@pytest.mark.parametrize("name", ["action_scale", "action_copy"])
+@pytest.mark.parametrize("name", ["action_bookmark", "action_copy"])
 async def test_a_key_that_cannot_be_done_as_a_file_cannot_be_read_says_so(name: str, monkeypatch: pytest.MonkeyPatch):
     async with exploring(MEDIUM) as explorer:
         monkeypatch.setattr(type(explorer.main), name, broken)
-        await explorer.keys({"action_scale": "m", "action_copy": "y"}[name])
+        await explorer.keys({"action_bookmark": "ctrl+b", "action_copy": "y"}[name])
         await failing(explorer)
         before = explorer.stop
         await explorer.press("space")

@@ -240,8 +240,8 @@ async def test_what_a_screen_cannot_do_is_said_and_left_undone(how: str, tmp_pat
 async def test_a_key_of_the_main_screen_that_cannot_be_done_loses_nothing(monkeypatch, tmp_path: Path):
     async with exploring_what_fails() as explorer:
         await explorer.press("space")
-        monkeypatch.setattr(type(explorer.main), "action_scale", wrong)
-        await explorer.keys("m")
+        monkeypatch.setattr(type(explorer.main), "action_bookmark", wrong)
+        await explorer.keys("ctrl+b")
         assert (await failed(explorer, tmp_path)).startswith("not done: ")
         await explorer.press("space")
         assert explorer.place[0] == 3

@@ -55,7 +55,7 @@ def shown(terminal: Terminal, text: str) -> None:
 
 def hold(terminal: Terminal) -> int:
     """Type a sentence that holds the tokenizer, whose process this gives once it works."""
-    terminal.send(b"/", PATIENCE)
+    terminal.send(b"i", PATIENCE)
     shown(terminal, "up to")
     terminal.send(b"\x1b[200~" + HELD.encode() + b"\x1b[201~", PATIENCE)
     until = time.monotonic() + PATIENCE

@@ -8,6 +8,7 @@ from typing import Literal
 
 from tui_transformer.engine.edits import Change, Edit
 from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.port import Port
@@ -15,11 +16,15 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.session.answer_summary import answer_cost
 from tui_transformer.session.edit_format import read_number, written
 from tui_transformer.session.exploration import Exploration, Way
-from tui_transformer.session.session import Session
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import LOSS, Session
 from tui_transformer.session.store import AT_ONCE
+from tui_transformer.session.tour_stop import backwards
 from tui_transformer.session.view_state import GRADIENT, NOTHING
+from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import index_of
 
 HINT = "STEP[2:4] *= 0.5, = 0, = mean or += 4*'one text' - 4*'another'; {undo} takes it back"
@@ -38,14 +43,28 @@ class Editing:
             self._port.say(f"there is nothing to {way}")
 
     def turn_around(self) -> None:
-        """Walk backwards from the loss or the metric, or forwards; targets are asked for where none were set."""
+        """Walk backwards from the loss or the metric, or forwards.
+
+        Where no targets were set, it begins at the second most likely answer: the gradients of one that is all but
+        certain are 0.
+        """
         session = self._explored.session
         if session.backward:
             self._port.change(session.with_overlay(NOTHING))
-        elif (session.targets is None and session.scalar is None) or not session.has_loss:
+        elif not session.has_loss:
             TOOLS["targets"](self._port)
+        elif session.targets is None and session.scalar is None:
+            cost = answer_cost(session)
+            self._port.ask("targets", cost, lambda task: backwards(session, task.report), self._set_out)
         else:
             self._port.change(session.with_overlay(GRADIENT))
+
+    def _set_out(self, session: Session) -> None:
+        """Go back from a target that was found."""
+        self._port.change(session, Position(LOSS, self._port.position.place))
+        target = next(each for each in session.loss_targets if each != NOT_COUNTED)
+        word = visible(session.model.target_label(target))
+        self._port.say(self._port.hint(f"backward from {word}, the second most likely: {{targets}} sets other targets"))
 
     def ask(self, what: Literal["sentence", "target", "cell"]) -> None:
         """Ask for another sentence, another target of a decoder, or the value of the cell under the cursor."""

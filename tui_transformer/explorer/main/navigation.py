@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from textual.widget import Widget
@@ -14,21 +13,20 @@ from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.user_files import hand_over
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration, Way
-from tui_transformer.session.finding import WORD_VECTORS, Match, at_token, find
+from tui_transformer.session.finding import WORD_VECTORS
 from tui_transformer.session.pane_fit import room_for_whole
 from tui_transformer.session.position import Position, destination, head_at, names, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import Size, next_shown
 from tui_transformer.session.whole.scene import neighbour_box, reader, standing
 from tui_transformer.session.words import TEMPERATURES, WORDS
-from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, place_of
 
 
@@ -55,8 +53,6 @@ class Navigation:
         self.begin_tour: Callable[[str], None] = lambda _: None
         self.end_tour: Callable[[], None] = lambda: None
         self._query_head = 0
-        self._found: Sequence[Match] = ()
-        self._match = 0
 
     @property
     def session(self) -> Session:
@@ -159,35 +155,6 @@ class Navigation:
             suggestions=names(session),
         )
         self.open(prompt, go)
-
-    def ask_what(self) -> None:
-        """Ask for a token, a step or a word, and go to the first that is found."""
-        session = self.session
-        check, go = reading(partial(find, session), self._begin_matches)
-        hint = (
-            f"a token of the sentence, a step, a word of the vocabulary; {self.hint('{match.next}')} goes to the next"
-        )
-        self.open(PromptScreen("Find", hint=hint, check=check, suggestions=names(session)), go)
-
-    def _begin_matches(self, found: Sequence[Match]) -> None:
-        self._found, self._match = found, -1
-        self.go_to_match(1)
-
-    def go_to_match(self, by: int) -> None:
-        """Go to the next match of what was looked for, or the one before, round and round."""
-        if not self._found:
-            self.say(self.hint("nothing was looked for: {find} finds a token, a step, a word"))
-            return
-        self._match = (self._match + by) % len(self._found)
-        match = self._found[self._match]
-        if match.token is not None:
-            if match.token[0] < len(self.session.sequences):
-                self.visit(at_token(self.session, self.position, *match.token))
-        elif match.word is not None:
-            self.follow_word(match.word)
-        else:
-            self.visit(self.position.at(match.stop))
-        self.say(f"{visible(match.says)}: {self._match + 1} of {len(self._found)}")
 
     def go_to_box(self, across: int, down: int) -> None:
         """Go to the box beside the current one in the whole."""

@@ -17,6 +17,7 @@ from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.enabled_actions import entries
 from tui_transformer.explorer.main.export import Export
+from tui_transformer.explorer.main.finding import Finding
 from tui_transformer.explorer.main.live_recording import LiveRecording
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.cell import CellPane
@@ -59,6 +60,7 @@ class Parts:
         self.panes = panes = Panes(screen, explored)
         self.presenter = presenter = Presenter(explored, panes, requests)
         self.navigation = self.port = port = Navigation(explored, presenter, requests, worker, background)
+        self.finding = Finding(self.navigation)
         self.editing = Editing(explored, presenter, port)
         self.predicting = Predicting(explored, port)
         self.tour = Tour(explored, presenter, port, self.predicting)
@@ -173,18 +175,13 @@ class MainScreen(ExplorerScreen[None]):
     # Actions, which shell/actions/main.py gives keys and titles, by the part that does them
 
     action_step = property(lambda self: self.parts.navigation.step)
-    action_head = property(lambda self: self.parts.navigation.turn_head)
     action_pane = property(lambda self: self.parts.navigation.go_to_pane)
     action_next_pane = property(lambda self: self.parts.navigation.turn_pane)
     action_back = property(lambda self: self.parts.navigation.back)
     action_go = property(lambda self: self.parts.navigation.ask_where)
-    action_find = property(lambda self: self.parts.navigation.ask_what)
-    action_match = property(lambda self: self.parts.navigation.go_to_match)
+    action_find = property(lambda self: self.parts.finding.ask)
+    action_match = property(lambda self: self.parts.finding.turn)
 
-    action_scale = property(lambda self: self.parts.navigation.share_scale)
-    action_hide = property(lambda self: self.parts.navigation.hide)
-    action_zoom = property(lambda self: self.parts.navigation.zoom)
-    action_whole = property(lambda self: self.parts.navigation.turn_whole)
     action_tour = property(lambda self: self.parts.tour.begin_or_leave)
     action_predict = property(lambda self: self.parts.predicting.ask)
 
@@ -197,9 +194,9 @@ class MainScreen(ExplorerScreen[None]):
     action_record = property(lambda self: self.parts.recording.begin_or_end)
     action_bookmark = property(lambda self: self.parts.export.bookmark)
 
-    def action_navigate(self, way: str, across: int | None = None, down: int | None = None) -> None:
-        """Move, or look, in a way that is called so in `Navigation`, with as many numbers as it takes."""
-        getattr(self.parts.navigation, way)(*(each for each in (across, down) if each is not None))
+    def action_navigate(self, way: str, first: int | str | None = None, second: int | None = None) -> None:
+        """Move, or look, in a way that is called so in `Navigation`; Textual counts the parameters that there are."""
+        getattr(self.parts.navigation, way)(*(each for each in (first, second) if each is not None))
 
     def action_menu(self, name: str) -> None:
         """Show a menu, and do what is chosen in it."""

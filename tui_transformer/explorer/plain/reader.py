@@ -39,6 +39,7 @@ from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position, destination, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import cell_of
+from tui_transformer.session.tour_stop import backwards
 from tui_transformer.session.view_state import GRADIENT, NOTHING
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, index_of
@@ -230,8 +231,11 @@ class Reader:
         session = self.explored.session
         if not session.has_loss:
             raise InputError("this model has no loss: it makes no predictions to compare with targets")
-        self._replace(session.with_overlay(NOTHING if session.backward else GRADIENT))
-        return "forward again" if session.backward else "backward, with gradients"
+        found = session.targets is None and session.scalar is None and not session.backward
+        back = backwards(session, lambda _: None) if found else session.with_overlay(GRADIENT)
+        self._replace(session.with_overlay(NOTHING) if session.backward else back)
+        of = " of the second most likely answer" if found else ""
+        return "forward again" if session.backward else f"backward, with gradients{of}"
 
     def _break(self, typed: Typed) -> str:
         """Something computed otherwise, or as before; without a name all of it as before."""

@@ -30,6 +30,7 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         & > .ink--quiet { color: $foreground 60%; }
         & > .ink--accent { color: $accent; text-style: bold; }
         & > .ink--marked { color: $background; background: $accent; text-style: bold; }
+        #keys, #overview-keys { link-style: none; link-color: $foreground 70%; link-background: $surface; }
         & > .ink--right { color: $success; }
         & > .ink--wrong { color: $error; text-style: bold; }
         &:nocolor > .ink--marked, &:ansi > .ink--marked { text-style: bold reverse; }

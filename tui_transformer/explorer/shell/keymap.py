@@ -37,23 +37,23 @@ def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Bin
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
     """Actions as the line of keys writes them: with the first of the keys that the user gave them, if they have one."""
     keymap = keymap_of(app)
-    written = ((each, _shown(each, app, keymap)) for each in actions)
+    written = ((each, _shown(each, keymap)) for each in actions)
     return [replace(each, shown=keys) for each, keys in written if keys or not each.direct]
 
 
-def _shown(action: Action, app: App[Any], keymap: Mapping[str, str]) -> str:
+def _shown(action: Action, keymap: Mapping[str, str]) -> str:
     meanings = action.of.split() or [action.id]
     if keymap.keys().isdisjoint(meanings):
         return action.shown
-    return " ".join(filter(None, (_displayed(meaning, app, keymap) for meaning in meanings)))
+    return " ".join(filter(None, (_displayed(meaning, keymap) for meaning in meanings)))
 
 
-def _displayed(meaning: str, app: App[Any], keymap: Mapping[str, str]) -> str:
+def _displayed(meaning: str, keymap: Mapping[str, str]) -> str:
     """The first key of a meaning in the line of keys, "" for none; a name that is none is a key itself."""
     if meaning not in MEANINGS and meaning not in keymap:
         return meaning
     binding = next(bindings_in_use(Action(meaning, "", "").binding(), keymap), None)
-    return app.get_key_display(binding) if binding is not None else ""
+    return "" if binding is None else spelled(binding.key).replace("ctrl+", "^")
 
 
 def keys_of(app: App[Any], meanings: Sequence[str]) -> Iterator[str]:

@@ -76,7 +76,7 @@ class Overview(ExplorerScreen[None]):
         layout: vertical;
         background: $background;
         #overview-title, #overview-keys { height: 1; width: 1fr; background: $surface; }
-        #overview-content { height: 1fr; width: 1fr; border: round $accent; border-title-color: $accent; }
+        #overview-content { height: 1fr; width: 1fr; border: round $primary; border-title-color: $primary; }
         #overview-content { border-title-style: bold; border-subtitle-color: $foreground 70%; }
         #overview-columns { height: 1; width: 1fr; color: $foreground 65%; }
         #overview-detail { height: 2; width: 1fr; padding: 0 1; }

@@ -105,7 +105,7 @@ class HelpScreen(Dialog[None]):
 
     def body(self) -> ComposeResult:
         """The text; what draws Markdown takes a while to import, so only now."""
-        from tui_transformer.explorer.widgets.labels import MarkdownText
+        from tui_transformer.explorer.widgets.markdown import MarkdownText
 
         with Page():
             page = page_with_keys(self._markdown, keymap_of(self.app), direct=self._direct)

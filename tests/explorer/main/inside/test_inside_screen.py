@@ -95,7 +95,7 @@ async def test_neighbours_and_heads_are_looked_into_without_leaving():
 
 async def test_a_gradient_is_looked_into_where_it_is_shown():
     async with exploring(WIDE, model="question") as explorer:
-        await explorer.press("b", "enter", "space", "space", "space", "enter")
+        await explorer.press("B", "enter", "space", "space", "space", "enter")
         screen = explorer.app.screen
         assert isinstance(screen, InsideScreen)
         assert screen.spot.gradient

@@ -26,7 +26,7 @@ def test_the_screen_is_as_it_was(no_time_passes: None, snap_compare) -> None:
     session = open_session(ModelOptions(str(REFERENCES / "qwen3")), "The waves crashed", None)
 
     async def settle(pilot) -> None:
-        await pilot.press("W")
+        await pilot.press("r", "w")
         while not isinstance(pilot.app.screen, GenerateScreen) or pilot.app.screen.view.shown is None:
             await pilot.pause(0.01)
         await pilot.press("space", "space", "space", "space", "left")

@@ -18,7 +18,7 @@ from tui_transformer.views.step_view import Place
 
 async def test_targets_are_asked_for_and_checked_while_they_are_typed():
     async with exploring(NARROW) as explorer:
-        await explorer.keys("b")
+        await explorer.keys("B")
         assert explorer.focused_input.value == "the waves crashed forcefully against the shore !"
         await explorer.shown(f"waves{TO}waves", "The tokens themselves")
         await explorer.write("the 2 -1")
@@ -36,7 +36,7 @@ async def test_targets_are_asked_for_and_checked_while_they_are_typed():
 
 async def test_a_decoder_is_asked_for_the_next_token():
     async with exploring(NARROW, model="decoder") as explorer:
-        await explorer.keys("b")
+        await explorer.keys("B")
         assert explorer.focused_input.value == "waves crashed forcefully against the shore ! -1"
         await explorer.shown(f"!{TO}·", "The next token")
 
@@ -44,7 +44,7 @@ async def test_a_decoder_is_asked_for_the_next_token():
 @pytest.mark.parametrize(("model", "asked"), [("question", "question -1 -1 -1"), ("dates", "6")])
 async def test_where_a_model_answers_once_its_answer_is_the_target(model, asked):
     async with exploring(NARROW, model=model, decoder_text="" if model == "dates" else None) as explorer:
-        await explorer.keys("b")
+        await explorer.keys("B")
         await explorer.shown("The model's own answer")
         assert explorer.focused_input.value.startswith(asked)
         await explorer.press("enter")
@@ -53,7 +53,7 @@ async def test_where_a_model_answers_once_its_answer_is_the_target(model, asked)
 
 async def test_leaving_the_targets_changes_nothing():
     async with exploring(NARROW) as explorer:
-        await explorer.press("b")
+        await explorer.press("B")
         await explorer.press("escape")
         assert not explorer.session.backward
         assert explorer.stop == "vocabulary"

@@ -51,7 +51,7 @@ MOST_KEPT = 512
 MARKS = {"tall": ("▐", "█"), "upper": ("▝", "▜"), "lower": ("▗", "▟")}
 """Beside the current token's row, a line or half a line high: alone, and where the bar of the frame is too."""
 
-INKS = ("plain", "quiet", "accent", "border", "wrong")
+INKS = ("plain", "quiet", "accent", "border", "wrong", "focused")
 
 
 @careful
@@ -70,6 +70,7 @@ class WholePane(Widget, can_focus=True):
         & > .whole--accent { color: $accent; text-style: bold; }
         & > .whole--wrong { color: $error; text-style: bold; }
         & > .whole--border { color: $border-blurred; }
+        & > .whole--focused { color: $primary; text-style: bold; }
     }
     """
 
@@ -138,6 +139,14 @@ class WholePane(Widget, can_focus=True):
         """Draw for the new size."""
         self._redraw()
 
+    def on_focus(self) -> None:
+        """Show that it has the keys."""
+        self._redraw()
+
+    def on_blur(self) -> None:
+        """Show that another pane has them."""
+        self._redraw()
+
     def restyled(self) -> None:
         """Follow a change of theme, once the styles of the parts are those of the theme as well."""
         self._tiles_drawn.clear()
@@ -198,7 +207,8 @@ class WholePane(Widget, can_focus=True):
             return
         stop = self._scene.stop
         here = stop in placement.band.steps or any(picture.step == stop for picture in pictures)
-        ink, words = self._ink["accent" if here else "border"], self._ink["accent" if here else "plain"]
+        frame = "border" if not here else "focused" if self.has_focus else "accent"
+        ink, words = self._ink[frame], self._ink["accent" if here else "plain"]
         lines[top].append((placement.left, _rule("╭─", placement.title, "╮", placement.width, ink, words)))
         legend = _legend(pictures, placement.width - AROUND_LEGEND)
         lines[bottom].append((placement.left, _rule("╰", legend, "─╯", placement.width, ink, self._ink["quiet"])))
