@@ -172,6 +172,8 @@ async def take(scene: Scene) -> str:
         await _press(pilot, scene.keys)
         if scene.steps:
             await _train(pilot, scene.steps)
+        if app.failures.told:
+            raise RuntimeError("; ".join(app.failures.told.values()))
         from tui_transformer.explorer.recorded import self_contained
 
         return self_contained(app.export_screenshot())
@@ -198,7 +200,7 @@ async def _go_to(pilot: Pilot[Any], stop: str) -> None:
     if not isinstance(screen, MainScreen) or stop not in screen.parts.port.session.stops:
         raise LookupError(f"the model has no stop {stop}")
     pilot.app.call_later(screen.parts.navigation.go_to_stop, stop)
-    pilot.app.call_later(screen.parts.panes.focus, "matrix")
+    pilot.app.call_later(screen.parts.presenter.focus, "matrix")
     await _settle(pilot)
 
 
@@ -211,6 +213,10 @@ async def _press(pilot: Pilot[Any], keys: Sequence[str]) -> None:
 
 async def _train(pilot: Pilot[Any], steps: int) -> None:
     """Let the run that was opened make steps, and pause it."""
+    from tui_transformer.explorer.tools.train.screen import TrainScreen
+
+    while not isinstance(pilot.app.screen, TrainScreen):
+        await pilot.pause(SETTLED)
     training = pilot.app.background.job  # type: ignore[attr-defined]
     await pilot.press("g")
     while training.status.step < steps:

@@ -154,8 +154,11 @@ def _key(action: Action) -> Content:
     """A key and its word; a click does what the key does."""
     said = Content.assemble(" ", (action.shown, "bold $accent"), (f" {action.short} ", "$foreground 70%"))
     name = action.action if "." in action.action.partition("(")[0] else f"screen.{action.action}"
-    return said.stylize(Style.from_meta({"@click": name})) if action.action else said
+    return said.stylize(Style.from_meta({CLICKED: name})) if action.action else said
 
+
+CLICKED = "clicked"
+"""What a screen runs where a word of its line of keys is clicked; `@click` would be drawn as a link."""
 
 Display = Callable[[Binding], str]
 
