@@ -325,7 +325,7 @@ def test_both_sentences_of_a_patch_are_computed_with_the_edits(run: Run) -> None
 def test_the_explorer_begins_with_the_edits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
 
-    def explorer(session: Session, *_: object) -> SimpleNamespace:
+    def explorer(session: Session, *_: object, **__: object) -> SimpleNamespace:
         begun.append(session)
         return SimpleNamespace(run=lambda: None, failure=None, return_code=0)
 

@@ -252,6 +252,7 @@ async def test_a_page_of_another_address_opens_no_session(origin, tmp_path):
 
 
 async def test_the_page_names_no_other_host_and_its_rules_allow_none(tmp_path):
+    pytest.importorskip("textual_serve")
     from tui_transformer.cli.server import PAGE
 
     async with serving(tmp_path) as (client, _), client.get("/") as answer:
