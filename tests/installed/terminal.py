@@ -18,7 +18,7 @@ PATIENCE = 120.0
 ESCAPE = b"\x1b[27u"
 """As terminals write it that tell it from the beginning of a sequence: a busy machine takes one alone for that."""
 
-OPENED = {b"\r": b"Lookinside", b"?": b"Help", ESCAPE: b"quit"}
+OPENED = {b"\r": b"Lookinside", b"?": b"Keys", ESCAPE: b"quit"}
 """What is written, without blanks, where a screen is opened or left by a key."""
 
 QUIET = 0.3
