@@ -49,7 +49,7 @@ async def explored_once(environment: dict[str, str]) -> AsyncIterator[Page]:
 
 async def go_to_positions(page: Page) -> None:
     before = len(page.shown)
-    await page.press(" ", " ", " ")
+    await page.press(":", "4", "Enter")
     await page.until(POSITIONS, before)
 
 
@@ -141,7 +141,7 @@ async def test_without_a_folder_an_export_is_a_download(environment, tmp_path):
     async with explored_once(environment) as page:
         await page.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
         await go_to_positions(page)
-        await page.press("x")
+        await page.press("m", "x")
         await page.until(b"decides")
         await page.press("Enter")
         await page.until_true(lambda: [*tmp_path.glob("*.csv")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tui_transformer.engine.program import Step
+from tui_transformer.errors import InputError
 from tui_transformer.session.answer_summary import answer_position, answers
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -27,7 +28,10 @@ def telling(session: Session) -> Position:
     row = min(answer_position(session) if answers(session) else 0, queries - 1)
     if session.trace.pending((last.name,)) > MOST:
         return Position(last.name, Place(row=row))
-    session.trace.compute((last.name,))
+    try:
+        session.trace.compute((last.name,))
+    except (InputError, MemoryError):  # of a file that became another: the screen says so where it is shown
+        return Position(session.stops[0])
     weights = np.nan_to_num(session.trace[last.name][:, row].astype(np.float64))
     if keys > 2 and queries == keys:
         weights[:, [0, row]] = -1

@@ -72,7 +72,7 @@ TITLE, MAIN_SCREEN = "tui-", "MainScreen"
 DRAWN = 200
 """Characters of a screen that is drawn, at least: a name and a message may leave no room for the title."""
 
-HELP = "Help"
+HELP = " Keys "
 LEAVE = "Leave"
 MEGABYTES = 120
 """By how much memory may have grown in a storm."""
