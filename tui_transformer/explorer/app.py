@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.events import Click
 from textual.geometry import Offset
 from textual.screen import Screen
 from textual.widget import Widget
@@ -22,7 +23,7 @@ from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.command_list import CommandLines
-from tui_transformer.explorer.shell.keymap import commands_of, hint, without
+from tui_transformer.explorer.shell.keymap import CLICKED, commands_of, hint, without
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.preferences import Preferences, preferences_path
 from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
@@ -139,6 +140,11 @@ class ExplorerApp(GuardedApp):
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
         self.call_after_refresh(self.collecting.begin)
+
+    async def on_click(self, event: Click) -> None:
+        """Do what the word of the line of keys says that is clicked."""
+        if action := event.style.meta.get(CLICKED):
+            await self.screen.run_action(action)
 
     def say(self, message: str) -> None:
         """Show a message of whoever serves."""

@@ -113,9 +113,9 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 READ = {
     "another checkpoint", "a dump", "checkpoints", "cuts add", "lens tuned", "open", "settings", "survey", "train",
-    "vocabulary", "edit += {}", "edit = mean({})",
+    "vocabulary", "edit += {}", "edit = mean({})", "compare-dump",
 }  # fmt: skip
-WRITTEN = {"bookmark", "export", "export of a chart", "generate export"}
+WRITTEN = {"bookmark", "export", "record", "export of a chart", "generate export"}
 
 
 @pytest.mark.slow

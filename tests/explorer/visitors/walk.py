@@ -199,7 +199,8 @@ async def main(folder: Path, outside: Path) -> Walk:
         for name in TOOLS:
             await walk_tool(walk, explorer, name, names)
         await explorer.go(STEP)
-        for action in ("go", "bookmark", "export"):
+        await walk.give(explorer, "record", doing("record", "record"), names)
+        for action in ("go", "find", "bookmark", "export"):
             await walk.give(explorer, action, doing(action), names)
         for edit in ("+= {}", "= mean({})"):
             edits = [f"{STEP} {edit.format(name)}" for name in names]

@@ -45,7 +45,7 @@ class LiveRecording:
             return
         self._screens, self._goes_on = [], True
         self._port.say(self._port.hint("everything that is shown is recorded: {record} ends it and asks for a file"))
-        later(self._screen.app, EVERY, self._look)
+        self._look()
 
     def _look(self) -> None:
         """Keep the screen where it is another than before."""

@@ -7,13 +7,11 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual.await_complete import AwaitComplete
-from textual.events import Click
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tui_transformer.explorer.guard.app import forget_drawn, guards_messages, is_there
 from tui_transformer.explorer.guard.failures import called, say
-from tui_transformer.explorer.shell.keymap import CLICKED
 from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.widgets.labels import INK_CLASSES
 
@@ -50,11 +48,6 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
         if "ACTIONS" in vars(cls):
             cls.BINDINGS = bindings(cls.ACTIONS)
         super().__init_subclass__(**options)
-
-    async def on_click(self, event: Click) -> None:
-        """Do what the word of the line of keys says that is clicked."""
-        if action := event.style.meta.get(CLICKED):
-            await self.run_action(action)
 
     @property
     def settled(self) -> bool:
