@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rich.color import ColorSystem
+from rich.console import Console
 from rich.style import Style
 from textual.strip import Strip
 
@@ -41,7 +42,6 @@ class Shot:
         title: Of the stop, or what the key did.
         seconds: For how long it is shown.
         strips: The lines of the screen.
-        svg: Draws the screen, as long as it is in front.
     """
 
     number: int
@@ -49,7 +49,6 @@ class Shot:
     title: str
     seconds: float
     strips: Sequence[Strip]
-    svg: Callable[[], str]
 
 
 class Recorded(Protocol):
@@ -78,7 +77,7 @@ class Pictures:
 
     def add(self, shot: Shot) -> None:
         """Write PATH.svg, and PATH.png."""
-        path, svg = self._folder / file_name(shot.number, shot.name), shot.svg()
+        path, svg = self._folder / file_name(shot.number, shot.name), svg_of(shot)
         write_whole(path.with_name(f"{path.name}.svg"), svg.encode("utf-8", errors="replace"))
         if self._png is not None:
             write_whole(path.with_name(f"{path.name}.png"), self._png(svg))
@@ -133,7 +132,7 @@ class Animation:
 
     def add(self, shot: Shot) -> None:
         """Draw a screen."""
-        picture = self._image.open(io.BytesIO(self._png(shot.svg()))).convert("RGB")
+        picture = self._image.open(io.BytesIO(self._png(svg_of(shot)))).convert("RGB")
         if self._path.suffix == ".gif":
             picture = picture.quantize(MOST_COLORS, dither=self._image.Dither.NONE)
         self._pictures.append(picture)
@@ -228,6 +227,22 @@ def form_of(path: Path, title: str, note: Callable[[str], None]) -> Recorded:
         known = ", ".join(filter(None, forms))
         raise InputError(f"{path}: a recording is a folder of pictures, or a file that ends in {known}")
     return forms[ending]()
+
+
+def svg_of(shot: Shot) -> str:
+    """A screen as a picture, as Textual exports it, that loads nothing."""
+    console = Console(
+        width=max(strip.cell_length for strip in shot.strips),
+        height=len(shot.strips),
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        record=True,
+        legacy_windows=False,
+        safe_box=False,
+    )
+    console.print(update_of(shot.strips))
+    return self_contained(console.export_svg(title=shot.title))
 
 
 def self_contained(svg: str) -> str:

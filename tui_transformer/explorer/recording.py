@@ -17,7 +17,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.guard.frame import strips_of
 from tui_transformer.explorer.main.screen import MainScreen
-from tui_transformer.explorer.recorded import Shot, self_contained
+from tui_transformer.explorer.recorded import Shot
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.guide.lecture import Lecture
@@ -141,8 +141,7 @@ def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Tak
                     if app.failure is not None or not app.is_running:
                         return
                     number += 1
-                    svg = lambda title=title: self_contained(app.export_screenshot(title=title))  # noqa: E731
-                    take(Shot(number, name, title, seconds, strips_of(app), svg))
+                    take(Shot(number, name, title, seconds, strips_of(app)))
                 app.exit()
         except InputError as error:
             problem.append(error)

@@ -13,6 +13,7 @@ from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, in_menu
 from tui_transformer.explorer.shell.menu import MenuScreen
 from tui_transformer.explorer.shell.pages import CardScreen, HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
+from tui_transformer.session.tour_stop import backwards
 
 DEFAULT = Preferences()
 
@@ -201,3 +202,49 @@ async def test_what_is_shown_is_recorded_between_two_presses(tmp_path, monkeypat
     assert (head["width"], head["height"]) == NARROW
     assert "step 2 of 26" in "".join(text for _, _, text in screens) or len(screens) > 2
     assert [second for second, _, _ in screens] == sorted(second for second, _, _ in screens)
+
+
+async def test_what_was_looked_for_is_looked_for_again_in_another_sentence():
+    async with exploring(WIDE, model="question", preferences=DEFAULT) as explorer:
+        await explorer.press("space", "/")
+        explorer.app.focused.value = "map"
+        await explorer.press("enter")
+        explorer.parts.port.change(explorer.session.with_text("the map is old"))
+        await explorer.press("n", "n")
+        assert "token 1, map: 1 of 2" in explorer.messages[-1]
+        explorer.parts.port.change(explorer.session.with_text("a cat"))
+        await explorer.press("n")
+        assert explorer.stop == "embedding.tokens.weight"
+        await explorer.press("escape")
+        assert explorer.stop == "tokens"
+
+
+async def test_what_is_broken_is_said_to_be_broken_not_to_be_missing():
+    async with exploring(WIDE, model="question", preferences=DEFAULT) as explorer:
+        explorer.parts.port.change(explorer.session.with_breaks("no-scale"))
+        await explorer.press("b")
+        assert "Backward · something is broken on purpose: a b mends it" in explorer.text
+
+
+async def test_a_recording_whose_file_is_not_named_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(NARROW, preferences=DEFAULT) as explorer:
+        await explorer.press("r", "r", "r", "r", "escape")
+        assert explorer.messages[-1] == "the recording goes on: r r asks for a file"
+        await explorer.press("r", "r")
+        explorer.app.focused.value = "none/walk.cast"
+        await explorer.press("enter")
+        await explorer.until(lambda: "not written, and the recording goes on" in str(explorer.messages))
+        await explorer.press("r", "r")
+        explorer.app.focused.value = "walk.cast"
+        await explorer.press("enter")
+        await explorer.until(lambda: (tmp_path / "walk.cast").is_file())
+
+
+async def test_a_target_that_is_found_late_takes_no_other_sentence_back():
+    async with exploring(NARROW, model="question", preferences=DEFAULT) as explorer:
+        before = explorer.session
+        explorer.parts.port.change(before.with_text("the cat"))
+        explorer.parts.editing._set_out(before, backwards(before, lambda _: None))
+        assert explorer.session.text == "the cat"
+        assert not explorer.session.backward

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 from tui_transformer.engine.edits import Change, Edit
@@ -55,12 +56,16 @@ class Editing:
             TOOLS["targets"](self._port)
         elif session.targets is None and session.scalar is None:
             cost = answer_cost(session)
-            self._port.ask("targets", cost, lambda task: backwards(session, task.report), self._set_out)
+            self._port.ask(
+                "targets", cost, lambda task: backwards(session, task.report), partial(self._set_out, session)
+            )
         else:
             self._port.change(session.with_overlay(GRADIENT))
 
-    def _set_out(self, session: Session) -> None:
-        """Go back from a target that was found."""
+    def _set_out(self, asked: Session, session: Session) -> None:
+        """Go back from a target that was found, unless something else is explored by now."""
+        if asked is not self._explored.session:
+            return
         self._port.change(session, Position(LOSS, self._port.position.place))
         target = next(each for each in session.loss_targets if each != NOT_COUNTED)
         word = visible(session.model.target_label(target))

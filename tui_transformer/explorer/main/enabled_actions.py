@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from tui_transformer.analysis.attentions import attentions
 from tui_transformer.engine.program import Program, by_program
-from tui_transformer.explorer.shell.keys import MENUS
+from tui_transformer.explorer.shell.keys import MENUS, Action
 from tui_transformer.explorer.shell.menu import Entry
 from tui_transformer.explorer.tools.opening import missing
 from tui_transformer.generation.cache import writes
@@ -48,16 +49,17 @@ def refused_anywhere(session: Session) -> dict[str, str]:
     """Those that would be refused at every step of what is explored: neither palette nor help names them."""
     program, model = session.trace.program, session.model
     reads, one = bool(model.config.vocab_size), "one sentence is open"
-    loss = "" if session.has_loss else "this model has no loss to go back from"
+    loss, unread = missing("targets", session), "this model reads no sentence"
+    writing = reads and writes(model.program(1, 1))
     useless = {
-        "sentence.edit": "" if reads else "this model reads no sentence",
-        "compare.sentence": "" if reads else "this model reads no sentence",
+        "sentence.edit": "" if reads else unread,
+        "compare.sentence": "" if reads else unread,
         "target.edit": "this model reads one sentence" if session.decoder_encoding is None else "",
         "vocabulary.open": "this model has no vocabulary" if model.vocabulary is None else "",
         "tour": "no tour leads through this model" if tour_of(session) is None else "",
         "backward": loss,
         "targets": loss,
-        "generate": "" if reads and writes(model.program(1, 1)) else "an encoder writes nothing",
+        "generate": "" if writing else "an encoder writes nothing" if reads else unread,
         "lens": "" if program.logits else "this model has no logits of words",
         "heads.all": "" if attentions(program) else "this model has no attention",
         "item.next": "" if session.batch else one,
@@ -66,20 +68,17 @@ def refused_anywhere(session: Session) -> dict[str, str]:
     return {name: reason for name, reason in useless.items() if reason}
 
 
-TOOLS_OF: Mapping[str, str] = {
-    name: name
-    for name in ("arcs", "links", "rollout", "circuits", "softmax", "score", "nearest", "survey", "cuts", "similar")
-} | {"patching": "patching", "inputs": "inputs", "terms": "terms", "ablate": "ablation", "heads.all": "heads"}
-"""The tool that an entry of a menu opens, where it may need what the model has not."""
+_OPENS = re.compile(r"open\('([\w-]+)'\)")
+"""An action that opens a tool, which may need what the model has not."""
 
 
-def entries(menu: str, session: Session, stop: str, scene: StepScene | None, titles: Mapping[str, str]) -> list[Entry]:
-    """The entries of a menu, each with its title and why it cannot be done now."""
-    reasons = refused(session, stop, scene)
+def entries(menu: str, session: Session, stop: str, scene: StepScene | None, actions: Sequence[Action]) -> list[Entry]:
+    """The entries of a menu, each with its title and why it cannot be done now; `{undo}` in a reason is a key."""
+    reasons, by_id = refused(session, stop, scene), {action.id: action for action in actions}
 
-    def made() -> Iterator[Entry]:
-        for letter, meaning in MENUS[menu].entries.items():
-            reason = reasons.get(meaning, "") or missing(TOOLS_OF.get(meaning, ""), session)
-            yield Entry(letter, meaning, titles[meaning], reason)
+    def reason(action: Action) -> str:
+        tool = _OPENS.fullmatch(action.action)
+        return reasons.get(action.id, "") or (missing(tool[1], session) if tool else "")
 
-    return list(made())
+    chosen = ((letter, by_id[meaning]) for letter, meaning in MENUS[menu].entries.items())
+    return [Entry(letter, action.id, action.title, reason(action)) for letter, action in chosen]

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.frame import strips_of
-from tui_transformer.explorer.recorded import Shot, form_of, self_contained
+from tui_transformer.explorer.recorded import Shot, form_of
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
@@ -25,7 +25,7 @@ EVERY = 0.1
 """Seconds between two looks at the screen."""
 
 MOST = 1_000
-"""Screens of a recording, which then ends by itself."""
+"""Screens of a recording at most."""
 
 WALK = "walk.html"
 
@@ -35,42 +35,44 @@ class LiveRecording:
 
     def __init__(self, port: Port, screen: Screen[Any]) -> None:
         self._port, self._screen = port, screen
-        self._screens: list[tuple[float, Sequence[Strip], str]] = []
+        self._screens: list[tuple[float, Sequence[Strip]]] = []
         self._goes_on = False
 
     def begin_or_end(self) -> None:
-        """Begin; or end, and ask for the file."""
+        """Begin; or ask for the file, and go on where none is given: nothing is lost by a slip."""
         if self._goes_on:
-            self._end()
+            self._ask()
             return
         self._screens, self._goes_on = [], True
         self._port.say(self._port.hint("everything that is shown is recorded: {record} ends it and asks for a file"))
         self._look()
 
     def _look(self) -> None:
-        """Keep the screen where it is another than before."""
+        """Keep the screen where it is another than before, as often as that may be."""
         if not self._goes_on:
             return
-        strips = [*strips_of(self._screen.app)]
+        strips = strips_of(self._screen.app)
         if not self._screens or strips != self._screens[-1][1]:
-            picture = self_contained(self._screen.app.export_screenshot())
-            self._screens.append((time.monotonic(), strips, picture))
-        if len(self._screens) == MOST:
-            self._end()
-        else:
+            self._screens.append((time.monotonic(), strips))
+        if len(self._screens) < MOST:
             later(self._screen.app, EVERY, self._look)
+        else:
+            self._port.say(self._port.hint(f"{MOST:,} screens are recorded, and no more: {{record}} asks for a file"))
 
-    def _end(self) -> None:
-        self._goes_on = False
-        end, screens = time.monotonic(), self._screens
-        ends = [*(begun for begun, _, _ in screens[1:]), end]
+    def _ask(self) -> None:
+        shown = list(self._screens)
+        ends = [*(begun for begun, _ in shown[1:]), time.monotonic()]
         shots = [
-            Shot(number, "screen", f"screen {number} of {len(screens)}", until - begun, strips, lambda svg=picture: svg)  # type: ignore[misc]
-            for number, ((begun, strips, picture), until) in enumerate(zip(screens, ends, strict=True), 1)
+            Shot(number, "screen", f"screen {number} of {len(shown)}", until - begun, strips)
+            for number, ((begun, strips), until) in enumerate(zip(shown, ends, strict=True), 1)
         ]
-        if not shots:
-            self._port.say("nothing was shown since the recording began")
-            return
+
+        def finish(name: str | None) -> None:
+            if name is None:
+                self._port.say(self._port.hint("the recording goes on: {record} asks for a file"))
+                return
+            self._write(path_of(name), shots)
+
         prompt = PromptScreen(
             "Write the recording to",
             value=WALK,
@@ -78,7 +80,7 @@ class LiveRecording:
             check=lambda name: form_of(path_of(name), "", lambda _: None),
             replaces=True,
         )
-        self._port.open(prompt, lambda name: None if name is None else self._write(path_of(name), shots))
+        self._port.open(prompt, finish)
 
     def _write(self, path: Path, shots: Sequence[Shot]) -> None:
         """Write the file on the worker: a moving picture takes a while to draw."""
@@ -92,13 +94,14 @@ class LiveRecording:
                     form.add(shot)
                 form.finish()
             except (InputError, OSError) as error:
-                return f"not written: {error}"
+                return f"not written, and the recording goes on: {error}"
             return ""
 
         def done(problem: str) -> None:
             if problem:
                 self._port.say(problem)
-            else:
-                self._port.written(str(path))
+                return
+            self._goes_on = False
+            self._port.written(str(path))
 
         self._port.ask("record", AT_ONCE + 1, work, done)

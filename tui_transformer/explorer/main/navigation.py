@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from textual.widget import Widget
@@ -11,6 +12,7 @@ from textual.widget import Widget
 from tui_transformer.engine.explanation import Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.program import Grain
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -20,7 +22,7 @@ from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration, Way
-from tui_transformer.session.finding import WORD_VECTORS
+from tui_transformer.session.finding import Search
 from tui_transformer.session.pane_fit import room_for_whole
 from tui_transformer.session.position import Position, destination, head_at, names, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
@@ -52,7 +54,7 @@ class Navigation:
         self.say, self.open = self._screen.say, self._screen.open
         self.begin_tour: Callable[[str], None] = lambda _: None
         self.end_tour: Callable[[], None] = lambda: None
-        self._query_head = 0
+        self._query_head, self._search = 0, Search()
 
     @property
     def session(self) -> Session:
@@ -156,6 +158,25 @@ class Navigation:
         )
         self.open(prompt, go)
 
+    def ask_what(self) -> None:
+        """Ask for a part of a token, of a step's name or of a word, and go to the first that is found."""
+        hint = self.hint("a token of the sentence, a step, a word; then {match.next} goes to the next match")
+        prompt = PromptScreen(
+            "Find", hint=hint, check=partial(self._search.begin, self.session), suggestions=names(self.session)
+        )
+        self.open(prompt, lambda typed: None if typed is None else self.go_to_match(1))
+
+    def go_to_match(self, by: int) -> None:
+        """Go to the next match of what was looked for, or the one before; back leads where one came from."""
+        try:
+            position, says = self._search.turn(self.session, self.position, by)
+        except InputError as error:
+            self.say(self.hint(str(error)))
+            return
+        self.follow(position)
+        self._presenter.focus("matrix")
+        self.say(says)
+
     def go_to_box(self, across: int, down: int) -> None:
         """Go to the box beside the current one in the whole."""
         scene = self._explored.scene
@@ -233,10 +254,6 @@ class Navigation:
             self.follow(Position(weight))
         elif stop in program.by_name:
             self.say("this step has no weights")
-
-    def follow_word(self, token_id: int) -> None:
-        """Go to the row of a word in the embedding table."""
-        self.follow(Position(WORD_VECTORS, Place(row=token_id)))
 
     def follow_first_difference(self) -> None:
         """Go to the first step that differs in what is compared, to the cell with the largest difference."""

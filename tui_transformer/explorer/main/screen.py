@@ -17,7 +17,6 @@ from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.enabled_actions import entries
 from tui_transformer.explorer.main.export import Export
-from tui_transformer.explorer.main.finding import Finding
 from tui_transformer.explorer.main.live_recording import LiveRecording
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.cell import CellPane
@@ -41,6 +40,7 @@ from tui_transformer.explorer.widgets.cursor import GridWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import help_text, step_text
 from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.finding import row_of_word
 from tui_transformer.session.pane_fit import arrange
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
@@ -60,7 +60,6 @@ class Parts:
         self.panes = panes = Panes(screen, explored)
         self.presenter = presenter = Presenter(explored, panes, requests)
         self.navigation = self.port = port = Navigation(explored, presenter, requests, worker, background)
-        self.finding = Finding(self.navigation)
         self.editing = Editing(explored, presenter, port)
         self.predicting = Predicting(explored, port)
         self.tour = Tour(explored, presenter, port, self.predicting)
@@ -81,7 +80,7 @@ REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
     WholePane.Visited: lambda parts, event: parts.navigation.go_into(event.step, event.head, event.row),
     WholePane.Chosen: lambda parts, _: parts.navigation.look_inside(),
     CellPane.Followed: lambda parts, event: parts.navigation.follow_operand(event.operand),
-    VocabularyPane.EntryChosen: lambda parts, event: parts.navigation.follow_word(event.token_id),
+    VocabularyPane.EntryChosen: lambda parts, event: parts.navigation.follow(row_of_word(event.token_id)),
     SentencePane.Chosen: lambda parts, event: parts.navigation.go_to_token(event.which, event.place),
     SentencePane.Opened: lambda parts, event: parts.editing.ask("target" if event.which else "sentence"),
     TourPanel.Next: lambda parts, _: parts.tour.go(1),
@@ -179,8 +178,8 @@ class MainScreen(ExplorerScreen[None]):
     action_next_pane = property(lambda self: self.parts.navigation.turn_pane)
     action_back = property(lambda self: self.parts.navigation.back)
     action_go = property(lambda self: self.parts.navigation.ask_where)
-    action_find = property(lambda self: self.parts.finding.ask)
-    action_match = property(lambda self: self.parts.finding.turn)
+    action_find = property(lambda self: self.parts.navigation.ask_what)
+    action_match = property(lambda self: self.parts.navigation.go_to_match)
 
     action_tour = property(lambda self: self.parts.tour.begin_or_leave)
     action_predict = property(lambda self: self.parts.predicting.ask)
@@ -200,15 +199,13 @@ class MainScreen(ExplorerScreen[None]):
 
     def action_menu(self, name: str) -> None:
         """Show a menu, and do what is chosen in it."""
-        explored = self.parts.explored
-        actions = {action.id: action for action in self.ACTIONS}
-        titles = {meaning: actions[meaning].title for meaning in MENUS[name].entries.values()}
+        explored, actions = self.parts.explored, {action.id: action.action for action in self.ACTIONS}
 
         def do(meaning: str | None) -> None:
             if meaning is not None:
-                self.call_next(self.run_action, actions[meaning].action)
+                self.call_next(self.run_action, actions[meaning])
 
-        lines = entries(name, explored.session, explored.position.stop, explored.step, titles)
+        lines = entries(name, explored.session, explored.position.stop, explored.step, self.ACTIONS)
         self.open(MenuScreen(MENUS[name].title.capitalize(), lines), do)
 
     async def action_first_row(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -28,13 +28,14 @@ from tui_transformer.explorer.plain.sentences import (
     words_of,
 )
 from tui_transformer.explorer.plain.tour import Questions, Touring
+from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import softmax_row
 from tui_transformer.session.edit_format import EXAMPLES, break_titles, read_number, unknown_break, words, written
 from tui_transformer.session.exploration import Exploration, Way
-from tui_transformer.session.finding import WORD_VECTORS, Match, at_token, find
+from tui_transformer.session.finding import Search
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position, destination, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
@@ -42,7 +43,7 @@ from tui_transformer.session.step_scene import cell_of
 from tui_transformer.session.tour_stop import backwards
 from tui_transformer.session.view_state import GRADIENT, NOTHING
 from tui_transformer.text.display import visible
-from tui_transformer.views.step_view import Place, index_of
+from tui_transformer.views.step_view import index_of
 from tui_transformer.views.view import Values, View
 
 SHOWN_OF_A_LINE = 12
@@ -80,8 +81,7 @@ class Reader:
         self.explored, self._keymap, self._begins = explored, keymap, told is not None
         self._touring, self._questions = Touring(explored, told, keymap, by_line=by_line), Questions(explored)
         self.ended = False
-        self._found: Sequence[Match] = ()
-        self._match = 0
+        self._search = Search()
 
     def begin(self) -> str:
         """The model, and where one is, or the first stop of the tour."""
@@ -139,22 +139,16 @@ class Reader:
         return self._go(position.at(destination(session, position.stop, typed.words)))
 
     def _find(self, typed: Typed) -> str:
-        self._found, self._match = find(self.explored.session, typed.words), -1
+        self._search.begin(self.explored.session, typed.words)
         return self._go_to_match(typed, 1)
 
     def _go_to_match(self, _: Typed, by: int) -> str:
-        """The next of what was found: a token's row, a step, the row of a word in the embedding table."""
-        if not self._found:
-            raise InputError("nothing was looked for: find and a token, a step or a word behind it")
-        self._match = (self._match + by) % len(self._found)
-        match, position = self._found[self._match], self.explored.position
-        if match.word is not None:
-            self.explored.follow(Position(WORD_VECTORS, Place(row=match.word)))
-        elif match.token is not None:
-            self._go(at_token(self.explored.session, position, *match.token))
-        else:
-            self._go(position.at(match.stop))
-        return f"{visible(match.says)}, {self._match + 1} of {len(self._found)}"
+        try:
+            position, says = self._search.turn(self.explored.session, self.explored.position, by)
+        except InputError as error:
+            raise InputError(hint_in(self._keymap, str(error))) from error
+        self.explored.follow(position)
+        return says
 
     def _to_largest(self, _: Typed) -> str:
         values, place = self._row()[1], self.explored.position.place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from tui_transformer.explorer.shell.actions.dialogs import MENU
 from tui_transformer.explorer.shell.dialog import Dialog, Page
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.text.display import cells, visible
 
 
@@ -71,7 +72,7 @@ class MenuScreen(Dialog[str]):
 
     def __init__(self, title: str, entries: Sequence[Entry]) -> None:
         super().__init__(title)
-        self._entries = tuple(entries)
+        self._entries = tuple(replace(entry, reason=hint(self.app, entry.reason)) for entry in entries)
         self._by_letter: Mapping[str, int] = {entry.letter: index for index, entry in enumerate(self._entries)}
         self._current = next((index for index, entry in enumerate(self._entries) if not entry.reason), 0)
 
