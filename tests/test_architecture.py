@@ -56,7 +56,7 @@ CEILINGS = {
     "learning": (2_000, 11),
     "model": (10_600, 45),
     "report": (1_400, 8),
-    "session": (5_100, 25),
+    "session": (5_100, 24),
     "survey": (1_000, 6),
     "text": (3_300, 17),
     "views": (2_550, 14),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.session import opening
+from tui_transformer.session import answer_summary
+from tui_transformer.session.answer_summary import telling
 from tui_transformer.session.open_session import open_session
-from tui_transformer.session.opening import telling
 from tui_transformer.views.step_view import Place
 
 
@@ -30,7 +30,7 @@ def test_it_is_the_largest_weight_of_the_answer_s_row_beside_itself_and_the_firs
 
 
 def test_what_would_take_long_is_not_computed_for_it(monkeypatch):
-    monkeypatch.setattr(opening, "MOST", 0)
+    monkeypatch.setattr(answer_summary, "MOST_AT_FIRST", 0)
     session = open_session(ModelOptions("story"))
     position = telling(session)
     assert session.trace.pending((position.stop,))

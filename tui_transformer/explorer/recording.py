@@ -21,7 +21,7 @@ from tui_transformer.explorer.recorded import Shot
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.guide.lecture import Lecture
-from tui_transformer.session.opening import telling
+from tui_transformer.session.answer_summary import telling
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import ViewState
 

@@ -19,8 +19,8 @@ from tui_transformer.files import home_of, is_file
 from tui_transformer.gate import confine
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.model.options import ModelOptions, Reading
+from tui_transformer.session.answer_summary import telling
 from tui_transformer.session.open_session import open_session
-from tui_transformer.session.opening import telling
 from tui_transformer.session.overlay import of_dump
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

@@ -1,4 +1,4 @@
-"""The answer of what is explored: the most likely tokens where the model gives it."""
+"""The answer of what is explored: the most likely tokens where it is given, and the attention that tells most of it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.program import LABEL, Step
+from tui_transformer.errors import InputError
+from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import SPACE, visible
+from tui_transformer.views.step_view import Place
 
 LEAST = 0.0001
 """The least share that is written as a number."""
@@ -144,6 +147,41 @@ def _label(session: Session, last: Step) -> str:
     if len(values.shape) > 1 and len(rows) > 1 and row < len(session.encoding.tokens):
         of = f"{session.model.label(session.encoding.tokens[row].text)} → "
     return f"{of}{visible(label)} {share}"
+
+
+# Where it is seen best
+
+
+MOST_AT_FIRST = 300_000_000
+"""Operations that the first screen may wait for: some hundredths of a second."""
+
+
+def telling(session: Session) -> Position:
+    """The last attention, at the token that the answer is read from, and the word that one of its heads looks at most.
+
+    Itself, and the first token where there are others, are left out: most heads rest there. Where this would take
+    longer than a moment to compute, the first head; where there is no attention, the first step.
+    """
+    last = next((step for step in reversed(session.trace.program.steps) if _is_attention(step)), None)
+    if last is None or last.name not in session.stops:
+        return Position(session.stops[0])
+    queries, keys = last.shape[-2:]
+    row = min(answer_position(session) if answers(session) else 0, queries - 1)
+    if session.trace.pending((last.name,)) > MOST_AT_FIRST:
+        return Position(last.name, Place(row=row))
+    try:
+        session.trace.compute((last.name,))
+    except (InputError, MemoryError):  # of a file that became another: the screen says so where it is shown
+        return Position(session.stops[0])
+    weights = np.nan_to_num(session.trace[last.name][:, row].astype(np.float64))
+    if keys > 2 and queries == keys:
+        weights[:, [0, row]] = -1
+    head, column = divmod(int(weights.argmax()), keys)
+    return Position(last.name, Place(head, row, column))
+
+
+def _is_attention(step: Step) -> bool:
+    return step.name.endswith(".weights") and len(step.shape) == 3
 
 
 # What ablations and patches are measured by
