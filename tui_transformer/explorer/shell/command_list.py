@@ -24,10 +24,15 @@ BEFORE_OTHERS = 0.05
 class CommandLines(Provider):
     """Everything that can be done on the screen in front."""
 
+    _lately: tuple[str, ...] = ()
+
+    async def startup(self) -> None:
+        """Read what was chosen lately once, not at every letter."""
+        self._lately = recent("commands")
+
     async def discover(self) -> Hits:
         """All of it: what was chosen lately first, then in the order of the keys and menus."""
-        lately = recent("commands")
-        every = list(self._commands())
+        lately, every = self._lately, list(self._commands())
         place = {each.title: lately.index(each.title) if each.title in lately else len(lately) for each in every}
         for command in sorted(every, key=lambda each: place[each.title]):
             title = Content(command.title)
@@ -35,13 +40,13 @@ class CommandLines(Provider):
 
     async def search(self, query: str) -> Hits:
         """What fits the letters that are typed, in its title or as its key."""
-        matcher, lately = self.matcher(query), recent("commands")
+        matcher = self.matcher(query)
         for command in self._commands():
             is_key = command.help.startswith(KEY) and command.help.removeprefix(KEY).replace(" ", "") == query
             words = query.casefold().strip() in command.title.casefold()
             fits = matcher.match(command.title) + 10 * words + 20 * is_key  # letters far apart fit, too, but come last
             if fits > 0:
-                fits += BEFORE_OTHERS * (command.title in lately)
+                fits += BEFORE_OTHERS * (command.title in self._lately)
                 line = self._line(matcher.highlight(command.title), command.help)
                 yield Hit(fits, line, self._run(command), text=command.title)
 
