@@ -8,11 +8,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
 from rich.color import ColorSystem
 from rich.console import Console
+from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
@@ -49,6 +51,29 @@ class Shot:
     title: str
     seconds: float
     strips: Sequence[Strip]
+
+
+Packed = tuple[str, tuple[int, ...], tuple[Style | None, ...]]
+"""A line of a screen to be kept: its text, and the lengths and looks of its parts. A strip keeps much beside these."""
+
+
+def packed(strip: Strip) -> Packed:
+    """A line to be kept."""
+    lengths, looks = list[int](), list[Style | None]()
+    for text, style, _ in strip:
+        if looks and looks[-1] == style:
+            lengths[-1] += len(text)
+        else:
+            lengths.append(len(text))
+            looks.append(style)
+    return strip.text, tuple(lengths), tuple(looks)
+
+
+def unpacked(line: Packed) -> Strip:
+    """A line that was kept."""
+    text, lengths, looks = line
+    ends = accumulate(lengths)
+    return Strip([Segment(text[end - size : end], look) for size, end, look in zip(lengths, ends, looks, strict=True)])
 
 
 class Recorded(Protocol):
@@ -170,14 +195,9 @@ class Page:
         screens.append([self._line(strip) for strip in shot.strips])
 
     def _line(self, strip: Strip) -> int:
-        text, parts = "", list[int]()
-        for part, style, _ in strip:
-            look = self._looks.setdefault(_css(style or Style()), len(self._looks))
-            if parts and parts[-1] == look:
-                parts[-2] += len(part)
-            else:
-                parts += [len(part), look]
-            text += part
+        text, lengths, styles = packed(strip)
+        looks = [self._looks.setdefault(_css(style or Style()), len(self._looks)) for style in styles]
+        parts = [each for part in zip(lengths, looks, strict=True) for each in part]
         return self._lines.setdefault((text, *parts), len(self._lines))
 
     def finish(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 from test_frame import Terminal
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.recorded import Animation, Cast, Page, Pictures, Recorded
+from tui_transformer.explorer.recorded import Animation, Cast, Page, Pictures, Recorded, packed, unpacked
 from tui_transformer.explorer.recording import Press, Shot, parse_keys, record_keys, record_tour
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session
@@ -67,6 +67,19 @@ def test_keys_are_characters_names_and_texts_in_quotes() -> None:
 def test_what_is_no_key_is_refused(keys: str, says: str) -> None:
     with pytest.raises(UsageError, match=re.escape(says)):
         parse_keys(keys)
+
+
+def test_lines_that_are_kept_are_few_small_and_the_same(session: Session, tmp_path: Path) -> None:
+    shots = record(session, "space backspace space", Cast(tmp_path / "walk.cast", "A walk"))
+    lines = [strip for shot in shots for strip in shot.strips]
+    kept = list(map(packed, lines))
+    assert len(set(kept)) < len(lines) / 2
+    for strip, line in zip(lines, kept, strict=True):
+        again = unpacked(line)
+        assert [(char, style) for text, style, _ in again for char in text] == [
+            (char, style) for text, style, _ in strip for char in text
+        ]
+        assert len(list(again)) <= len(list(strip))
 
 
 def test_a_film_for_a_terminal_ends_on_the_screen_that_is_shown(session: Session, tmp_path: Path) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from textual.screen import Screen
-from textual.strip import Strip
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.frame import strips_of
-from tui_transformer.explorer.recorded import Shot, form_of
+from tui_transformer.explorer.recorded import Packed, Shot, form_of, packed, unpacked
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
@@ -24,8 +23,8 @@ from tui_transformer.text.display import visible
 EVERY = 0.1
 """Seconds between two looks at the screen."""
 
-MOST = 1_000
-"""Screens of a recording at most."""
+MOST, MOST_LINES = 1_000, 20_000
+"""Screens of a recording at most, and lines that differ, about 30 MB."""
 
 WALK = "walk.html"
 
@@ -35,7 +34,8 @@ class LiveRecording:
 
     def __init__(self, port: Port, screen: Screen[Any]) -> None:
         self._port, self._screen = port, screen
-        self._screens: list[tuple[float, Sequence[Strip]]] = []
+        self._lines: dict[Packed, int] = {}
+        self._screens: list[tuple[float, tuple[int, ...]]] = []
         self._goes_on = False
 
     def begin_or_end(self) -> None:
@@ -43,7 +43,7 @@ class LiveRecording:
         if self._goes_on:
             self._ask()
             return
-        self._screens, self._goes_on = [], True
+        self._lines, self._screens, self._goes_on = {}, [], True
         self._port.say(self._port.hint("everything that is shown is recorded: {record} ends it and asks for a file"))
         self._look()
 
@@ -51,38 +51,41 @@ class LiveRecording:
         """Keep the screen where it is another than before, as often as that may be."""
         if not self._goes_on:
             return
-        strips = strips_of(self._screen.app)
-        if not self._screens or strips != self._screens[-1][1]:
-            self._screens.append((time.monotonic(), strips))
-        if len(self._screens) < MOST:
+        lines = (packed(strip) for strip in strips_of(self._screen.app))
+        numbers = tuple(self._lines.setdefault(line, len(self._lines)) for line in lines)
+        if not self._screens or numbers != self._screens[-1][1]:
+            self._screens.append((time.monotonic(), numbers))
+        if len(self._screens) < MOST and len(self._lines) < MOST_LINES:
             later(self._screen.app, EVERY, self._look)
         else:
-            self._port.say(self._port.hint(f"{MOST:,} screens are recorded, and no more: {{record}} asks for a file"))
+            many = f"{len(self._screens):,} screens are recorded, and no more"
+            self._port.say(self._port.hint(f"{many}: {{record}} asks for a file"))
 
     def _ask(self) -> None:
-        shown = list(self._screens)
+        shown, lines = list(self._screens), list(self._lines)
         ends = [*(begun for begun, _ in shown[1:]), time.monotonic()]
-        shots = [
-            Shot(number, "screen", f"screen {number} of {len(shown)}", until - begun, strips)
-            for number, ((begun, strips), until) in enumerate(zip(shown, ends, strict=True), 1)
-        ]
+
+        def shots() -> Iterator[Shot]:
+            for number, ((begun, numbers), until) in enumerate(zip(shown, ends, strict=True), 1):
+                strips = [unpacked(lines[each]) for each in numbers]
+                yield Shot(number, "screen", f"screen {number} of {len(shown)}", until - begun, strips)
 
         def finish(name: str | None) -> None:
             if name is None:
                 self._port.say(self._port.hint("the recording goes on: {record} asks for a file"))
                 return
-            self._write(path_of(name), shots)
+            self._write(path_of(name), shots())
 
         prompt = PromptScreen(
             "Write the recording to",
             value=WALK,
-            hint=f"{len(shots)} screens, as .cast, .gif, .png or .html, or into a folder",
+            hint=f"{len(shown)} screens, as .cast, .gif, .png or .html, or into a folder",
             check=lambda name: form_of(path_of(name), "", lambda _: None),
             replaces=True,
         )
         self._port.open(prompt, finish)
 
-    def _write(self, path: Path, shots: Sequence[Shot]) -> None:
+    def _write(self, path: Path, shots: Iterator[Shot]) -> None:
         """Write the file on the worker: a moving picture takes a while to draw."""
         title = f"{self._port.session.model.name}: {visible(self._port.session.text)}"
 
@@ -90,7 +93,7 @@ class LiveRecording:
             try:
                 form = form_of(path, title, lambda _: None)
                 for shot in shots:
-                    task.report(f"screen {shot.number} of {len(shots)}")
+                    task.report(shot.title)
                     form.add(shot)
                 form.finish()
             except (InputError, OSError) as error:
