@@ -8,17 +8,22 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
+from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.views.step_view import (
+    AT_A_TIME,
+    OUTLIER,
     Labels,
+    Limits,
     Place,
     difference_of,
     extremes,
     gradient_of,
     index_of,
+    joined,
     place_of,
     scale_for,
     thumbnail,
@@ -32,6 +37,7 @@ WORDS = ("the", "waves\x1b[31m", "crashed")
 LABELS = Labels({"tokens": WORDS}, lambda index: f"word{index}")
 WEIGHTS = "decoder.0.self_attention.weights"
 MASKED = "decoder.0.self_attention.masked"
+SCORES = "decoder.0.self_attention.scores"
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +141,7 @@ def test_scales_reach_from_the_smallest_to_the_largest_value_or_around_zero() ->
 def test_extremes_are_over_all_heads_without_masked_cells(trace: Trace) -> None:
     values = trace[MASKED]
     finite = values[np.isfinite(values)]
-    assert extremes(trace, MASKED) == (finite.min(), finite.max())
+    assert extremes(trace, MASKED) == (finite.min(), finite.max(), math.inf)
     assert extremes(trace, "embedding.tokens.weight") is not None
 
 
@@ -145,8 +151,42 @@ def test_extremes_of_what_is_not_kept_are_not_known() -> None:
 
 
 def test_a_tile_of_masked_cells_has_flat_extremes() -> None:
-    assert tile_extremes(np.array([[1.0, -np.inf], [np.nan, -4.0]])) == (-4.0, 1.0)
-    assert tile_extremes(np.full((2, 2), -np.inf)) == (0.0, 0.0)
+    assert tile_extremes(np.array([[1.0, -np.inf], [np.nan, -1.5]]))[:2] == (-1.5, 1.0)
+    assert tile_extremes(np.full((2, 2), -np.inf))[:2] == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("size", [7 * 16, 3_000, AT_A_TIME + 5])
+def test_one_outlier_does_not_flatten_what_else_there_is(size: int) -> None:
+    values = np.random.default_rng(0).normal(size=size)
+    plain = tile_extremes(values)
+    assert plain == (values.min(), values.max(), math.inf)
+    values[size // 2] = -1000.0
+    low, high, usual = tile_extremes(values)
+    assert (low, high) == (-1000.0, plain.high)
+    assert usual == np.percentile(abs(values), 99.5, method="lower")
+    scale = scale_for("diverging", low, high, usual)
+    assert (scale.low, scale.high, scale.farthest) == (-usual, usual, -1000.0)
+    assert scale.beyond(values).sum() == (abs(values) > usual).sum() < size / 100
+
+
+def test_what_is_mostly_nothing_or_the_same_has_no_outliers() -> None:
+    sparse = np.zeros(1000)
+    sparse[3] = 5.0
+    for values in (sparse, np.zeros(10), np.full(10, 2.5), np.array([7.0])):
+        assert tile_extremes(values).usual == math.inf
+        assert not scale_for("sequential", *tile_extremes(values)).farthest
+
+
+def test_shares_reach_as_far_as_the_largest_and_what_is_set_does_not(trace: Trace) -> None:
+    changed = trace.model.trace(ids=[1, 2, 3], edits=[Set(name, 90.0, 0, 0, 0) for name in (WEIGHTS, SCORES)])
+    assert extremes(changed, WEIGHTS).usual == math.inf
+    assert extremes(changed, SCORES).usual < 90.0 / OUTLIER
+
+
+def test_limits_of_many_keep_their_outliers_apart() -> None:
+    few, many = Limits(-1.0, 2.0), Limits(-90.0, 3.0, 2.5)
+    assert joined(few, many) == (-90.0, 3.0, 2.5)
+    assert joined(few, Limits(-1.0, 5.0)) == (-1.0, 5.0, math.inf)
 
 
 def head_of(trace: Trace, name: str, head: int) -> View:

@@ -228,6 +228,8 @@ def _legend(scale: Scale, layout: _Layout, *, masked: bool) -> Iterator[str]:
         y = layout.top + height + LINE
         yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{LEGEND_BAR}" height="{LEGEND_BAR}" fill="{MASKED}"/>'
         yield _text(x + LEGEND_BAR + 6, y + 10, "masked")
+    if scale.farthest:
+        yield _text(x, layout.top + height + LINE * (2 + masked), f"beyond: to {scale.farthest:.4g}")
 
 
 # Charts

@@ -17,9 +17,11 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Overlay, Shown
 from tui_transformer.views.step_view import (
+    Limits,
     difference_of,
     extremes,
     gradient_of,
+    joined,
     place_of,
     scale_for,
     tile_extremes,
@@ -57,10 +59,11 @@ def _gradient(session: Session, view: View, report: Report) -> OverlayMatrix | N
         return None
     axes = session.trace.program.axes(view.name)
     made = gradient_of(view, axes, values)
-    low, high = float(values.min()), float(values.max())
     title = f"∂loss/∂{view.name.rpartition('.')[2]} · {shape_text(shape_of(axes))}"
     norm = float(np.linalg.norm(values.astype(np.float64)))
-    return OverlayMatrix(made, scale_for("diverging", low, high), _first_tile(made), title, f"norm {norm:.3g}")
+    return OverlayMatrix(
+        made, scale_for("diverging", *tile_extremes(values)), _first_tile(made), title, f"norm {norm:.3g}"
+    )
 
 
 # Another trace
@@ -92,13 +95,13 @@ def _of_other(session: Session, view: View, shown: Shown, report: Report) -> Ove
         part = "common part " if view.shape != second.shape else ""
         title = f"this less {session.overlay.label} · {part}{shape_text(made.shape)}"
         return OverlayMatrix(made, scale, tile, title)
-    ends = [*_ends(session.trace, view), *_ends(session.other.trace, second)]
-    scale = scale_for(view.kind, min(ends), max(ends))  # one for both, so that the same colour is the same number
+    both = joined(_limits(session.trace, view), _limits(session.other.trace, second))
+    scale = scale_for(view.kind, *both)  # one for both, so that the same colour is the same number
     title = f"{session.overlay.label} · {shape_text(second.shape)}"
     return OverlayMatrix(second, scale, _first_tile(second), title)
 
 
-def _ends(trace: Trace, view: View) -> tuple[float, float]:
+def _limits(trace: Trace, view: View) -> Limits:
     return extremes(trace, view.name) or tile_extremes(_first_tile(view).values)
 
 

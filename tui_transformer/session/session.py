@@ -28,7 +28,7 @@ from tui_transformer.session.sentences import Sentences
 from tui_transformer.session.view_state import GRADIENT, NOTHING, UNBROKEN, Measure, Overlay
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.known_words import sample_sentence
-from tui_transformer.views.step_view import extremes
+from tui_transformer.views.step_view import Limits, extremes
 
 VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 """The stops before the first step and after the last, and the one where the way back begins."""
@@ -66,8 +66,8 @@ class Session(Sentences):
         """The trace with the edits."""
         return self.cache.edited.get("trace", lambda: self.base.edited(self.edits))
 
-    def extremes(self, name: str) -> tuple[float, float] | None:
-        """The smallest and largest value of a step in all heads, looked for once; None where it is not kept whole."""
+    def extremes(self, name: str) -> Limits | None:
+        """The limits of a step in all heads, looked for once; None where it is not kept whole."""
         return self.cache.edited.get(_extremes_of(name), lambda: extremes(self.trace, name))
 
     def knows_extremes(self, name: str) -> bool:

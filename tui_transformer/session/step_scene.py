@@ -25,7 +25,7 @@ from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session, gradient_cost
 from tui_transformer.session.store import ENDLESS, Reading, Store
 from tui_transformer.session.view_state import Shown, ViewState
-from tui_transformer.views.step_view import Place, index_of, scale_for, tile_extremes, view_of
+from tui_transformer.views.step_view import Limits, Place, index_of, joined, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Scale, Tile, Values, View
 
 SCAN_COST = 4
@@ -148,10 +148,8 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
     view = without_hidden(session, stored, view_state.hidden) if view_state.hidden != NOTHING else stored
     first = first_tile(trace, view, Place())
     is_whole = view is stored
-    low, high = (
-        _range(session, name, first, shared=view_state.shared_scale) if is_whole else tile_extremes(first.values)
-    )
-    scale, overlay = scale_for(view.kind, low, high), None
+    limits = _limits(session, name, first, shared=view_state.shared_scale) if is_whole else tile_extremes(first.values)
+    scale, overlay = scale_for(view.kind, *limits), None
     if session.overlay.kind != "nothing":
         overlay = overlay_of(session, view, shown, report)
     if overlay is not None and shown == "both" and session.overlay.kind == "trace":
@@ -263,12 +261,10 @@ def _attention(trace: Trace, name: str) -> Step | None:
     return step if step is not None and step.square and is_attention(step) else None
 
 
-def _range(session: Session, name: str, tile: Tile, *, shared: bool) -> tuple[float, float]:
-    low, high = math.inf, -math.inf
-    for each in _same_kind(session.trace, name) if shared else (name,):
-        if (limits := session.extremes(each)) is not None:
-            low, high = min(low, limits[0]), max(high, limits[1])
-    return (low, high) if low <= high else tile_extremes(tile.values)
+def _limits(session: Session, name: str, tile: Tile, *, shared: bool) -> Limits:
+    names = _same_kind(session.trace, name) if shared else (name,)
+    known = [limits for each in names if (limits := session.extremes(each)) is not None]
+    return joined(*known) if known else tile_extremes(tile.values)
 
 
 def _same_kind(trace: Trace, name: str) -> tuple[str, ...]:

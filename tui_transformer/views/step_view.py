@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tui_transformer.engine.axis import Axes, Region
 from tui_transformer.engine.axis import Axis as ArrayAxis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import token_label
@@ -188,33 +190,80 @@ def _region(axes: Axes, head: int, rows: range, columns: range) -> Region:
     return tuple(parts[side] for side in _sides(axes))
 
 
-def scale_for(kind: ScaleKind, low: float, high: float) -> Scale:
-    """A scale over the values from low to high; a diverging one reaches equally far on both sides of 0."""
+USUAL = 0.995
+"""The share of a matrix's cells whose colours outliers must not flatten."""
+
+OUTLIER = 3.0
+"""How many times that share's largest magnitude a value has to have to be an outlier."""
+
+
+class Limits(NamedTuple):
+    """The smallest and the largest of some values; where that is an outlier, the magnitude that most stay within."""
+
+    low: float
+    high: float
+    usual: float = math.inf
+
+
+def joined(*parts: Limits) -> Limits:
+    """The limits of what has these, at least one, so that the colours of none are flattened."""
+    low, high = min(each.low for each in parts), max(each.high for each in parts)
+    usual = max(min(each.usual, max(-each.low, each.high)) for each in parts)
+    return Limits(low, high, usual if max(-low, high) > OUTLIER * usual else math.inf)
+
+
+def scale_for(kind: ScaleKind, low: float, high: float, usual: float = math.inf) -> Scale:
+    """A scale over the values from low to high, as far as most of them reach.
+
+    A diverging one reaches equally far on both sides of 0.
+    """
+    farthest = low if -low > high else high
     if kind == "diverging":
-        reach = max(abs(low), abs(high)) or 1.0
-        return Scale(kind, -reach, reach)
+        reach = min(abs(farthest), usual) or 1.0
+        return Scale(kind, -reach, reach, farthest if abs(farthest) > reach else 0.0)
+    if abs(farthest) > usual:
+        return Scale(kind, max(low, -usual), min(high, usual), farthest)
     return Scale(kind, low, high) if high > low else Scale(kind, min(low, 0.0), max(high, 0.0) or 1.0)
 
 
-def extremes(trace: Trace, name: str) -> tuple[float, float] | None:
-    """The smallest and largest value of a step in all heads, masked cells aside; None where it is not kept whole."""
+def extremes(trace: Trace, name: str) -> Limits | None:
+    """The limits of a step in all heads, masked cells aside; None where it is not kept whole.
+
+    Shares, which sum to 1, have no outliers.
+    """
     name = trace.program.aliases.get(name, name)
-    if name in trace.program.by_name and name not in trace.plan.names:
+    step = trace.program.by_name.get(name)
+    if step is not None and name not in trace.plan.names:
         return None
     array, xp = trace.array(name), trace.backend.xp
     low, high = float(array.min()), float(array.max())
-    if np.isfinite(low) and np.isfinite(high):
-        return low, high
-    finite = xp.isfinite(array)
-    if not bool(finite.any()):
-        return 0.0, 0.0
-    return float(xp.where(finite, array, np.inf).min()), float(xp.where(finite, array, -np.inf).max())
+    if not (np.isfinite(low) and np.isfinite(high)):
+        array = array[xp.isfinite(array)]
+        low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
+    shares = step is not None and (step.op.integer or isinstance(step.op, Softmax | SoftmaxWithSink))
+    return Limits(low, high, math.inf if shares else _usual(array.ravel(), max(-low, high), xp))
 
 
-def tile_extremes(values: Values) -> tuple[float, float]:
-    """The smallest and largest finite value of a tile."""
+def tile_extremes(values: Values) -> Limits:
+    """The limits of the finite values of a tile."""
     finite = values[np.isfinite(values)]
-    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    if not finite.size:
+        return Limits(0.0, 0.0)
+    low, high = float(finite.min()), float(finite.max())
+    return Limits(low, high, _usual(finite, max(-low, high), np))
+
+
+def _usual(values: Any, largest: float, xp: Any) -> float:
+    """The 99.5th percentile of the magnitudes of flat values, where the largest is far beyond it, else infinity.
+
+    Mostly a look at some of the values tells that too many are large; else all are ordered.
+    """
+    at, many = int(USUAL * (values.size - 1)), 0
+    for start in range(0, values.size, AT_A_TIME):
+        many += int((abs(values[start : start + AT_A_TIME]) > largest / OUTLIER).sum())
+        if many >= values.size - at:
+            return math.inf
+    return float(xp.partition(abs(values), at)[at]) or math.inf
 
 
 def thumbnail(

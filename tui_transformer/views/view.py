@@ -41,11 +41,19 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scale:
-    """The range that colours stand for. A diverging scale is symmetric around 0."""
+    """The range that colours stand for. A diverging scale is symmetric around 0.
+
+    `farthest` is the value farthest beyond it, where some are; 0 where none is.
+    """
 
     kind: ScaleKind
     low: float
     high: float
+    farthest: float = 0.0
+
+    def beyond(self, values: Values) -> Values:
+        """Which values lie beyond the scale."""
+        return (values > self.high) | (values < self.low)
 
     def position(self, values: Values) -> Values:
         """Where values lie on the scale: 0 at `low`, 1 at `high`, cut outside (NaN stays NaN)."""

@@ -48,7 +48,7 @@ async def test_the_heads_are_drawn_small_where_they_are_seen():
 async def test_a_step_is_looked_through_once():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.go(f"{ATTENTION}.scores")
-        low, high = explorer.session.extremes(f"{ATTENTION}.scores")
+        low, high, _ = explorer.session.extremes(f"{ATTENTION}.scores")
         values = explorer.session.trace[f"{ATTENTION}.scores"]
         assert (low, high) == (values.min(), values.max())
         assert explorer.session.knows_extremes(f"{ATTENTION}.scores")

@@ -75,6 +75,18 @@ async def test_numbers_and_labels_are_on_screen(screen_text: ScreenText) -> None
         assert waves.split()[1:4] == [".16", ".17", ".18"]
 
 
+async def test_what_lies_beyond_the_scale_is_marked(screen_text: ScreenText) -> None:
+    values = np.full((3, 40), 0.25)
+    values[0, 0], values[1, 1], values[2, 2] = 1000.0, -7.5, np.nan
+    for size, marks in ((80, "▲▼"), (400, "▲▼")):
+        app = HeatMapApp(view_of(values), Scale("diverging", -1.0, 1.0, 1000.0))
+        async with app.run_test(size=(size, 24)) as pilot:
+            await pilot.press("down", "down", "right", "right")
+            lines = screen_text(app).splitlines()
+            assert [line.count(mark) for mark in marks for line in lines if mark in line] == [1, 1]
+            assert size == 80 or ["1000", "▲"] == lines[1].split()[1:3]
+
+
 async def test_the_cursor_is_bracketed_and_follows_the_keys(screen_text: ScreenText) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 24)) as pilot:

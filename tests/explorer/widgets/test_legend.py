@@ -40,6 +40,12 @@ async def test_a_signed_scale_says_where_zero_is(screen_text: ScreenText) -> Non
     assert "masked" not in text
 
 
+async def test_what_lies_beyond_the_scale_is_named(screen_text: ScreenText) -> None:
+    text = await line(screen_text, Scale("diverging", -3.5, 3.5, -54.5), masked=True)
+    assert "× masked   ▲▼ to −54.5, beyond the 99.5th p" in text
+    assert "   ▲ to 54.5, beyond" in await line(screen_text, Scale("sequential", 0.0, 3.5, 54.5))
+
+
 async def test_the_ramp_runs_from_the_low_to_the_high_colour() -> None:
     app = LegendApp()
     async with app.run_test(size=(60, 2)) as pilot:

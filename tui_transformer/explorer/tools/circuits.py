@@ -15,7 +15,14 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
 from tui_transformer.session.store import AT_ONCE
-from tui_transformer.views.step_view import HEAD_MATRICES, circuit_view, composition_view, scale_for, tile_extremes
+from tui_transformer.views.step_view import (
+    HEAD_MATRICES,
+    Limits,
+    circuit_view,
+    composition_view,
+    scale_for,
+    tile_extremes,
+)
 from tui_transformer.views.view import View
 
 COMPOSED = "composition "
@@ -98,8 +105,8 @@ class CircuitsScreen(Overview, tool="circuits"):
     def _take(self, shown: Shown) -> None:
         self.shown, view = shown, shown.view
         values = view.window(range(view.rows.size), range(view.columns.size))
-        low, high = tile_extremes(values) if np.isfinite(values).any() else (0.0, 1.0)
-        show_map(self, view, scale_for(view.kind, low, high), view.formula)
+        limits = tile_extremes(values) if np.isfinite(values).any() else Limits(0.0, 1.0)
+        show_map(self, view, scale_for(view.kind, *limits), view.formula)
 
     def texts(self) -> Texts:
         at = None if self.known is None else self.known.heads[self.at]

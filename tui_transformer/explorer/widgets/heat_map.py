@@ -30,6 +30,7 @@ from tui_transformer.explorer.widgets.cursor import (
     next_size,
 )
 from tui_transformer.explorer.widgets.matrix_drawing import (
+    BEYOND_GLYPHS,
     EDITED_GLYPH,
     MASKED_GLYPH,
     WIDTHS,
@@ -334,7 +335,11 @@ class Legend(Widget):
 
     def show(self, scale: Scale | None, *, note: str = "", masked: bool = False, edited: bool = False) -> None:
         """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
-        signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, note)
+        beyond = ""
+        if scale is not None and scale.farthest:
+            glyphs = BEYOND_GLYPHS if scale.low < 0 else BEYOND_GLYPHS[0]
+            beyond = f"{glyphs} to {short_number(scale.farthest)}, beyond the 99.5th percentile"
+        signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, beyond, note)
         self._scale, self._remarks = scale, tuple(filter(None, signs))
         self.refresh()
 

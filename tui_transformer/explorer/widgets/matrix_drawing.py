@@ -23,6 +23,9 @@ from tui_transformer.views.view import Scale, Tile, Values
 
 MASKED_GLYPH, MISSING_GLYPH, EDITED_GLYPH = "×", "·", "*"
 
+BEYOND_GLYPHS = "▲▼"
+"""Signs of values above and below the scale."""
+
 _CURSOR_CONTRAST = 2.5
 _REVERSE = Style(bold=True, reverse=True)
 _WHITE, _BLACK = Color.parse("#ffffff"), Color.parse("#000000")
@@ -96,6 +99,8 @@ class Drawing:
         levels, values = self._window(row, columns)
         fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
         line = self.table.text_line(levels, values)
+        if self.scale.farthest:
+            line = self.table.with_beyond(line, np.flatnonzero(self.scale.beyond(values)).tolist(), values)
         for rows, part in self.edited:
             if row in rows:
                 line = self.table.with_edits(line, [at for at, column in enumerate(columns) if column in part])
@@ -210,6 +215,13 @@ class CellTable:
             Segment(self._written(value), self._styles[level]) if level < self.palette.masked else self._plain[level]
             for level, value in zip(levels.tolist(), values.tolist(), strict=True)
         ]
+
+    def with_beyond(self, line: list[Segment], beyond: Sequence[int], values: Values) -> list[Segment]:
+        """The line with the cells at these indices marked as above or below the scale."""
+        marked = list(line)
+        for at in beyond:
+            marked[at] = Segment(line[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], line[at].style)
+        return marked
 
     def with_edits(self, line: list[Segment], edited: Sequence[int]) -> list[Segment]:
         """The line with the cells at these indices marked as set."""

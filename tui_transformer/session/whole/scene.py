@@ -274,9 +274,9 @@ class Drawing:
             source = self._source(report)
             sketches = [sketch(source(name, head=head), rows, columns) for head in heads]
             values = tuple(each.values for each in sketches)
-            low, high = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
+            limits = tile_extremes(np.concatenate([tile.ravel() for tile in values]))
             shares = step.every_head and not self.of_gradient
-            scale = Scale("sequential", 0.0, 1.0) if shares else scale_for(sketches[0].kind, low, high)
+            scale = Scale("sequential", 0.0, 1.0) if shares else scale_for(sketches[0].kind, *limits)
             return Tiles(values, scale, sketches[0].together)
 
         cost = partial(gradient_cost, self.session) if self.of_gradient else partial(self._cost, name, len(rows))
