@@ -48,3 +48,10 @@ async def test_the_vocabulary_explains_its_pieces(size):
     async with exploring(size, model=str(REFERENCES / "bert"), text=TEXT) as explorer:
         await explorer.press("ctrl+f", *"ves", "enter")
         assert "##ves             ves, ins" in explorer.text
+
+
+async def test_a_word_outside_the_vocabulary_is_drawn_as_what_stands_for_it_and_counted():
+    async with exploring((100, 30), model="question", text="where did the zebra hide the giraffe ?") as explorer:
+        text = explorer.text
+        assert "[UNK] zebra 1 @3" in text
+        assert "2 unknown words" in text

@@ -59,11 +59,13 @@ class Sentence:
         what = f"{count:,} unknown {'word' if count == 1 else 'words'}"
         return f"{what}, the vector 0" * bool(count) if self.silent else what * bool(count)
 
-    def written(self, token: Token) -> str:
-        """A token with one sign for a space; an unknown word as it was written, with a question mark."""
+    def written(self, token: Token) -> tuple[str, str]:
+        """A token with one sign for a space; one that stands for an unknown word, and that word as it was written."""
+        if self.vocabulary is None:
+            return token_label(token.text), ""
         if token.unknown:
-            return f"{visible(token.text)}?"
-        return token_label(token.text) if self.vocabulary is None else self.vocabulary.label(token.text)
+            return self.vocabulary.label(self.vocabulary.word(token.id)), visible(token.text)
+        return self.vocabulary.label(token.text), ""
 
     def since(self, first: int) -> Iterator[tuple[int, Token]]:
         """The tokens from a place on, with their places."""
@@ -207,7 +209,8 @@ class SentencePane(Widget, can_focus=True):
 
     @staticmethod
     def _chip_cells(sentence: Sentence, token: Token, place: int) -> int:
-        return cell_len(sentence.written(token)) + len(f"{token.id} @{place}") + CHIP
+        words = " ".join(filter(None, sentence.written(token)))
+        return cell_len(words) + len(f"{token.id} @{place}") + CHIP
 
     def on_mouse_down(self, event: MouseDown) -> None:
         """Remember what is there: the focus that follows may show another sentence there."""
@@ -286,17 +289,19 @@ class SentencePane(Widget, can_focus=True):
         """The tokens with their IDs and positions after what is shown already, as many as fit; a sign for others."""
         chip = self.get_component_rich_style("sentence--chip")
         unknown = chip + self.get_component_rich_style("sentence--unknown", partial=True)
+        dimmed = Style(color=quiet.color, dim=not quiet.color)
         marked = {sentence.column: "sentence--column", sentence.row: "sentence--row"}
         first, last = self._first_shown(sentence), len(sentence.encoding.tokens) - 1
         shown.append("… " if first else "", quiet)
         for place, token in sentence.since(first):
             style = self.get_component_rich_style(marked[place]) if place in marked else chip
-            word, numbers = f" {sentence.written(token)} ", f"{token.id} @{place}"
-            end = shown.cell_len + cell_len(word) + len(numbers) + (place < last) * len(f"{BETWEEN}…")
-            if place > first and end > self.size.width:
+            end = shown.cell_len + self._chip_cells(sentence, token, place) - len(BETWEEN)
+            if place > first and end + (place < last) * len(f"{BETWEEN}…") > self.size.width:
                 return shown.append("…", quiet)
-            shown.append(word, unknown if token.unknown and place not in marked else style)
-            shown.append(f"{numbers}{BETWEEN}", quiet)
+            word, as_written = sentence.written(token)
+            shown.append(f" {word} ", unknown if token.unknown and place not in marked else style)
+            shown.append(f"{as_written} " if as_written else "", style + dimmed)
+            shown.append(f"{token.id} @{place}{BETWEEN}", quiet)
         return shown
 
     def _first_shown(self, sentence: Sentence) -> int:
