@@ -313,7 +313,7 @@ class ArcsScreen(Overview, tool="arcs"):
             detail = f"{placed(labels.of(step.queries)(query), query)} looks at", keys
         return Texts(
             f"Arcs · {self.wanted.title}",
-            f"the thicker, the larger the weight: from {limits}",
+            f"the thicker, the larger the weight: from {limits}; weaker ones of other words faded",
             detail,
             hidden={*(["head.next"] if alone else []), *(["layer.next"] if len(self.every) < 2 else [])},
         )

@@ -15,6 +15,7 @@ from textual.binding import BindingType
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, Grid, GridWidget
+from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.view import Values
 
@@ -34,6 +35,9 @@ TALLEST = 5
 CROWDED = {False: 1, True: 3}
 """How thick a line is at most where every token has one line: of other queries, and of the current one."""
 
+FEWEST = 8
+"""Lines of other queries that are seen at least."""
+
 BENDS = 24
 """Straight pieces that a line consists of."""
 
@@ -41,16 +45,20 @@ BENDS = 24
 class Arcs(GridWidget, can_focus=True):
     """Lines from every query on the left to the keys on the right; those of the current query are strong.
 
+    Of those of the other queries the strongest are seen, as many as there are queries, and the rest is faded, or left
+    out where there is no colour.
+
     Line k has the k-th query and the k-th key; where there is room, every token has several lines. What leads outside
     of what is shown goes to its edge.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*DOWN, *ENDS, *CHOOSE]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"arcs--quiet", "arcs--accent"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"arcs--faded", "arcs--quiet", "arcs--accent"}
     DEFAULT_CSS = """
     Arcs {
         overflow-x: hidden;
-        & > .arcs--quiet { color: $foreground 35%; }
+        & > .arcs--faded { color: $foreground 12%; }
+        & > .arcs--quiet { color: $foreground 50%; }
         & > .arcs--accent { color: $accent; text-style: bold; }
     }
     """
@@ -112,30 +120,41 @@ class Arcs(GridWidget, can_focus=True):
         plain, quiet, accent = self.ink(), self.ink("arcs--quiet"), self.ink("arcs--accent")
         here = self.at[0]
         shown = [row for row in range(len(self._weights)) if 0 <= self._center(row) - top < height]
-        for query in (*(row for row in shown if row != here), *(row for row in shown if row == here)):
-            self._draw(canvas, query, top, accent if query == here else quiet)
+        others, own = (
+            sorted(
+                (float(self._weights[query, key]), query, key)
+                for query in queries
+                for key in np.flatnonzero(self._weights[query] >= THICK[0]).tolist()
+            )
+            for queries in ([row for row in shown if row != here], [here] if here in shown else [])
+        )
+        weaker = len(others) - max(len(shown), FEWEST)
+        faded = self.ink("arcs--faded") if Surface.of(self.app).depth != "none" else None
+        for number, (weight, query, key) in enumerate((*others, *own)):
+            style = accent if query == here else faded if number < weaker else quiet
+            if style is not None:
+                self._draw(canvas, (weight, query, key), top, style)
         margin = max(width - canvas.width - 2 * (word + 1) - NUMBER - 2, 0) // 2
         return [self._line(canvas, top, y, (margin, word), (plain, quiet, accent)) for y in range(height)]
 
     def _center(self, row: int) -> float:
         return row * self._pitch + self._pitch // 2 + 0.5
 
-    def _draw(self, canvas: Dots, query: int, top: int, style: Style) -> None:
-        """The lines of a query, the strongest last."""
-        weights = self._weights[query]
+    def _draw(self, canvas: Dots, link: tuple[float, int, int], top: int, style: Style) -> None:
+        """The line of a weight, a query and a key."""
+        weight, query, key = link
         most = len(THICK) if self._pitch > 1 else CROWDED[query == self.at[0]]
-        for key in np.argsort(weights, kind="stable").tolist():
-            thickness = min(sum(weights[key] >= limit for limit in THICK), most)
-            start = self._center(query) - top
-            end = min(max(self._center(key) - top, 0.0), canvas.height - 0.01)
-            for k in range(thickness):
-                shift, width = (k - (thickness - 1) / 2) / 4, canvas.width - 0.01
-                places = [  # of a line that begins and ends level
-                    (width * t, start + shift + (end - start) * t * t * (3 - 2 * t))
-                    for t in np.linspace(0, 1, BENDS + 1).tolist()
-                ]
-                for one, other in pairwise(places):
-                    canvas.line(one, other, style, 3 if thickness == 1 else 1)
+        thickness = min(sum(weight >= limit for limit in THICK), most)
+        start = self._center(query) - top
+        end = min(max(self._center(key) - top, 0.0), canvas.height - 0.01)
+        for k in range(thickness):
+            shift, width = (k - (thickness - 1) / 2) / 4, canvas.width - 0.01
+            places = [  # of a line that begins and ends level
+                (width * t, start + shift + (end - start) * t * t * (3 - 2 * t))
+                for t in np.linspace(0, 1, BENDS + 1).tolist()
+            ]
+            for one, other in pairwise(places):
+                canvas.line(one, other, style, alone=True)
 
     def _line(self, canvas: Dots, top: int, y: int, columns: tuple[int, int], inks: tuple[Style, Style, Style]) -> Text:
         (row, part), (margin, word), (plain, quiet, accent) = divmod(top + y, self._pitch), columns, inks
@@ -173,10 +192,13 @@ class Dots:
         self._styles: dict[tuple[int, int], Style] = {}
         self._letters: dict[tuple[int, int], tuple[str, Style]] = {}
 
-    def line(self, start: tuple[float, float], end: tuple[float, float], style: Style, gap: int = 1) -> None:
+    def line(
+        self, start: tuple[float, float], end: tuple[float, float], style: Style, gap: int = 1, *, alone: bool = False
+    ) -> None:
         """Dots from a place to another, all of them or every `gap`-th; none outside.
 
-        Places are counted in cells from the upper left corner.
+        Places are counted in cells from the upper left corner. Where the line is `alone`, a cell loses the dots that it
+        has in another style.
         """
         (x, y), (to_x, to_y) = start, end
         if not all(map(math.isfinite, (x, y, to_x, to_y))):
@@ -186,6 +208,8 @@ class Dots:
             across, down = x + (to_x - x) * k / count, y + (to_y - y) * k / count
             if 0 <= across < self.width and 0 <= down < self.height:
                 column, line = math.floor(across), math.floor(down)
+                if alone and self._styles.get((line, column), style) != style:
+                    self._cells[line][column] = 0
                 self._cells[line][column] |= _BITS[int((down - line) * 4)][int((across - column) * 2)]
                 self._styles[line, column] = style
 

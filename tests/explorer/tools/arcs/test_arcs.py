@@ -96,3 +96,32 @@ async def test_long_sentences_scroll_and_tiny_terminals_open():
         assert "83" in explorer.text
         await explorer.resize(12, 5)
         await explorer.press("k")
+
+
+async def test_of_other_words_the_strongest_are_seen_and_the_rest_is_faded_or_left_out(monkeypatch):
+    weights = np.full((12, 12), 0.05)
+    weights[np.arange(12), np.arange(12)] = 0.45
+
+    async def drawn() -> dict[str, int]:
+        async with exploring(WIDE, model="question") as explorer:
+            await explorer.go(WEIGHTS)
+            await explorer.press("Q")
+            arcs = explorer.app.screen.query_one(Arcs)
+            arcs.show(weights, str, str)
+            await explorer.handled()
+            inks = {str(arcs.ink(f"arcs--{name}").color): name for name in ("faded", "quiet", "accent")}
+            counts = dict.fromkeys(inks.values(), 0)
+            for y in range(arcs.size.height):
+                for text, style, _ in arcs.render_line(y):
+                    name = inks.get(str(style.color)) if style else None
+                    if name is not None:
+                        counts[name] += dots(text)
+            return counts
+
+    colored = await drawn()
+    assert colored["accent"] > 0
+    assert colored["quiet"] > 0
+    assert colored["faded"] > colored["quiet"]
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = await drawn()
+    assert plain == {**colored, "faded": 0}
