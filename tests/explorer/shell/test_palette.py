@@ -78,3 +78,18 @@ async def test_a_line_ends_with_its_key_which_finds_it_too_and_what_was_chosen_l
         assert lines[0].split()[-2:] == ["g", "l"]
         explorer.app.focused.value = "gh"
         await explorer.shown("All heads at once")
+
+
+async def test_what_can_be_done_stands_in_groups_named_where_they_begin():
+    async with exploring((120, 200), preferences=Preferences()) as explorer:
+        await explorer.keys("ctrl+p")
+        await explorer.shown("Next step")
+        lines = explorer.text.splitlines()
+        names = ["go", "look", "change", "look at", "act", "run", "compare", "mine"]
+        at = [next(y for y, line in enumerate(lines) if line.startswith(f"  {name} ")) for name in names]
+        assert at == sorted(at)
+        assert sum(line.startswith("  look at ") for line in lines) == 1
+        assert "All heads" in "\n".join(lines[at[3] : at[4]])
+        explorer.app.focused.value = "heads"
+        await explorer.until(lambda: "Next step" not in explorer.text and "All heads at once" in explorer.text)
+        assert next(line for line in explorer.text.splitlines() if "All heads at once" in line).startswith("  look at ")
