@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_transformer.engine.pool import share_one_heap
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.first_frame import FirstFrame
 from tui_transformer.explorer.widgets import chart_drawing
 from tui_transformer.files import home_of, is_file
 from tui_transformer.gate import confine
@@ -29,6 +31,7 @@ from tui_transformer.session.view_state import ViewState
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
+    from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.survey.results import Results
 
 os.environ.setdefault("TEXTUAL_FPS", "250")  # a key waits for the next frame: at 60 a second up to 17 ms
@@ -81,14 +84,27 @@ def run(
     Raises:
         InputError: The model or the sentence cannot be used; nothing was shown.
     """
-    session = _edited(open_session(options, **vars(reading or Reading())), edits)
-    first, says = stop(session.trace.program), visible("; ".join(session.model.remarks))
-    at = None if first is None else Position(first)
-    if dump is not None:
-        dumped = of_dump(session, dump)
-        session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
-    start = Start(session, at, says, None if tour is None else _with_keys_that_are(suitable(session, tour)))
-    return _without_screen(start) if plain else _on_screen(start, theme, survey)
+    reading = reading or Reading()
+
+    def begin() -> Start:
+        session = _edited(open_session(options, **vars(reading)), edits)
+        first, says = stop(session.trace.program), visible("; ".join(session.model.remarks))
+        at = None if first is None else Position(first)
+        if dump is not None:
+            dumped = of_dump(session, dump)
+            session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
+        return Start(session, at, says, None if tour is None else _with_keys_that_are(suitable(session, tour)))
+
+    if plain:
+        return _without_screen(begin())
+    in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+    with nullcontext() if in_browser else FirstFrame(options.model, reading.text, theme):
+        app = _explorer(begin(), theme, survey, in_browser=in_browser)
+    app.run()
+    if app.failure is not None:
+        print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now
+        return 1
+    return app.return_code or 0
 
 
 def check_theme(theme: str) -> None:
@@ -138,8 +154,8 @@ def _given(start: Start) -> Iterator[Path]:
         yield from filter(is_file, map(Path, _NAMES.findall(text)))
 
 
-def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
-    in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+def _explorer(start: Start, theme: str | None, survey: Results | None, *, in_browser: bool) -> ExplorerApp:
+    """The explorer, ready to run."""
     for name in () if in_browser else ("COLUMNS", "LINES"):  # a browser says its size so
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     from tui_transformer.explorer.app import ExplorerApp
@@ -154,9 +170,4 @@ def _on_screen(start: Start, theme: str | None, survey: Results | None) -> int:
     share_one_heap()
     begun = start.at or (telling(start.session) if start.tour is None else None)
     view = ViewState(whole=None if chosen.whole and start.at is None else False)
-    app = ExplorerApp(start.session, chosen, begun, start.says, start.tour, opens, view=view)
-    app.run()
-    if app.failure is not None:
-        print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now
-        return 1
-    return app.return_code or 0
+    return ExplorerApp(start.session, chosen, begun, start.says, start.tour, opens, view=view)

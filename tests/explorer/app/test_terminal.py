@@ -29,6 +29,18 @@ main_screen.MainScreen.action_menu = fail
 main()
 """
 
+SLOW = """
+import time
+from tui_transformer.explorer import run
+from tui_transformer.cli.main import main
+begin = run.open_session
+def begin_late(*given, **more):
+    time.sleep(4)
+    return begin(*given, **more)
+run.open_session = begin_late
+main()
+"""
+
 
 class Terminal:
     """A shell in tmux, 80 × 24."""
@@ -145,3 +157,46 @@ def test_quitting_while_it_computes_is_prompt(terminal: Terminal):
     terminal.explore(f'{PROGRAM} --ids "$(cat ids)" --layers 1')
     terminal.keys("Space", "Space", "Space", "q")
     terminal.ended(0)
+
+
+@pytest.fixture
+def slow(terminal: Terminal) -> str:
+    (terminal.folder / "slow.py").write_text(SLOW)
+    return f"{terminal.folder / 'slow.py'} --model encoder --text 'the waves'"
+
+
+def test_a_frame_stands_while_a_model_is_read_and_what_is_typed_meanwhile_is_done(terminal: Terminal, slow: str):
+    terminal.line(f"clear; {sys.executable} {slow}; echo code=$?; stty -a | grep -o ' [-]*echo '")
+    terminal.shown("reading encoder · ")
+    assert "╭─ Sentence ─" in terminal.screen()
+    assert "the waves" in terminal.screen()
+    terminal.keys("Space", "Space")
+    terminal.shown("14/25")
+    terminal.keys("q")
+    terminal.ended(0)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_while_a_model_is_read_gives_the_terminal_back(terminal: Terminal, slow: str, stop: signal.Signals):
+    terminal.line(f"clear; {sys.executable} {slow}; echo code=$?; stty -a | grep -o ' [-]*echo '")
+    terminal.shown("reading encoder · ")
+    os.kill(terminal.process(), stop)
+    terminal.ended(130 if stop == signal.SIGINT else 128 + stop)
+
+
+def test_a_model_that_is_read_can_be_stopped_and_goes_on(terminal: Terminal, slow: str):
+    terminal.line(f"clear; {sys.executable} {slow}")
+    terminal.shown("reading encoder · ")
+    terminal.keys("C-z")
+    terminal.shown("Stopped")
+    assert terminal.tmux("display-message", "-p", "#{alternate_on}").strip() == "0"
+    terminal.line("fg >/dev/null; echo code=$?; stty -a | grep -o ' [-]*echo '")
+    terminal.shown("/25")
+    terminal.keys("q")
+    terminal.ended(0)
+
+
+def test_what_is_wrong_with_a_model_that_took_long_is_said_on_the_terminal_as_it_was(terminal: Terminal, slow: str):
+    terminal.line(f"clear; {sys.executable} {slow} --edit nothing=1; echo code=$?; stty -a | grep -o ' [-]*echo '")
+    terminal.shown("no step is called 'nothing'")
+    terminal.ended(1)
