@@ -102,7 +102,7 @@ OF_THE_STRUCTURE = (
         "a tool has a thread of its own",
         "explorer/tools/thread.py",
         "import threading\n\n\ndef begin(work):\n    threading.Thread(target=work).start()\n",
-        "test_training_alone_has_a_thread_besides_the_worker",
+        "test_training_alone_has_a_thread_besides_the_worker_and_a_model_that_is_read",
     ),
     file(
         "results are kept for so many programs",
