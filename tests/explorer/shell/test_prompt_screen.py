@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from driving import exploring
 from textual.widgets import Input
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.shell.prompt import PromptScreen
 
 WORDS = ["deutsch", "dog", "English words"]
@@ -121,3 +123,18 @@ async def test_without_colour(open_screen, screen_text, monkeypatch):
         await pilot.press("d", "enter")
         await pilot.pause()
         assert "no vocabulary" in screen_text(pilot.app)
+
+
+@pytest.mark.parametrize("size", [(160, 45), (100, 30), (80, 24), (40, 12)])
+async def test_the_sentence_is_edited_in_its_place(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.press("slash")
+        await explorer.resize(size[0] + 20, size[1] + 5)
+        await explorer.handled()
+        pane, box = explorer.main.query_one(SentencePane).region, explorer.app.screen.query_one("#box").region
+        if pane:
+            assert (box.offset, box.width) == (pane.offset, pane.width)
+        else:
+            assert box.y > 2
+        await explorer.keys("a", "escape")
+        assert explorer.app.screen is explorer.main

@@ -11,6 +11,7 @@ from tui_transformer.engine.edits import Change, Edit
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -112,9 +113,9 @@ class Editing:
                 remember("sentences", text)
             show()
 
-        self._port.open(
-            PromptScreen(title, value=value, hint=hint, check=check, preview=preview, lately=lately), finish
-        )
+        pane = self._presenter.panes.screen.query_one(SentencePane)
+        prompt = PromptScreen(title, value=value, hint=hint, check=check, preview=preview, lately=lately, over=pane)
+        self._port.open(prompt, finish)
 
     # A number
 

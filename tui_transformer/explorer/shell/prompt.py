@@ -11,6 +11,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import Key
+from textual.geometry import Region
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_transformer.errors import InputError
@@ -66,6 +68,11 @@ class PromptScreen(Dialog[str]):
         #hint, #suggestions, #problem { display: none; }
         #suggestions { max-height: 4; }
         .-said { display: block !important; }
+        &.-in-place {
+            align: left top;
+            background: transparent;
+            #box { max-width: 100%; }
+        }
     }
     """
 
@@ -82,6 +89,7 @@ class PromptScreen(Dialog[str]):
         preview: Callable[[str], None] | None = None,
         lately: Sequence[str] = (),
         replaces: bool = False,
+        over: Widget | None = None,
     ) -> None:
         """Make a prompt.
 
@@ -96,12 +104,13 @@ class PromptScreen(Dialog[str]):
             preview: Called with the text while it is typed.
             lately: Texts that were given before, the last first; up and down go through them.
             replaces: What is typed first replaces the text to start with, which is selected.
+            over: The pane whose place it takes, where that has one, so that all others are seen.
         """
         super().__init__(title)
         self._value, self._hint, self._placeholder = value, hint, placeholder
         self._check, self._suggestions, self._advise, self._preview = check, suggestions, advise, preview
         self._lately = tuple(text for text in lately if text != value)
-        self._place, self._replaces = -1, replaces
+        self._place, self._replaces, self._over = -1, replaces, over
 
     def actions(self) -> Sequence[Action]:
         """Completion is named where there is something to complete to."""
@@ -121,6 +130,16 @@ class PromptScreen(Dialog[str]):
             self.query_one(LineInput).select_all()
         self._say("hint", plain(self._hint))
         self._suggest(self._value)
+        if self._over is not None:
+            self._over.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._stand())
+            self._stand()
+
+    def _stand(self) -> None:
+        """Take the place of the pane, or the middle where that has none."""
+        box, region = self.query_one("#box"), self._over.region if self._over is not None else Region()
+        self.set_class(bool(region), "-in-place")
+        box.styles.width = region.width or None
+        box.styles.offset = region.offset
 
     def on_key(self, event: Key) -> None:
         """Go through the texts that were given before; below the last is what was written."""
