@@ -44,6 +44,9 @@ from tui_transformer.views.whole import ANSWER, Band, Box, bands, sketch
 
 NO_SCALE = Scale("diverging", -1.0, 1.0)
 
+BACKWARD = {"▸": "◂", "=": "◂"}
+"""Signs between boxes where gradients are shown, which flow the other way."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -211,6 +214,7 @@ class Drawing:
 
     def _picture(self, placement: Placement, placed: Placed, box: Box) -> Picture:
         session, name = self.session, box.shown(self.position.stop)
+        sign = BACKWARD.get(box.sign, box.sign) if self.of_gradient else box.sign
         if self.of_gradient and name not in session.stops:  # a step of the box that has a gradient, if any has
             name = next((each for each in reversed(box.steps) if each in session.stops), name)
         step = outline(self.program, name)
@@ -222,10 +226,10 @@ class Drawing:
             ids = (Line(labels[row], str(tokens[row].id), marked=row == here) for row in rows)
             return Picture(placed, name, "token     ID", rows=rows, lines=tuple(ids))
         if self.of_gradient and name not in session.stops:
-            return Picture(placed, name, step.title, box.sign, lines=(Line("no gradient"),))
+            return Picture(placed, name, step.title, sign, lines=(Line("no gradient"),))
         if name in ANSWER and not self.of_gradient:
             lines = self._answer(name, max(placement.lines - 3, 1))
-            return Picture(placed, name, "most likely", box.sign, lines=lines or (), missing=lines is None)
+            return Picture(placed, name, "most likely", sign, lines=lines or (), missing=lines is None)
         head = min(head_at(self.program, self.position.place.head, self.position.stop, name), step.heads - 1)
         heads, columns = range(head, head + 1), placed.width
         title = "∂ " * self.of_gradient + step.title
@@ -244,7 +248,7 @@ class Drawing:
             placed,
             name,
             first_fitting(titles, placed.width),
-            box.sign,
+            sign,
             tiles or Tiles(),
             heads,
             rows,

@@ -183,3 +183,15 @@ async def test_a_row_of_the_vocabulary_is_no_row_of_the_sentence(stop):
         await explorer.press("0")
         assert "vocabulary 123" in explorer.text
         assert explorer.position.place.row == last
+
+
+async def test_backward_the_arrows_are_turned_round():
+    async with exploring((160, 45), model="question", whole=None) as explorer:
+        forward = explorer.text.count("▸")
+        await explorer.press("b")
+        await explorer.shown("∂ softmax")
+        assert explorer.text.count("◂") > forward / 2
+        assert "▸" not in explorer.text
+        await explorer.press("b")
+        await explorer.shown("softmax, all heads")
+        assert "◂" not in explorer.text
