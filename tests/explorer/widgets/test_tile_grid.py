@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from driving import exploring
 from textual.app import App, ComposeResult
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 
 from tui_transformer.explorer.widgets.cursor import Grid
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles, choose_grid
@@ -15,10 +16,12 @@ from tui_transformer.views.view import Scale
 @pytest.mark.parametrize(
     ("count", "columns", "size", "side"),
     [
-        (144, 12, (158, 40), 11),
+        (144, 12, (158, 40), 5),
+        (144, 12, (118, 40), 11),
         (8, None, (158, 40), 38),
         (8, None, (78, 15), 13),
         (1024, 32, (78, 15), 9),
+        (270, 9, (198, 52), 5),
         (1, 1, (1, 1), 9),
     ],
 )
@@ -131,3 +134,39 @@ async def test_a_click_selects() -> None:
         grid = pilot.app.query_one(TileGrid)
         await pilot.click(TileGrid, offset=(7 + (grid.side + 1) * 2, 2))
         assert grid.index == 2
+
+
+@pytest.mark.parametrize(("layers", "heads", "size"), [(30, 9, (198, 52)), (16, 4, (118, 28)), (24, 2, (78, 18))])
+def test_rows_stand_beside_each_other_where_all_fit_so(layers: int, heads: int, size: tuple[int, int]) -> None:
+    grid, nowhere = choose_grid(layers * heads, heads, Size(*size), 4, None), Offset()
+    assert grid.virtual_size.width <= size[0]
+    assert grid.virtual_size.height <= size[1]
+    assert grid.whole_cells(nowhere, Size(*size)) == (range(layers), range(heads))
+    regions = {
+        (row, column): grid.cell_region((row, column), nowhere) for row in range(layers) for column in range(heads)
+    }
+    screen = Region(0, 0, *size)
+    assert all(region in screen for region in regions.values())
+    for cell, region in regions.items():
+        assert {grid.cell_at(corner, nowhere) for corner in (region.offset, region.bottom_right - (1, 1))} == {cell}
+    assert grid.cell_at(Offset(*size), nowhere) is None
+
+
+DEEP = {"layers": 30, "heads": 4, "d_model": 16, "d_ff": 8}
+
+
+async def test_beside_each_other_every_row_has_its_label_and_keys_go_from_one_to_the_next():
+    async with exploring((200, 60), model="decoder", sizes=DEEP) as explorer:
+        await explorer.press("H")
+        grid = explorer.app.screen.grid
+        await explorer.until(lambda: "30 of 30 layers measured" in explorer.text)
+        assert all(f"L{layer} " in explorer.text or f"L{layer}▌" in explorer.text for layer in range(30))
+        assert "all 30 layers" in explorer.text
+        rows = [await at(explorer, grid, "down") for _ in range(29)]
+        assert rows == [(row, 0) for row in range(1, 30)]
+        assert await at(explorer, grid, "end") == (29, 3)
+
+
+async def at(explorer, grid, key):
+    await explorer.press(key)
+    return grid.at

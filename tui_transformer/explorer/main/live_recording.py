@@ -53,7 +53,7 @@ class LiveRecording:
             return
         lines = (packed(strip) for strip in strips_of(self._screen.app))
         numbers = tuple(self._lines.setdefault(line, len(self._lines)) for line in lines)
-        if not self._screens or numbers != self._screens[-1][1]:
+        if numbers and (not self._screens or numbers != self._screens[-1][1]):
             self._screens.append((time.monotonic(), numbers))
         if len(self._screens) < MOST and len(self._lines) < MOST_LINES:
             later(self._screen.app, EVERY, self._look)
@@ -63,6 +63,9 @@ class LiveRecording:
 
     def _ask(self) -> None:
         shown, lines = list(self._screens), list(self._lines)
+        if not shown:  # the terminal had no room for a line
+            self._port.say("nothing was shown yet that could be written")
+            return
         ends = [*(begun for begun, _ in shown[1:]), time.monotonic()]
 
         def shots() -> Iterator[Shot]:

@@ -40,6 +40,9 @@ SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64)
 SMALLEST, READABLE = 11, 9
 """Columns of a picture that are chosen where not all tiles fit: on a screen of `ROOMY` columns, and on a narrow one."""
 
+FOLDED = 5
+"""Columns of a picture at least where rows stand beside each other, so that all tiles fit."""
+
 ROOMY = 100
 
 STRETCHED = 2
@@ -68,6 +71,39 @@ class Tiles:
 
 
 NOTHING = Tiles(0, 1, lambda _, __: None, lambda _: ("",), str, lambda _: Scale("sequential", 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class FoldedGrid(Grid):
+    """Rows in blocks of `block` beside each other, each with its labels; all of it is on the screen."""
+
+    block: int = 1
+
+    @property
+    def block_width(self) -> int:
+        """Columns of a block, labels included."""
+        return self.gutter + self.columns * self.cell_width
+
+    @property
+    def virtual_size(self) -> Size:
+        return Size(self.block_width * -(-self.rows // self.block), self.block * self.cell_height)
+
+    def whole_cells(self, scroll: Offset, size: Size) -> tuple[range, range]:  # noqa: ARG002 - all are
+        return range(self.rows), range(self.columns)
+
+    def cell_at(self, place: Offset, scroll: Offset) -> Cell | None:  # noqa: ARG002 - it does not scroll
+        block, x = divmod(place.x, self.block_width)
+        row, column = block * self.block + place.y // self.cell_height, (x - self.gutter) // self.cell_width
+        inside = x >= self.gutter and 0 <= place.y < self.virtual_size.height and row < self.rows
+        return (row, column) if inside else None
+
+    def cell_region(self, cell: Cell, scroll: Offset) -> Region:  # noqa: ARG002 - it does not scroll
+        block, row = divmod(cell[0], self.block)
+        x = block * self.block_width + self.gutter + cell[1] * self.cell_width
+        return Region(x, row * self.cell_height, self.cell_width, self.cell_height)
+
+    def scroll_to_show(self, cell: Cell, scroll: Offset, size: Size) -> Offset:  # noqa: ARG002 - all is shown
+        return Offset()
 
 
 class TileGrid(GridWidget, can_focus=True):
@@ -162,13 +198,17 @@ class TileGrid(GridWidget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         grid, tiles, page, (rows, columns) = self.grid, self._tiles, self.ink(), self.shown
-        row, line = divmod(y + self.scroll_offset.y, grid.cell_height)
-        if row not in rows or not tiles.count:
-            return Strip.blank(self.size.width, page)
-        label = tiles.row_label(row) if tiles.columns is not None and line == 0 else ""
-        segments = [Segment(fit_label(label, grid.gutter, "right"), self.ink("tile-grid--label"))]
-        for column in columns:
-            segments += self._tile_line(row * grid.columns + column, line)
+        first, line = divmod(y + self.scroll_offset.y, grid.cell_height)
+        if isinstance(grid, FoldedGrid):
+            rows = range(first, grid.rows, grid.block) if first < grid.block else range(0)
+        else:
+            rows = range(first, first + (first in rows))
+        segments = list[Segment]()
+        for row in rows if tiles.count else ():
+            label = tiles.row_label(row) if tiles.columns is not None and line == 0 else ""
+            segments.append(Segment(fit_label(label, grid.gutter, "right"), self.ink("tile-grid--label")))
+            for column in columns:
+                segments += self._tile_line(row * grid.columns + column, line)
         return Strip(segments).adjust_cell_length(self.size.width, page)
 
     def _tile_line(self, index: int, line: int) -> list[Segment]:
@@ -211,19 +251,28 @@ def choose_grid(count: int, columns: int | None, size: Size, gutter: int, side: 
         columns: Tiles a row; None for as many as fit.
         size: Columns × lines of the screen.
         gutter: Columns that the row labels take.
-        side: A size that the user wants, or None for the largest with which all tiles fit, if they can.
+        side: A size that the user wants, or None for the largest with which all tiles fit, if they can: rows may stand
+            beside each other.
     """
 
     def grid(side: int) -> Grid:
         across = columns or max((size.width - gutter) // (side + 1), 1)
         return Grid(-(-count // across), across, side + 1, side // 2 + 1, gutter, header=0)
 
+    def folded(side: int) -> FoldedGrid:
+        flat = grid(side)
+        blocks = max(size.width // (gutter + flat.columns * flat.cell_width), 1)
+        return FoldedGrid(**vars(flat), block=-(-flat.rows // blocks))
+
     def fits(grid: Grid) -> bool:
         return grid.virtual_size.width <= size.width and grid.virtual_size.height <= size.height
 
     smallest = SMALLEST if size.width >= ROOMY else READABLE
-    wanted = filter(fits, map(grid, range(SIZES[-1], smallest, -1) if side is None else ()))
-    chosen = next(wanted, grid(side or smallest))
+    sides = range(SIZES[-1], FOLDED - 1, -1) if side is None else (side,)
+    flat = (grid(each) for each in sides if each > smallest or each == side)
+    beside = (each for each in map(folded, sides if columns else ()) if each.block < each.rows)
+    found = sorted(filter(fits, (*flat, *beside)), key=lambda grid: -grid.cell_width)  # flat ones before as large ones
+    chosen = next(iter(found), grid(side or smallest))
     wide, tall = chosen.virtual_size.width > size.width, chosen.virtual_size.height > size.height
     return replace(
         chosen,
