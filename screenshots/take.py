@@ -1,7 +1,8 @@
 """Pictures of the explorer, taken from the running program: `python screenshots/take.py [--out FOLDER] [NAME…]`.
 
-Each scene is written as an SVG and a PNG. The PNG is drawn with DejaVu Sans Mono where it is installed. The picture
-`browser` is the page of `serve` as a headless Chromium shows it; where there is none, it stays as it is.
+Each scene is written as an SVG and a PNG, the walk as a GIF. The PNG is drawn with DejaVu Sans Mono where it is
+installed. The picture `browser` is the page of `serve` as a headless Chromium shows it; where there is none, it stays
+as it is.
 """
 
 from __future__ import annotations
@@ -105,7 +106,12 @@ BROWSER = "browser"
 POSTER = "poster"
 """The way back from an attention weight, as `poster` draws it."""
 
-NAMES = (*SCENES, POSTER, BROWSER)
+WALK = "walk"
+"""What moves at the top of the README, as `record` writes it: a GIF alone."""
+
+WALKED = 'enter esc space space i ctrl+u "the sailor will hide the map" enter g h'
+
+NAMES = (*SCENES, POSTER, BROWSER, WALK)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -126,6 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if name == BROWSER:
                 take_browser(out / f"{name}.png")
                 continue
+            if name == WALK:
+                take_walk(out / f"{name}.gif")
+                continue
             write(out / name, poster_of_a_weight() if name == POSTER else asyncio.run(take(SCENES[name])))
             print(options.out / f"{name}.png")  # noqa: T201 - the answer of the command
 
@@ -139,6 +148,19 @@ def take_browser(path: Path) -> None:
         print(f"{path.name} stays as it is: there is no Chromium", file=sys.stderr)  # noqa: T201 - of the command
         return
     path.write_bytes(asyncio.run(picture()))
+    print(path)  # noqa: T201 - the answer of the command
+
+
+def take_walk(path: Path) -> None:
+    """Press the keys, and write what is seen meanwhile."""
+    from tui_transformer.explorer.recorded import Animation
+    from tui_transformer.explorer.recording import parse_keys, record_keys
+    from tui_transformer.explorer.run import open_session
+    from tui_transformer.model.options import ModelOptions
+
+    moving, session = Animation(path), open_session(ModelOptions("question", device="cpu"))
+    record_keys(session, parse_keys(WALKED), (100, 30), "dark", moving.add)
+    moving.finish()
     print(path)  # noqa: T201 - the answer of the command
 
 

@@ -41,6 +41,14 @@ def test_the_poster_is_taken(tmp_path: Path) -> None:
     check(tmp_path, "poster", "query where · key ?")
 
 
+def test_the_walk_at_the_top_of_the_readme_moves(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    done = take(tmp_path, "walk")
+    assert done.returncode == 0, done.stderr
+    with image.open(tmp_path / "walk.gif") as picture:
+        assert picture.n_frames > 30
+
+
 def test_an_unknown_scene_is_refused_with_the_names_of_all(tmp_path: Path) -> None:
     done = take(tmp_path, "nothing")
     assert done.returncode == 2
