@@ -8,7 +8,7 @@ import sys
 import time
 from threading import Event, RLock, Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tui_transformer.text.display import cells, fit, visible
 
@@ -42,7 +42,8 @@ class FirstFrame:
         """
         self._what, self._text, self._wanted = visible(what), visible(text or ""), theme
         self._ready, self._lock, self._up = Event(), RLock(), False
-        self._begun, self._settings = time.monotonic(), None
+        self._begun = time.monotonic()
+        self._settings: list[Any] | None = None
         self._handlers = {number: signal.getsignal(number) for name in SIGNALS if (number := getattr(signal, name, 0))}
         self._thread = Thread(target=self._stand, daemon=True)
 
@@ -64,9 +65,9 @@ class FirstFrame:
 
     def _stand(self) -> None:
         """Draw it, and again as long as it is waited for."""
-        wait, colors = SOON, None
+        wait, colors = SOON, ("", "", "")
         while not self._ready.wait(wait):
-            wait, colors = AGAIN, colors or _colors(self._wanted)
+            wait, colors = AGAIN, colors if any(colors) else _colors(self._wanted)
             with self._lock:
                 if not self._up:
                     self._echo(on=False)
@@ -97,8 +98,8 @@ class FirstFrame:
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._settings)
                 self._settings = None
             elif not on:
-                self._settings = termios.tcgetattr(sys.stdin.fileno())
-                quiet = [*self._settings]
+                self._settings = before = termios.tcgetattr(sys.stdin.fileno())
+                quiet = [*before]
                 quiet[3] &= ~termios.ECHO
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, quiet)
         except (ImportError, OSError, ValueError):  # Windows; or the terminal has gone
@@ -115,7 +116,7 @@ class FirstFrame:
             return f"\x1b[H{page}\x1b[2J{fit(says, width)}"
         box = _box("Sentence", [self._text, ""], width) + _box("", ["", says], width, height - 6)
         lines = [bar + fit(f" tui-transformer   {self._what}", width), *(page + quiet + line for line in box)]
-        lines.append(bar + fit(" ctrl+c ends", width))
+        lines.append(bar + fit(" interrupt it with ctrl+c", width))
         return "".join(f"\x1b[{y}H{line}\x1b[0m" for y, line in enumerate(lines, 1))
 
 

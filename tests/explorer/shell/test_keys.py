@@ -14,6 +14,7 @@ import pytest
 from driving import NARROW, WIDE, exploring
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.screen import Screen
 
 from tui_transformer import explorer as package
 from tui_transformer.errors import InputError
@@ -341,3 +342,18 @@ def test_a_line_of_keys_shows_keys_that_do_what_it_says():
 def test_overviews_leave_by_escape_and_q():
     assert {action.keys for action in OVERVIEW if action.action == "leave"} == {"escape", "q"}
     assert "q" in {action.keys for action in ACTIONS if action.action == "app.quit"}
+
+
+async def test_keys_that_are_kept_are_those_that_textual_works_out():
+    def keys(chain) -> list[dict[str, list[str]]]:
+        return [{key: [each.action for each in of] for key, of in map_.key_to_bindings.items()} for _, map_ in chain]
+
+    async with exploring(WIDE, model="question", preferences=Preferences(keys=OWN, classic=True)) as explorer:
+        work_out = vars(Screen)["_binding_chain"].fget
+        for press in ("1", "2", "4", "5", "f8", "slash", "a", "escape"):
+            await explorer.keys(press)
+            screen = explorer.app.screen
+            for _ in range(2):
+                assert keys(screen._binding_chain) == keys(work_out(screen))
+        explorer.app.set_keymap({"step.next": "f7"})
+        assert keys(explorer.main._binding_chain) == keys(work_out(explorer.main))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from rich.color import ColorSystem
 from rich.console import RenderableType
@@ -21,7 +22,9 @@ from textual import events
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.await_complete import AwaitComplete
+from textual.binding import BindingsMap, Keymap
 from textual.command import CommandList, CommandPalette
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.geometry import Size
 from textual.message import Message
@@ -219,6 +222,46 @@ def guards_messages(screen: type[AnyScreen]) -> type[AnyScreen]:
 
     setattr(screen, DISPATCH, dispatch)
     return screen
+
+
+CHAIN = "_binding_chain"
+"""The keys of the focused widget and of all that it is in, as Textual asks for them."""
+
+
+def keeps_keys(screen: type[AnyScreen]) -> type[AnyScreen]:
+    """Let a class of screens work out which keys each widget has once: Textual does so at every key.
+
+    That takes as many looks as the product of its keys and those of the keymap, several milliseconds a key.
+    """
+    usual: Callable[[AnyScreen], list[tuple[DOMNode, BindingsMap]]] = vars(Screen)[CHAIN].fget
+
+    def chain(self: AnyScreen) -> list[tuple[DOMNode, BindingsMap]]:
+        app, focused = self.app, self.focused
+        if not app._keymap or focused is None or focused.loading or takes_letters(focused):
+            return usual(self)
+        kept: WeakKeyDictionary[DOMNode, Mapped] = vars(self).setdefault("_mapped", WeakKeyDictionary())
+        pairs = list[tuple[DOMNode, BindingsMap]]()
+        for node in focused.ancestors_with_self:
+            own, (keymap, bindings, count, mapped) = node._bindings, kept.get(node, (None, None, 0, BindingsMap()))
+            if keymap is not app._keymap or bindings is not own or count != len(own.key_to_bindings):
+                mapped = own.copy()
+                if clashed := mapped.apply_keymap(app._keymap).clashed_bindings:
+                    app.handle_bindings_clash(clashed, node)
+                kept[node] = app._keymap, own, len(own.key_to_bindings), mapped
+            pairs.append((node, mapped.copy()))
+        return pairs
+
+    setattr(screen, CHAIN, property(chain))
+    return screen
+
+
+Mapped = tuple[Keymap | None, BindingsMap | None, int, BindingsMap]
+"""A keymap, what it was applied to and how many keys that had, and what came of it."""
+
+
+def takes_letters(widget: Widget) -> bool:
+    """Whether a widget says of single keys that they are text."""
+    return type(widget).check_consume_key is not Widget.check_consume_key
 
 
 def is_there(widget: Widget) -> bool:

@@ -10,7 +10,7 @@ from textual.await_complete import AwaitComplete
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
-from tui_transformer.explorer.guard.app import forget_drawn, guards_messages, is_there
+from tui_transformer.explorer.guard.app import forget_drawn, guards_messages, is_there, keeps_keys
 from tui_transformer.explorer.guard.failures import called, say
 from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.widgets.labels import INK_CLASSES
@@ -19,6 +19,7 @@ Result = TypeVar("Result")
 Other = TypeVar("Other")
 
 
+@keeps_keys
 @guards_messages
 class ExplorerScreen(Screen[Result | None], Generic[Result]):
     """A screen that only opens another while it is in front, is left once, and does nothing once it is left."""
