@@ -150,6 +150,11 @@ def test_extremes_of_what_is_not_kept_are_not_known() -> None:
     assert extremes(trace, "encoder.0.self_attention.weights") is None
 
 
+def test_a_step_without_a_finite_value_has_flat_extremes(trace: Trace) -> None:
+    hidden = trace.edited((Set(SCORES, -np.inf),))
+    assert extremes(hidden, SCORES) == (0.0, 0.0, math.inf)
+
+
 def test_a_tile_of_masked_cells_has_flat_extremes() -> None:
     assert tile_extremes(np.array([[1.0, -np.inf], [np.nan, -1.5]]))[:2] == (-1.5, 1.0)
     assert tile_extremes(np.full((2, 2), -np.inf))[:2] == (0.0, 0.0)
@@ -178,7 +183,7 @@ def test_what_is_mostly_nothing_or_the_same_has_no_outliers() -> None:
 
 
 def test_shares_reach_as_far_as_the_largest_and_what_is_set_does_not(trace: Trace) -> None:
-    changed = trace.model.trace(ids=[1, 2, 3], edits=[Set(name, 90.0, 0, 0, 0) for name in (WEIGHTS, SCORES)])
+    changed = trace.edited(tuple(Set(name, 90.0, 0, 0, 0) for name in (WEIGHTS, SCORES)))
     assert extremes(changed, WEIGHTS).usual == math.inf
     assert extremes(changed, SCORES).usual < 90.0 / OUTLIER
 

@@ -239,7 +239,9 @@ def extremes(trace: Trace, name: str) -> Limits | None:
     low, high = float(array.min()), float(array.max())
     if not (np.isfinite(low) and np.isfinite(high)):
         array = array[xp.isfinite(array)]
-        low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
+        if not array.size:
+            return Limits(0.0, 0.0)
+        low, high = float(array.min()), float(array.max())
     shares = step is not None and (step.op.integer or isinstance(step.op, Softmax | SoftmaxWithSink))
     return Limits(low, high, math.inf if shares else _usual(array.ravel(), max(-low, high), xp))
 

@@ -57,6 +57,16 @@ async def test_the_cursor_moves_and_stays_on_screen(keys: list[str], cursor: tup
         assert pilot.app.chosen == 1
 
 
+@pytest.mark.parametrize("color", [True, False])
+async def test_a_word_whose_number_is_none_is_drawn(color: bool, screen_text, monkeypatch) -> None:
+    if not color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    app = TableApp(2, 2)
+    app.cell = lambda row, column: (f"w{row}-{column}", float("nan"))
+    async with app.run_test(size=(80, 24)):
+        assert "w1-1" in screen_text(app)
+
+
 async def test_what_is_not_known_yet_is_marked(screen_text) -> None:
     app = TableApp(2, 2)
     app.known = False

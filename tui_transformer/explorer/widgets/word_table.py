@@ -145,8 +145,10 @@ class WordTable(GridWidget, can_focus=True):
         gap = Segment(" " * _GAP, page)
         if text is None:
             return [Segment(fit_label("·", width), self._label_style(marked=under)), gap]
-        style = self.ink("word-table--cursor") if under else colors.styles[level]
-        front = "" if colors.has_color else colors.glyphs[level][-1]
+        is_number = level < colors.masked  # it may be NaN
+        style = colors.styles[level] if is_number else self._label_style(marked=False)
+        style = self.ink("word-table--cursor") if under else style
+        front = "" if colors.has_color else colors.glyphs[level][-1] if is_number else "×"
         word = fit_label(f" {text}" if colors.has_color else text, width - len(front))
         return [*([Segment(front, page)] if front else []), Segment(word, style), gap]
 
