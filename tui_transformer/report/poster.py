@@ -45,22 +45,24 @@ def checked(root: Cell) -> str:
 
 def poster_text(root: Cell, title: Title, width: int | None) -> Iterator[str]:
     """A line for each cell, indented below the one that it is a part of, and cut to a width."""
-    yield from (f"{line if width is None else fit(line, width).rstrip()}\n" for line in _lines(root, title))
+    for line, _ in poster_lines(root, title):
+        yield f"{line if width is None else fit(line, width).rstrip()}\n"
     yield f"\n{checked(root)}\n"
 
 
-def _lines(cell: Cell, title: Title, lead: str = "", below: str = "") -> Iterator[str]:
+def poster_lines(cell: Cell, title: Title, lead: str = "", below: str = "") -> Iterator[tuple[str, Cell | None]]:
+    """Each line of the text and the cell that it is of; the last below one tells of those that are not shown."""
     left = cell.equation.rpartition(" = ")[0]
     made = f" = {left}" if left and left != spoken(cell.value) else ""
     elsewhere = "  (taken apart elsewhere)" if cell.is_repeated else ""
-    yield visible(f"{lead}{spoken(cell.value)}{made}   {_called(cell, title)}{elsewhere}")
+    yield visible(f"{lead}{spoken(cell.value)}{made}   {_called(cell, title)}{elsewhere}"), cell
     children = [(term, each) for term in cell.terms for each in term.cells]
     for number, (term, each) in enumerate(children, 1):
         is_last = number == len(children) and not cell.rest
         corner, bar = ("└ ", "  ") if is_last else ("├ ", "│ ")
-        yield from _lines(each, title, f"{below}{corner}{_adds(term, each)}", below + bar)
+        yield from poster_lines(each, title, f"{below}{corner}{_adds(term, each)}", below + bar)
     if cell.rest:
-        yield f"{below}└ {_others(cell)}"
+        yield f"{below}└ {_others(cell)}", None
 
 
 def _called(cell: Cell, title: Title) -> str:

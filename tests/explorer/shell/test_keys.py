@@ -270,6 +270,7 @@ PAGES = {
     "links": ("links", "overview"),
     "matrix": ("main",),
     "patch": ("main",),
+    "poster": ("poster", "overview"),
     "rollout": ("rollout", "overview"),
     "exercises": ("exercises", "overview"),
     "train": ("train",),

@@ -251,6 +251,7 @@ WITHOUT_A_SCREEN: Mapping[str, str] = {
     "lens": "lens",
     "links": "links",
     "rollout": "rollout",
+    "poster": "poster STEP --cell HEAD,ROW,COLUMN",
     "heads.all": "heads",
     "ablate": "ablate",
     "patch": "patch",

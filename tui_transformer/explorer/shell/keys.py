@@ -48,6 +48,7 @@ MENUS: Mapping[str, Menu] = {
             "u": "survey",
             "d": "chart.next",
             "m": "messages",
+            "o": "poster",
             "g": "cursor.top",
             "}": "sublayer.next",
             "{": "sublayer.back",
@@ -231,7 +232,7 @@ CLASSIC: Mapping[str, str] = {
     "bookmark": "ctrl+b",
     "exercises": "C",
     "zoom": "Z",
-    **{name: f"{UNBOUND}{name.replace('.', '-')}" for name in (*MENUS, "match.next", "match.back", "record")},
+    **{name: f"{UNBOUND}{name.replace('.', '-')}" for name in (*MENUS, "match.next", "match.back", "poster", "record")},
 }
 """The keys that were before there were menus; `classic = true` in the file of preferences keeps them."""
 

@@ -155,6 +155,8 @@ def _open(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.patch import open_from
         case "patching":
             from tui_transformer.explorer.tools.patching import open_from
+        case "poster":
+            from tui_transformer.explorer.tools.poster import open_from
         case "rollout":
             from tui_transformer.explorer.tools.rollout import open_from
         case "score":
@@ -224,8 +226,8 @@ def _turn_item(by: int, port: Port) -> None:
 
 SCREENS = (
     *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "generate", "heads"),
-    *("inputs", "lens", "links", "measure", "nearest", "open", "patch", "patching", "rollout", "score", "settings"),
-    *("similar", "softmax", "survey", "targets", "terms", "train", "vocabulary"),
+    *("inputs", "lens", "links", "measure", "nearest", "open", "patch", "patching", "poster", "score", "settings"),
+    *("rollout", "similar", "softmax", "survey", "targets", "terms", "train", "vocabulary"),
 )
 TOOLS: Mapping[str, Callable[[Port], None]] = {
     **{name: partial(open_tool, name) for name in SCREENS},

@@ -92,6 +92,7 @@ _ACTIONS = (
     Action("heads.all", "open('heads')", "All heads at once, by layer or by a measure", "all heads"),
     Action("links", "open('links')", "The strongest links of attention", "links"),
     Action("rollout", "open('rollout')", "Attention rollout: what reached which token", "rollout"),
+    Action("poster", "open('poster')", "Poster: the way back from this number to the words", "poster"),
     Action("arcs", "open('arcs')", "Arcs: who looks at whom, as lines between words", "arcs"),
     Action("lens", "open('lens')", "Logit lens: which word each layer spells, and each head raises", "lens"),
     Action(

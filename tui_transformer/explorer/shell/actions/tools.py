@@ -58,6 +58,12 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         CELL_SHOWN,
         WIDTH_SHOWN,
     ),
+    "poster": (
+        Action("", "", "The cell in the main screen", "go there", of=CHOOSE),
+        Action("cursor.wider", "levels(1)", "One level further back", "levels", "+ -", ZOOM),
+        Action("cursor.narrower", "levels(-1)", "One level less"),
+        Action("export", "export", "Write the poster: SVG, PNG or text", "write"),
+    ),
     "lens": (
         Action("kind", "kind", "By layer, or what every head raises", "by layer, head"),
         Action("mean", "mean", "By head: less its mean over the tokens, or not", "less mean"),

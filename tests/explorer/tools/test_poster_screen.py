@@ -1,0 +1,77 @@
+"""The poster on the screen: the way back from a cell, deeper and less deep, to a cell of it, and into a file."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from reference import REFERENCES
+
+from tui_transformer.report.poster import poster_text
+
+WEIGHTS = "encoder.0.self_attention.weights"
+
+
+async def opened(explorer) -> None:
+    explorer.main.action_open("poster")
+    await explorer.until(lambda: getattr(explorer.app.screen, "root", None) is not None)
+    await explorer.settled()
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
+async def test_the_way_back_is_that_of_the_command_and_leads_to_its_cells(size):
+    async with exploring(size, model="question") as explorer:
+        await explorer.go(WEIGHTS)
+        await explorer.press("]", "]", *["right"] * 8)
+        await opened(explorer)
+        screen = explorer.app.screen
+        assert (screen.root.name, screen.root.index) == (WEIGHTS, (2, 0, 8))
+        *lines, _, _ = "".join(poster_text(screen.root, str, None)).split("\n")[:-1]
+        assert [text for text, _ in screen.cells] == lines
+        assert "0.98859" in explorer.text
+        place = next(at for at, (_, cell) in enumerate(screen.cells) if cell and cell.name.endswith(".query"))
+        cell = screen.cells[place][1]
+        await explorer.press(*["down"] * place, "enter")
+        assert explorer.app.screen is explorer.main
+        assert explorer.stop == cell.name
+        assert (explorer.position.place.row, explorer.position.place.column) == cell.index[-2:]
+
+
+async def test_it_goes_further_back_and_into_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go("output.logits")
+        await opened(explorer)
+        screen = explorer.app.screen
+        count = len(screen.cells)
+        await explorer.press("plus")
+        await explorer.until(lambda: len(screen.cells) > count)
+        assert "6 levels back" in explorer.text
+        await explorer.press(*["minus"] * 9)
+        await explorer.until(lambda: "1 level back" in explorer.text)
+        for name in ("a.svg", "a.txt"):
+            await explorer.press("x")
+            await explorer.answer(name)
+            await explorer.until(lambda: explorer.app.screen is screen)
+        assert (tmp_path / "a.svg").read_text().startswith("<svg")
+        assert "worked out again in float64" in (tmp_path / "a.txt").read_text()
+        await explorer.press("x")
+        await explorer.answer("a.gif")
+        assert "a poster ends in" in explorer.text
+
+
+@pytest.mark.parametrize("model", ["dates", "attention", *(str(REFERENCES / name) for name in ("t5", "olmoe", "bert"))])
+async def test_any_cell_of_any_model_has_one(model):
+    async with exploring(WIDE, model=model) as explorer:
+        stops = [stop for stop in explorer.session.stops if stop in explorer.session.trace.program.by_name]
+        for stop in stops[:: max(len(stops) // 6, 1)]:
+            await explorer.go(stop)
+            await opened(explorer)
+            assert explorer.app.screen.root.name == explorer.session.trace.program.named(stop)
+            await explorer.press("escape")
+
+
+async def test_where_there_is_no_number_it_says_so():
+    async with exploring(NARROW, model="question") as explorer:
+        explorer.main.action_open("poster")
+        await explorer.settled()
+        assert explorer.messages[-1].startswith("there is no number here")

@@ -1,0 +1,130 @@
+"""The poster of a number: the cells that it is made of, a line each, back to the words; written as a picture, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+
+from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.user_files import path_of
+from tui_transformer.files import write_whole
+from tui_transformer.report.export import png_drawing
+from tui_transformer.report.poster import checked, heading, poster_lines, poster_svg, poster_text
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.views.poster import Cell, place_words, poster
+from tui_transformer.views.step_view import index_of, place_of
+
+LEVELS, DEEPEST = 5, 12
+"""How far back it goes at first, and at most."""
+
+A_LEVEL = 12
+"""Cells that are taken apart for each level."""
+
+ENDINGS = (".svg", ".png", ".txt")
+
+
+def open_from(port: Port) -> None:
+    """The way back from the cell under the cursor."""
+    program, (stop, place) = port.session.trace.program, (port.position.stop, port.position.place)
+    if stop not in program.names:
+        port.say(port.hint("there is no number here: go to a step with {step.next}"))
+        return
+    axes = program.axes(stop)
+    index = tuple(min(at, axis.size - 1) for at, axis in zip(index_of(axes, place), axes, strict=True))
+    port.open(PosterScreen(port, program.named(stop), index))
+
+
+class PosterScreen(Overview, tool="poster"):
+    """A line for each cell, indented below the one that it is a part of."""
+
+    def __init__(self, port: Port, name: str, index: Index) -> None:
+        super().__init__(port)
+        self.of, self.levels = (name, index), LEVELS
+        self.root: Cell | None = None
+        self.cells: list[tuple[str, Cell | None]] = []
+
+    def begin(self) -> None:
+        trace, places = self.session.trace, place_words(self.session.trace, self.session.labels)
+        (name, index), levels = self.of, self.levels
+
+        def work(_: object) -> Cell:
+            return poster(trace, name, index, places, levels=levels, most=A_LEVEL * levels)
+
+        self.compute(AT_ONCE + 1, work, self._take)
+
+    def _take(self, root: Cell) -> None:
+        self.root, self.cells = root, list(poster_lines(root, str))
+        quiet = "dim" if self.app.no_color else "bright_black"
+
+        def line(place: int) -> Text:
+            text, cell = self.cells[place]
+            return Text(f" {text}", quiet if cell is None else "", no_wrap=True)
+
+        self.lines.show(len(self.cells), line)
+
+    def texts(self) -> Texts:
+        if self.root is None:
+            return Texts("Poster", "the way back to the words")
+        place, detail = self.lines.cursor, ("", "")
+        cell = None if place is None else self.cells[place][1]
+        if cell is not None:
+            at = f"{cell.name}[{', '.join(map(str, cell.index))}] = {spoken(cell.value)}"
+            made = f"{cell.formula}: {cell.equation}" if cell.formula else f"a {cell.kind}, not taken apart here"
+            detail = f"{at}   {cell.place}", made
+        levels = f"{self.levels} level{'s' * (self.levels > 1)} back"
+        return Texts(f"Poster · {heading(self.root, str)}", f"{levels} · {checked(self.root)}", detail)
+
+    def action_levels(self, by: int) -> None:
+        wanted = max(1, min(self.levels + by, DEEPEST))
+        if wanted != self.levels:
+            self.levels = wanted
+            self.begin()
+
+    def chosen(self) -> None:
+        """To the cell of the line."""
+        cell = self.cells[self.lines.index][1]
+        if cell is not None:
+            place = place_of(self.session.trace.program.axes(cell.name), cell.index)
+            leave_to(self, cell.name, place.head, place.row, place.column)
+
+    def action_export(self) -> None:
+        """Write it as a picture, or as text."""
+        root = self.root
+        if root is None:
+            return
+        about = f"{self.session.text} · {self.session.model.name}"
+
+        def write(name: str) -> None:
+            path = path_of(name)
+            write_whole(path, _written(root, about, path))
+
+        prompt = PromptScreen(
+            "Write the poster to",
+            value=f"{root.name}.svg",
+            hint=f"the name decides the format: {', '.join(ENDINGS)}",
+            check=write,
+            replaces=True,
+        )
+        self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
+
+
+def _written(root: Cell, about: str, path: Path) -> bytes:
+    """The poster in the form that the ending of a path asks for."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{path.name}: a poster ends in {', '.join(ENDINGS)}")
+    if ending == ".txt":
+        return "".join(poster_text(root, str, None)).encode()
+    svg = poster_svg(root, str, about)
+    if ending == ".svg":
+        return svg.encode()
+    png = png_drawing()
+    if png is None:
+        raise InputError("a PNG needs the extra record: pip install 'tui-transformer[record]'; or write .svg")
+    return png(svg)
