@@ -66,7 +66,7 @@ TWICE = 2
 SAMPLES = 3
 """Times that what threads do is looked at: one that goes round in circles is seen at several places of it."""
 
-TITLE, MAIN_SCREEN = "tui-", "MainScreen"
+TITLE, MAIN_SCREEN = "NumPy float", "MainScreen"
 """Beginning of the first line, and the screen that all others lie over."""
 
 DRAWN = 200
