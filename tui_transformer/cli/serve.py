@@ -20,7 +20,7 @@ from tui_transformer.errors import InputError, UsageError
 LONGEST = 7 * 24 * 60
 """Minutes of `--idle`."""
 
-OWN = ("host", "port", "url", "visitors", "token", "files", "idle")
+OWN = ("host", "port", "url", "visitors", "token", "watch", "files", "idle")
 """Options of the command itself; the others are the explorer's."""
 
 
@@ -33,13 +33,16 @@ class Serve(Edited):
     those of --model, --vocab and --tour. Your preferences and what you opened lately are not theirs.
 
     Example: tui-transformer serve --model question --port 8000
+
+    Example: tui-transformer serve --watch --tour question
     """
 
     host: str = option("127.0.0.1", "Where visitors come in; 0.0.0.0 for every network.", metavar="ADDRESS")
     port: int = option(8000, "The port.", min=1, max=65535)
     url: str | None = option(None, "How visitors see it, where that is another address.", metavar="URL")
-    visitors: int = option(8, "Sessions at a time: each visitor has a process.", min=1, max=1000)
+    visitors: int = option(8, "Sessions at a time, or who looks on: each session is a process.", min=1, max=1000)
     token: bool = flag("Whether nobody comes in without the secret of the address.", default=True)
+    watch: bool = flag("One explorer for all: a first address leads, a second one looks on.")
     files: Path | None = option(None, "Visitors open and write files below it; none without it.", metavar="FOLDER")
     idle: float = option(30.0, "Without a key for so long a session ends; 0 for never.", metavar="MINUTES", min=0)
     tour: str | None = option(None, "Every session begins with it.", metavar="FILE|NAME")
@@ -56,13 +59,24 @@ class Serve(Edited):
             check_theme(self.theme)
         self.options()  # what cannot be is said now, and not to every visitor
         url, files = self._url(), self._folder()
+        if self.watch and not self.token:
+            raise UsageError("--watch knows by the address who leads and who looks on: leave out --no-token")
         if not self.idle <= LONGEST:
             raise UsageError(f"--idle {self.idle:g}: {LONGEST:,} minutes at most, and 0 for never")
         _check_address(self.host, self.port)
         note(" ".join(self._said(files, is_local=self.host in LOOPBACK)))
         command, token = shlex.join(explorer_command(self)), secrets.token_urlsafe(32) if self.token else None
+        looks_on = secrets.token_urlsafe(32) if self.watch else None
         server = BoundedServer(
-            command, self.host, self.port, url, self.visitors, token=token, files=files, idle=self.idle * 60
+            command,
+            self.host,
+            self.port,
+            url,
+            self.visitors,
+            token=token,
+            looks_on=looks_on,
+            files=files,
+            idle=self.idle * 60,
         )
         server.serve()
 
@@ -81,7 +95,11 @@ class Serve(Edited):
             yield f"Visitors open, write and replace files below {files} only, also those of other visitors."
         yield "They see the model, words and tour that you serve, compute with them on this computer, and run no code."
         idle = f"without a key for {self.idle:g} minutes it ends" if self.idle else "it never ends for being idle"
-        yield f"Each of at most {self.visitors} visitors has a session; {idle}. Ctrl+c ends all."
+        if self.watch:
+            yield f"Who has the first address leads the one session; {idle}. At most {self.visitors} with the second"
+            yield "address look on: they see what is shown, and can do nothing. Ctrl+c ends all."
+        else:
+            yield f"Each of at most {self.visitors} visitors has a session; {idle}. Ctrl+c ends all."
 
     def _folder(self) -> Path | None:
         """The folder of the visitors, whole."""

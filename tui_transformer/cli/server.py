@@ -53,6 +53,7 @@ class BoundedServer(Server):
         visitors: int,
         *,
         token: str | None = None,
+        looks_on: str | None = None,
         files: Path | None = None,
         idle: float = 0.0,
     ) -> None:
@@ -65,15 +66,19 @@ class BoundedServer(Server):
             url: How visitors see the address.
             visitors: Sessions at a time.
             token: The secret of the address; None where everybody may come in.
+            looks_on: That of a second address, whose visitors see the one session of the first; None for sessions of
+                their own.
             files: The folder below which visitors open and write.
             idle: Seconds without a key after which a session ends; 0 for never.
         """
         super().__init__(command, host=host, port=port, title=TITLE, public_url=url, templates_path=PAGE)
-        self.free = visitors
+        self.free = visitors if looks_on is None else 1
         self._idle, self._visitors, self._files = idle, visitors, files
-        self._admission = Admission(token, host, port, url)
+        self._admission = Admission(token, host, port, url, looks_on)
         self._entry = f"{url}/?{TOKEN}={token}" if token else f"{url}/"
+        self._second = f"{url}/?{TOKEN}={looks_on}" if looks_on else ""
         self._visits: dict[str, Visit] = {}
+        self._lookers: set[web.WebSocketResponse] = set()
 
     def initialize_logging(self) -> None:
         logging.basicConfig(level=logging.ERROR, format="tui-transformer: %(message)s")
@@ -86,6 +91,7 @@ class BoundedServer(Server):
             [
                 web.get("/", self.handle_index),
                 web.get("/ws", self.handle_websocket),
+                web.get("/look", self.handle_look),
                 web.get("/free", self.handle_free),
                 web.get("/favicon.ico", self.handle_icon),
                 web.get("/download/{key}", self.handle_download),
@@ -104,11 +110,15 @@ class BoundedServer(Server):
         return await handler(request)
 
     async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
-        print(f"{self._entry} shows the explorer; ctrl+c ends it", flush=True)  # noqa: T201 - the answer of the command
+        shows = "leads" if self._second else "shows the explorer; ctrl+c ends it"
+        print(f"{self._entry} {shows}", flush=True)  # noqa: T201 - the answer of the command
+        if self._second:
+            print(f"{self._second} looks on; ctrl+c ends it", flush=True)  # noqa: T201 - the same
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002 - as the library calls it
         # pages try to come back, in case the server does
         await asyncio.gather(*(visit.end(1012, "the server ends") for visit in [*self._visits.values()]))
+        await asyncio.gather(*(page.close(code=1012, message=b"the server ends") for page in [*self._lookers]))
 
     async def handle_index(self, request: web.Request) -> web.Response:
         """The page; its links are without a host, so that it can be called by any name."""
@@ -116,12 +126,17 @@ class BoundedServer(Server):
         scheme = "wss" if self.public_url.startswith("https") else "ws"
         path = self.public_url.split("//", 1)[1].partition("/")[2]
         root = f"/{path}/" if path else "/"
+        looks_on = not self._admission.leads(request)
+        columns, lines = self._led.size if looks_on and self._led is not None else (0, 0)
         context = {
             "title": TITLE,
             "root": root,
             "size": size,
-            "socket": f"{scheme}://{request.host}{root}ws",
-            "idle": minutes(self._idle) if self._idle else "",
+            "socket": f"{scheme}://{request.host}{root}{'look' if looks_on else 'ws'}",
+            "idle": minutes(self._idle) if self._idle and not looks_on else "",
+            "looks_on": looks_on,
+            "columns": columns,
+            "lines": lines,
         }
         response = aiohttp_jinja2.render_template("index.html", request, context)
         self._admission.remember(request, response)
@@ -137,6 +152,8 @@ class BoundedServer(Server):
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """A session of its own for every visitor, as far as there is room; a page that was away has its own again."""
         self._admission.check_page(request)
+        if not self._admission.leads(request):
+            raise web.HTTPForbidden(text=LOOKS_ON)
         key = request.query.get("session", "")
         key = key if _KEY.fullmatch(key) else ""
         visit = self._visits.get(key)
@@ -156,6 +173,33 @@ class BoundedServer(Server):
             await visit.lose(page)
         return page
 
+    @property
+    def _led(self) -> Visit | None:
+        """The session that others look on."""
+        return next(iter(self._visits.values()), None)
+
+    async def handle_look(self, request: web.Request) -> web.WebSocketResponse:
+        """The session of whoever leads, as long as the page looks on: what it sends is passed over."""
+        self._admission.check_page(request)
+        if not self._second:
+            raise web.HTTPNotFound
+        if len(self._lookers) >= self._visitors:
+            raise web.HTTPServiceUnavailable(text="as many look on as may: try again later")
+        page = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LONGEST)
+        self._lookers.add(page)
+        try:
+            await page.prepare(request)
+            if self._led is not None:
+                await self._led.look(page)
+            async for message in page:
+                with contextlib.suppress(ValueError, TypeError, IndexError, RecursionError):
+                    kind, *given = message.json() if message.type == WSMsgType.TEXT else [""]
+                    if kind == "ping":
+                        await page.send_json(["pong", str(given[0])[:100]])
+        finally:
+            self._lookers.discard(page)
+        return page
+
     async def _new_visit(self, key: str) -> Visit:
         """A session that nobody sees yet, in place of one whose page is lost where there is no other room."""
         for forsaken in self._forsaken()[: self.free < 1]:
@@ -169,7 +213,8 @@ class BoundedServer(Server):
             self.free += 1
             del self._visits[key]
 
-        self._visits[key] = Visit(self.command, self.download_manager, self._files, self._idle, ended)
+        visit = Visit(self.command, self.download_manager, self._files, self._idle, ended, self._lookers)
+        self._visits[key] = visit
         return self._visits[key]
 
     def _forsaken(self) -> list[Visit]:
@@ -189,7 +234,7 @@ class BoundedServer(Server):
             visit.typed()
             await visit.process.send_bytes(data)
         elif kind == "resize":
-            await visit.process.set_terminal_size(*_size(given[0]["width"], given[0]["height"]))
+            await visit.resize(*_size(given[0]["width"], given[0]["height"]))
         elif kind == "ping":
             await page.send_json(["pong", str(given[0])[:100]])
         elif kind in ("blur", "focus"):
@@ -212,6 +257,7 @@ def _size(width: Any, height: Any) -> tuple[int, int]:
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 TOKEN = "token"  # noqa: S105 - the name of what the address has
 WITHOUT_TOKEN = "this address needs its token: open the one that the server printed at its start"  # noqa: S105
+LOOKS_ON = "this address looks on: the session is led from the first that the server printed"
 OTHER_NAME = "the server is not called by this name: whoever serves gives it with --url"
 OTHER_PAGE = "this page may not open a session here"
 
@@ -238,10 +284,10 @@ HEADERS = {
 class Admission:
     """Looks at every request before it is answered."""
 
-    def __init__(self, token: str | None, host: str, port: int, url: str) -> None:
-        """Admit whoever has the token; everybody where there is none."""
-        self._token, self._seen = token, urlsplit(url)
-        self._cookie = f"tui-transformer-{port}"
+    def __init__(self, token: str | None, host: str, port: int, url: str, looks_on: str | None = None) -> None:
+        """Admit whoever has the token, or the one of those who look on; everybody where there is none."""
+        self._seen = urlsplit(url)
+        self._tokens = {f"tui-transformer-{port}": token, f"tui-transformer-{port}-looks-on": looks_on}
         self._loopback = host in LOOPBACK
         named = {host, self._seen.hostname or "", *LOOPBACK}
         self._names = named if self._loopback else {*named, socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -262,18 +308,28 @@ class Admission:
 
     def remember(self, request: web.Request, response: web.Response) -> None:
         """Have the browser bring the token from now on, with requests of the page itself alone."""
-        if self._token is not None and self._is_right(request.query.get(TOKEN)):
-            secure = self._seen.scheme == "https"
-            path = f"{self._seen.path}/"
-            response.set_cookie(self._cookie, self._token, path=path, httponly=True, samesite="Strict", secure=secure)
+        for name, token in self._tokens.items():
+            if token is not None and _is_right(request.query.get(TOKEN), token):
+                secure = self._seen.scheme == "https"
+                path = f"{self._seen.path}/"
+                response.set_cookie(name, token, path=path, httponly=True, samesite="Strict", secure=secure)
+
+    def leads(self, request: web.Request) -> bool:
+        """Whether a request is that of somebody who has a session: what the address says goes before a cookie."""
+        (first, token), (_, looks_on) = self._tokens.items()
+        if token is None or _is_right(request.query.get(TOKEN), token):
+            return True
+        if looks_on is not None and _is_right(request.query.get(TOKEN), looks_on):
+            return False
+        return _is_right(request.cookies.get(first), token)
 
     def _has_token(self, request: web.Request) -> bool:
-        given = (request.query.get(TOKEN), request.cookies.get(self._cookie))
-        return self._token is None or any(map(self._is_right, given))
-
-    def _is_right(self, given: str | None) -> bool:
-        """Whether a token is the right one; it takes as long for any that is wrong."""
-        return given is not None and hmac.compare_digest(given.encode(errors="replace"), (self._token or "").encode())
+        tokens = [(name, token) for name, token in self._tokens.items() if token is not None]
+        return not tokens or any(
+            _is_right(given, token)
+            for name, token in tokens
+            for given in (request.query.get(TOKEN), request.cookies.get(name))
+        )
 
     def _is_called(self, host: str) -> bool:
         """Whether a request names this server: a page elsewhere can give its own name the address of this computer."""
@@ -282,6 +338,11 @@ class Admission:
         except ValueError:
             return False
         return name in self._names or (not self._loopback and _is_address(name))
+
+
+def _is_right(given: str | None, token: str) -> bool:
+    """Whether a token is the right one; it takes as long for any that is wrong."""
+    return given is not None and hmac.compare_digest(given.encode(errors="replace"), token.encode())
 
 
 def _is_address(name: str) -> bool:

@@ -12,7 +12,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from aiohttp import web
@@ -33,6 +33,8 @@ PATIENCE = 10.0
 ENDED, IDLE, ELSEWHERE = 1000, 4001, 4002
 """Codes with which a connection is closed: the visitor left, was idle, or another page shows the session."""
 
+CLEARED = b"\x1b[0m\x1b[2J\x1b[Hthe session has ended: when another begins, it is shown here"
+
 LEFT = (0, 1000, 1001, 1005)
 """Codes of a page that was closed or left, which does not come back."""
 
@@ -47,7 +49,13 @@ class Visit:
     """
 
     def __init__(
-        self, command: str, downloads: DownloadManager, files: Path | None, idle: float, ended: Callable[[], None]
+        self,
+        command: str,
+        downloads: DownloadManager,
+        files: Path | None,
+        idle: float,
+        ended: Callable[[], None],
+        lookers: Collection[web.WebSocketResponse] = (),
     ) -> None:
         """A session that does not run yet.
 
@@ -57,7 +65,10 @@ class Visit:
             files: The folder below which visitors open and write; None where they do neither.
             idle: Seconds without a key after which it ends; 0 for never.
             ended: Called at its end.
+            lookers: Pages that look on, as they are at any moment.
         """
+        self.size = 0, 0
+        self._lookers = lookers
         self.page: web.WebSocketResponse | None = None
         self.own = Path(tempfile.mkdtemp(prefix="tui-transformer-visit-"))
         self.process = Process(command, self, downloads, files)
@@ -74,6 +85,7 @@ class Visit:
     async def show(self, page: web.WebSocketResponse, size: tuple[int, int]) -> None:
         """Show the session on a page, in place of the one before; it begins with the first."""
         before, self.page = self.page, page
+        await self._sized(size)
         if before is not None:
             await _closed(before, ELSEWHERE, "another page shows this session")
         if self._watch is None:
@@ -90,15 +102,38 @@ class Visit:
         if self._watch is None or (self.page is None and page.close_code in LEFT):
             await self.end()
 
+    async def resize(self, columns: int, lines: int) -> None:
+        """Draw for another size of the page."""
+        await self._sized((columns, lines))
+        await self.process.set_terminal_size(columns, lines)
+
+    async def _sized(self, size: tuple[int, int]) -> None:
+        """Tell those who look on how large the screen is."""
+        if self.size != size:
+            self.size = size
+            for page in [*self._lookers]:
+                await self._look_at(page)
+
+    async def look(self, page: web.WebSocketResponse) -> None:
+        """Show the session on a page that looks on, from its next screen on, which is drawn at once."""
+        await self._look_at(page)
+        if self._watch is not None:
+            await self.process.send_meta({"type": gate.REDRAW})
+
+    async def _look_at(self, page: web.WebSocketResponse) -> None:
+        with contextlib.suppress(ConnectionError, RuntimeError):
+            await page.send_json(["look", *self.size])
+
     def typed(self) -> None:
         """A key came: the session is not idle."""
         self._last, self._warned = time.monotonic(), False
 
     async def write(self, data: bytes) -> None:
         """Bytes for the terminal of the page; while there is none they are lost, and drawn again later."""
-        if self.page is not None:
-            with contextlib.suppress(ConnectionError, RuntimeError):
-                await self.page.send_bytes(data)
+        for page in (self.page, *self._lookers):
+            if page is not None:
+                with contextlib.suppress(ConnectionError, RuntimeError):
+                    await page.send_bytes(data)
 
     async def tell(self, text: str) -> None:
         """A message for the page."""
@@ -119,6 +154,9 @@ class Visit:
         if page is not None:
             await _closed(page, code, reason)
         await self.process.end()
+        for looker in [*self._lookers]:
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                await looker.send_bytes(CLEARED)
         await asyncio.to_thread(shutil.rmtree, self.own, ignore_errors=True)
         self._ended()
 

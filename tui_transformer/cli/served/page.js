@@ -66,6 +66,9 @@
       if (kind === "session") {
         if (this.was) say(value === "resumed" ? "the connection is back: the session goes on"
           : "the connection is back: the session had ended, and a new one has begun", { fades: true });
+      } else if (kind === "look") {
+        const terminal = document.getElementById("terminal").dataset, lines = JSON.parse(data)[2];
+        if (String(value) !== terminal.columns || String(lines) !== terminal.lines) location.reload(); // in its size
       } else if (kind === "deliver_file_start") {
         const link = document.createElement("a");
         link.href = `${root}download/${encodeURIComponent(value)}`;
