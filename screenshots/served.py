@@ -18,13 +18,15 @@ SETTLED = 1.0
 
 @contextlib.asynccontextmanager
 async def served(*options: str, environment: Mapping[str, str] = os.environ, port: int = 0) -> AsyncIterator[str]:
-    """The address of an explorer that is served, as it is printed."""
+    """The address of an explorer that is served, as it is printed; with `--watch` the one that looks on behind it."""
     command = (sys.executable, "-m", "tui_transformer", "serve", f"--port={port or free_port()}", *options)
     process = await asyncio.create_subprocess_exec(*command, env=dict(environment), stdout=asyncio.subprocess.PIPE)
     try:
+        lines = list[bytes]()
         async with asyncio.timeout(PATIENCE):
-            line = await process.stdout.readline() if process.stdout else b""
-        yield line.decode().split()[0]
+            for _ in range(1 + ("--watch" in options)):
+                lines.append(await process.stdout.readline() if process.stdout else b"")
+        yield " ".join(line.decode().split()[0] for line in lines)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.terminate()

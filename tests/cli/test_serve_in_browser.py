@@ -155,3 +155,16 @@ async def test_a_session_that_is_left_can_be_begun_again(environment):
         before = len(page.shown)
         await page.press("Enter")
         await page.until(b"sailor", before)
+
+
+async def test_a_second_address_looks_on_in_the_size_of_the_first_and_can_do_nothing(environment):
+    async with served("--model", "question", "--watch", environment=environment) as urls, browser() as opened:
+        first, second = urls.split()
+        async with explored(opened, first) as leads, opened.page(second, (700, 500)) as looks:
+            await looks.until(b"sailor")
+            await looks.press(":", "4", "Enter")  # nothing happens
+            await asyncio.sleep(1)
+            assert POSITIONS not in looks.shown
+            before = len(looks.shown)
+            await go_to_positions(leads)
+            await looks.until(POSITIONS, before)

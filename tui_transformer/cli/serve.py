@@ -84,7 +84,8 @@ class Serve(Edited):
         """What whoever serves should know before it begins: who comes in, what visitors can do, and how it ends."""
         reach = "on this computer" if is_local else f"who reaches {self.host}:{self.port} over a network"
         if self.token:
-            yield f"Everybody {reach} who has the address with its token can use the explorer, as you:"
+            address = "the first address" if self.watch else "the address with its token"
+            yield f"Everybody {reach} who has {address} can use the explorer, as you:"
             yield "keep it to yourself."
         else:
             yield f"There is no token: everybody {reach} can use the explorer, every user of this computer included."
