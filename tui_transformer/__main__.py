@@ -18,15 +18,21 @@ def main() -> None:
 
 def _is_said(arguments: list[str]) -> bool:
     """Say the version, or the help as it is where lines have 80 columns; what cannot be written the command says."""
-    if sys.stdout is None or arguments not in (["--version"], ["--help"]):
+    *command, option = arguments or [""]
+    if sys.stdout is None or option not in ("--version", "--help") or (command and option == "--version"):
         return False
     try:
         text = f"tui-transformer {__version__}\n"
-        if arguments == ["--help"]:
+        if option == "--help":
             if _columns() < 80:
                 return False
             with open(f"{__path__[0]}/cli/help.txt", encoding="utf-8") as page:
-                text = page.read()
+                first, *others = page.read().split("\f")
+            pages = {"": first, **{name: text for name, _, text in (each.partition("\n") for each in others)}}
+            said = None if any(" " in word for word in command) else pages.get(" ".join(command))
+            if said is None:
+                return False
+            text = said
         sys.stdout.buffer.write(text.encode())
         sys.stdout.flush()
     except OSError:

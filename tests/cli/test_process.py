@@ -143,6 +143,18 @@ def test_what_is_heavy_is_imported_where_it_is_needed_alone(environment, tmp_pat
     assert ended.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("command", ["show", "vocab compare", "weights", "serve", "diff"])
+def test_the_help_of_a_command_is_said_without_loading_more(environment, command) -> None:
+    said = _shell(environment, "</dev/null", *command.split(), "--help").stdout
+    script = "import sys\nsys.argv[0] = 'tui-transformer'\nfrom tui_transformer.cli.main import main\nmain()"
+    worked_out = [sys.executable, "-c", script, *command.split(), "--help"]
+    assert said == subprocess.run(worked_out, env=environment, capture_output=True, text=True, check=True).stdout
+    asked = "import sys\nfrom tui_transformer.__main__ import main\nmain()\nprint('typer' in sys.modules)"
+    alone = [sys.executable, "-c", asked, *command.split(), "--help"]
+    ended = subprocess.run(alone, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout == f"{said}False\n"
+
+
 def test_completion_offers_steps_and_vocabularies(environment: dict[str, str]) -> None:
     def offered(line: str, word: int) -> list[str]:
         variables = {"_TUI_TRANSFORMER_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(word)}

@@ -222,9 +222,21 @@ def _differences(folder: Path) -> tuple[str, str, str]:
 
 
 def help_page() -> Iterator[str]:
-    """What `tui-transformer --help` says where lines have 80 columns, which it then says without loading more."""
-    command = get_command(app)
-    yield Context(command, info_name="tui-transformer", terminal_width=78).get_help()
+    """What `tui-transformer --help` says where lines have 80 columns, which it then says without loading more.
+
+    Then the same of every command, a form feed and its name before it.
+    """
+    yield from _helps(Context(get_command(app), info_name="tui-transformer", terminal_width=78), "")
+
+
+def _helps(context: Context, name: str) -> Iterator[str]:
+    yield f"\f{name}\n{context.get_help()}" if name else context.get_help()
+    if isinstance(group := context.command, TyperGroup):
+        for below in group.list_commands(context):
+            command = group.get_command(context, below)
+            assert command is not None
+            inside = Context(command, parent=context, info_name=below, terminal_width=78)
+            yield from _helps(inside, f"{name} {below}".strip())
 
 
 HELP = "cli/help.txt"
