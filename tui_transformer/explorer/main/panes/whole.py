@@ -54,6 +54,10 @@ MARKS = {"tall": ("▐", "█"), "upper": ("▝", "▜"), "lower": ("▗", "▟"
 INKS = ("plain", "quiet", "accent", "border", "wrong", "focused")
 
 
+class Cells(list[Segment]):
+    """Segments of one column each: how long they are together need not be counted at every key."""
+
+
 @careful
 class WholePane(Widget, can_focus=True):
     """Bands of small pictures."""
@@ -89,7 +93,7 @@ class WholePane(Widget, can_focus=True):
         super().__init__(id=id)
         self._scene = WholeScene()
         self._page = Style()
-        self._tiles_drawn: dict[tuple[int, bool], tuple[Values, list[list[Segment]]]] = {}
+        self._tiles_drawn: dict[tuple[int, bool], tuple[Values, list[Cells]]] = {}
         self._strips: list[Strip] = []
 
     def show_scene(self, scene: Scene) -> None:
@@ -181,8 +185,8 @@ class WholePane(Widget, can_focus=True):
                 if left > at:
                     segments.append(Segment(" " * (left - at), self._page))
                 segments += piece
-                at = max(left, at) + Segment.get_line_length(piece)
-            strips.append(Strip(segments).adjust_cell_length(self.size.width, self._page))
+                at = max(left, at) + (len(piece) if isinstance(piece, Cells) else Segment.get_line_length(piece))
+            strips.append(Strip(segments, at).adjust_cell_length(self.size.width, self._page))
         return strips
 
     # The ladder
@@ -287,12 +291,12 @@ class WholePane(Widget, can_focus=True):
             Segment(fit_label(line.value, 8, "right"), style),
         ]
 
-    def _tile(self, values: Values, scale: Scale, *, tall: bool) -> list[list[Segment]]:
+    def _tile(self, values: Values, scale: Scale, *, tall: bool) -> list[Cells]:
         """Two rows a line; a row a line in the first band, whose rows stand beside the tokens."""
         if (known := self._tiles_drawn.get((id(values), tall))) is not None:
             return known[1]
         cells = np.repeat(values, 2, axis=0) if tall else values
-        drawn = small_picture(cells, scale, Surface.of(self.app), self._page)
+        drawn = [Cells(line) for line in small_picture(cells, scale, Surface.of(self.app), self._page)]
         if len(self._tiles_drawn) >= MOST_KEPT:
             self._tiles_drawn.clear()
         self._tiles_drawn[id(values), tall] = values, drawn  # kept with it, so that no other has its number
