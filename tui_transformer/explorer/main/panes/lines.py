@@ -116,7 +116,7 @@ class Lines:
             "crumbs": lambda: _crumbs(session, stop, step, width, inks),
             "about": lambda: about(session, stop, tour),
             "summary": lambda: _summary(session, stop, step, inks, tour),
-            "tabs": lambda: _tabs(scene.arrangement, inks),
+            "tabs": lambda: _tabs(scene.arrangement, width, inks),
             "keys": lambda: self._keys(scene, width, inks),
         }
         for name, line in lines.items():
@@ -296,14 +296,21 @@ def _cell_line(scene: StepScene, inks: Inks) -> Text:
     return line
 
 
-def _tabs(arrangement: Arrangement, inks: Inks) -> Text:
-    """The panes that the stop has with the digits that go to them, the active one in brackets."""
-    line = Text(" ", inks.quiet)
-    for digit, name in enumerate(PANES):
-        if name in arrangement.names:
-            label, active = f"{digit} {name}", name == arrangement.active
+def _tabs(arrangement: Arrangement, width: int, inks: Inks) -> Text:
+    """The panes that the stop has with the digits that go to them, the active one in brackets.
+
+    Where there is no room for all, the others are digits alone.
+    """
+    there = [(str(digit), name) for digit, name in enumerate(PANES) if name in arrangement.names]
+    for words in (True, False):
+        line = Text(" ", inks.quiet)
+        for digit, name in there:
+            active = name == arrangement.active
+            label = f"{digit} {name}" if words or active else digit
             line.append(f"[{label}]" if active else f" {label} ", inks.accent if active else inks.quiet)
             line.append(" ", inks.quiet)
+        if line.cell_len - 1 <= width:
+            break
     return line
 
 
