@@ -110,7 +110,9 @@ class Lines:
         self._scene = scene
         session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
         inks, tour = inks_of(self._screen), tour_key(scene, self._screen.app)
-        spent = "" if step is None or step.seconds < LEAST_SHOWN else f" · {step.seconds * 1000:.1f} ms"
+        seconds = 0.0 if step is None else step.seconds
+        took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+        spent = f" · {took}" if seconds >= LEAST_SHOWN else ""
         lines: dict[str, Callable[[], Line]] = {
             "title": lambda: _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
             "crumbs": lambda: _crumbs(session, stop, step, width, inks),
