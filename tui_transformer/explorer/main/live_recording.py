@@ -18,6 +18,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.files import is_there
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible
 
@@ -27,7 +28,9 @@ EVERY = 0.1
 MOST = 1_000
 """Screens of a recording at most."""
 
-WALK = "walk.html"
+WALK = "walk"
+MOST_WALKS = 1_000
+"""Recordings in a folder that are given a name that is free."""
 
 
 class LiveRecording:
@@ -63,7 +66,7 @@ class LiveRecording:
         shown = list(self._screens)
         ends = [*(begun for begun, _ in shown[1:]), time.monotonic()]
         shots = [
-            Shot(number, "screen", f"screen {number} of {len(shown)}", until - begun, strips)
+            Shot(number, "screen", f"screen {number} of {len(shown)}", until - begun, strips, len(shown))
             for number, ((begun, strips), until) in enumerate(zip(shown, ends, strict=True), 1)
         ]
 
@@ -75,7 +78,7 @@ class LiveRecording:
 
         prompt = PromptScreen(
             "Write the recording to",
-            value=WALK,
+            value=_free_name(),
             hint=f"{len(shots)} screens, as .cast, .gif, .png or .html, or into a folder",
             check=lambda name: form_of(path_of(name), "", lambda _: None),
             replaces=True,
@@ -105,3 +108,9 @@ class LiveRecording:
             self._port.written(str(path))
 
         self._port.ask("record", AT_ONCE + 1, work, done)
+
+
+def _free_name() -> str:
+    """`walk-01.html`, or the number after those that are there."""
+    names = [f"{WALK}-{number:02}.html" for number in range(1, MOST_WALKS)]
+    return next((name for name in names if not is_there(path_of(name))), names[-1])
