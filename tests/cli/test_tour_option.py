@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import re
+import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from command_line import Run
 
+from tests.pages.made import FOLDER
 from tui_transformer.cli.explore import Explore, Record
 from tui_transformer.cli.serve import Serve
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.guide.lecture import lecture
+from tui_transformer.guide.lecture import FIELDS, OF_ALL, Lecture, lecture, read_lecture
 from tui_transformer.guide.texts import tour, tour_model, tours
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model, named_alike
@@ -230,3 +234,64 @@ def test_a_signal_ends_it_in_order(number, tmp_path):
         finally:
             process.kill()
         assert "crash" not in process.stderr.read()
+
+
+# What LECTURES.md says of a file
+
+
+PAGE = (FOLDER / "LECTURES.md").read_text(encoding="utf-8")
+(EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+(COMMANDS,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_example_of_the_page_is_led_as_it_stands(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.toml").write_text(EXAMPLE)
+    monkeypatch.setattr("sys.stdin", io.StringIO("next\nanswer 2\nnext\n"))
+    opens = next(line for line in COMMANDS.splitlines() if "--notes" in line)
+    ended = run("--plain", *shlex.split(opens)[1:])
+    assert ended.code == 0, ended.err
+    assert "Model question, " in ended.out
+    told = [line for line in ended.out.splitlines() if "Stop " in line]
+    assert [re.findall(r"Stop \d of 3, [^:]+", line)[0] for line in told] == [
+        "Stop 1 of 3, One number",
+        "Stop 2 of 3, Softmax",
+        "Stop 2 of 3, Softmax",
+        "Stop 3 of 3, Without two heads",
+    ]
+    assert "gives the question mark the weight .99. " in told[0]
+    assert ": 0.98859." in told[0]
+    assert "answer 2" not in told[2]
+    assert told[2].startswith("Right. ")
+    assert re.search(r"→ 0: question [0-9.]+ % → statement ", told[3])
+    notes = (tmp_path / "notes.txt").read_text()
+    said = re.findall(r'notes = "(.*)"', EXAMPLE)
+    assert len(said) == 2
+    assert all(note in notes and note not in ended.out for note in said)
+
+
+def test_what_the_example_says_of_its_model_is_true() -> None:
+    told = read_lecture_text(EXAMPLE)
+    model = Model.load(told.model, device="cpu")
+    first, _, without = told.stops
+    weight = model.trace(first.sentence)[first.step][first.head, first.row, first.column]
+    assert f"{weight:.2f}".lstrip("0") in first.text
+    traced = model.trace(without.sentence)
+    one = [traced.edited(tuple(parse(each).edits(traced.program))) for each in without.ablate]
+    both = traced.edited(tuple(edit for each in without.ablate for edit in parse(each).edits(traced.program)))
+    answers = [model.word(int(each["output.probabilities"][0].argmax())) for each in (traced, *one, both)]
+    assert answers == ["question"] * 3 + ["statement"]
+    assert model.word(without.column or 0) == "question"
+
+
+def read_lecture_text(text: str) -> Lecture:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mine.toml"
+        path.write_text(text)
+        return read_lecture(path)
+
+
+def test_every_field_that_the_page_lists_is_one_and_the_example_uses_no_other() -> None:
+    table = re.findall(r"^\| `([a-z]+)` \|", PAGE, re.MULTILINE)
+    used = set(re.findall(r"^([a-z]+) = ", EXAMPLE, re.MULTILINE))
+    assert used <= {*table}
+    assert {*FIELDS, *OF_ALL} <= {*table}
