@@ -129,3 +129,16 @@ def test_a_question_is_asked_and_its_answer_revealed(reader):
     with pytest.raises(InputError, match="nothing was asked"):
         typed(reader, "answer 1")
     assert read("r 2", meanings({})) == Typed("answer", words="2")
+
+
+def test_another_tour_is_begun_by_its_name_on_its_model(reader):
+    before = reader.explored.session
+    assert "Stop 1 of 9, One of four heads: " in typed(reader, "tour question_heads")
+    assert reader.explored.session.model.name == "question"
+    assert "Stop 1 of 9, A trained model: " in typed(reader, "tour dates")
+    assert reader.explored.session.model.name == "dates"
+    typed(reader, "leave")
+    typed(reader, "undo")
+    assert reader.explored.session is before
+    assert "Stop 1 of 9, One number to lower: " in typed(reader, "tour gradients")
+    assert "Stop 2 of 9, " in typed(reader, "tour")

@@ -32,6 +32,8 @@ from tui_transformer.explorer.plain.tour import Questions, Touring
 from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.guide.texts import tours
+from tui_transformer.model.local_models import named_alike
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import softmax_row
 from tui_transformer.session.edit_format import EXAMPLES, break_titles, read_number, unknown_break, words, written
@@ -41,7 +43,7 @@ from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position, destination, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import cell_of
-from tui_transformer.session.tour_stop import backwards
+from tui_transformer.session.tour_stop import ANY_MODEL, backwards, model_of, own_tours, suitable
 from tui_transformer.session.view_state import GRADIENT, NOTHING
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import index_of
@@ -256,6 +258,17 @@ class Reader:
         self._go(Position(other.stops[0]))
         return changed
 
+    def _tour(self, typed: Typed) -> str:
+        """The next stop of a tour, or the one before; another tour by its name, on its model."""
+        name = named_alike(typed.words, tours())
+        if name is None:
+            return self._touring.go(-1 if typed.words.startswith("b") else 1)
+        if self._touring.goes_on:
+            self._touring.leave()
+        if name not in (*ANY_MODEL, *own_tours(self.explored.session.model)):
+            self._open(Typed("open", words=model_of(name) or ""))
+        return self._touring.begin(suitable(self.explored.session, name))
+
     def _leave(self, _: Typed) -> str:
         return self._touring.leave()
 
@@ -357,7 +370,7 @@ DOING: Mapping[str, Doing] = {
 }
 
 TELLING: Mapping[str, Doing] = {
-    "tour": lambda reader, typed: reader._touring.go(-1 if typed.words.startswith("b") else 1),
+    "tour": Reader._tour,
     "where": lambda reader, _: f"{describe(reader.explored).sentence()}.",
     "cursor.choose": Reader._explain,
     "line": Reader._line,

@@ -74,6 +74,11 @@ class Touring:
         """Whether the question of a stop is open."""
         return self._asking is not None
 
+    def begin(self, told: Lecture) -> str:
+        """The first stop of a tour."""
+        self._state = self._begin(told)
+        return self.go(1)
+
     def go(self, direction: int) -> str:
         """The stop after this one (1) or before it (−1): what it says, and where it leads.
 
@@ -86,8 +91,7 @@ class Touring:
         stops, following = state.told.stops, tour_after(state.told)
         if place == len(stops) and following is not None:
             self.leave()
-            self._state = self._begin(lecture(following))
-            return self.go(1)
+            return self.begin(lecture(following))
         if not 0 <= place < len(stops):
             which = "first" if direction < 0 else "last"
             raise InputError(f"the tour has {len(stops)} stops; this was the {which}: leave ends the tour")

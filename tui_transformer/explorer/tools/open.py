@@ -144,9 +144,9 @@ def _each_once(choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def matching(choices: Sequence[Choice], typed: str) -> list[int]:
-    """The places of those whose name or description has what is typed in it."""
-    wanted = typed.strip().casefold()
-    words = (f"{each.name} {each.source} {each.says}".casefold() for each in choices)
+    """The places of those whose name or description has what is typed in it, where `-` and `_` are the same."""
+    wanted = typed.strip().casefold().replace("_", "-")
+    words = (f"{each.name} {each.source} {each.says}".casefold().replace("_", "-") for each in choices)
     return [place for place, each in enumerate(words) if wanted in each]
 
 

@@ -65,6 +65,7 @@ def test_found_models_are_listed_once(tmp_path):
     assert names.count("a/b") == 1
     assert "new" in names
     assert [choices[place].kind for place in matching(choices, "where does .99")] == ["tour"]
+    assert [choices[place].name for place in matching(choices, "question_heads")] == ["question-heads"]
     tours = [each.name for each in choices if each.kind == "tour"]
     assert tours[:5] == ["copy", "dates", "question", "question-heads", "story"]
 
