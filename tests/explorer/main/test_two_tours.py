@@ -62,6 +62,17 @@ async def test_the_first_stop_is_one_sentence_and_arrows_at_one_number(size, col
         assert not re.search(r"→ *[\d.]+ *←", explorer.text)
 
 
+async def test_the_arrows_are_at_a_number_however_narrow_cells_were_made():
+    async with exploring(WIDE, model="question") as explorer:
+        await explorer.go("encoder.0.self_attention.weights")
+        explorer.parts.navigation.look(cell_width=2)
+        await explorer.settled()
+        await explorer.press("t")
+        assert re.findall(r"→ *([\d.]+) *←", explorer.text) == [".99"]
+        await explorer.press("escape")
+        assert explorer.view.cell_width == 2
+
+
 async def test_the_first_tour_offers_the_second_at_its_end_and_the_second_ends():
     async with exploring(MEDIUM, model="question") as explorer:
         before = state_of(explorer)

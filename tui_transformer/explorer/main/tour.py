@@ -279,6 +279,8 @@ class Tour:
         explored.history = History(shown.after, [*state.before.history.past, *edited])
         explored.trail, self._shown = [], (shown.before, shown.after)
         explored.change_view(chart=0, pointed=(position.stop, position.place) if stop.arrow else None)
+        if stop.arrow:  # at a number, however narrow the cells were made
+            explored.change_view(cell_width=None)
         # the whole gives way to the chart that a stop is about, and is shown again at the next one
         hides = stop.action == "chart" and (self._panes.whole or self._hidden)
         if hides is not self._hidden:
