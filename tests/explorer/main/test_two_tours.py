@@ -77,7 +77,8 @@ async def test_the_first_tour_offers_the_second_at_its_end_and_the_second_ends()
     async with exploring(MEDIUM, model="question") as explorer:
         before = state_of(explorer)
         await lead_to_the_end(explorer)
-        await explorer.shown("Stop 17 of 17", "t goes on: What do the heads look for?", "t next tour")
+        await explorer.shown("Stop 17 of 17", "t goes on: What do the heads look for?", "t next tour", "enter end")
+        assert "next stop" not in explorer.text
         await explorer.press("t")
         await explorer.shown("Stop 1 of 9", "the other three heads look")
         explorer.parts.tour.go(8)

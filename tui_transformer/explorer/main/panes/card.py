@@ -14,7 +14,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.panes.lines import ASKS, CARD
+from tui_transformer.explorer.main.panes.lines import ASKS, CARD, ENDS
 from tui_transformer.explorer.main.question import Question
 from tui_transformer.explorer.shell.actions.main import ASKED_BY_TOUR, TOUR, TOUR_AFTER
 from tui_transformer.explorer.shell.dialog import CORNERS, plain
@@ -50,9 +50,9 @@ class TourPanel(VerticalScroll, can_focus=True):
         border-title-color: $foreground;
         border-title-style: bold;
         border-subtitle-align: right;
-        &:focus {
-            border: round $accent;
-            border-title-color: $accent;
+        &:focus {  /* it has the keys; where one is in the model is in the accent */
+            border: round $primary;
+            border-title-color: $primary;
         }
         Static { height: auto; padding: 0 1; }
         #question { color: $foreground 70%; text-style: italic; }
@@ -177,6 +177,7 @@ class TourPanel(VerticalScroll, can_focus=True):
         self._question = question
         self._choice = None if question is None else self._choice
         self.set_class(question is not None, ASKS)
+        self.set_class(self._number == self._total, ENDS)
         self._show_keys()
 
     def _show_keys(self) -> None:

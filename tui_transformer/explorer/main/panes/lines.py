@@ -52,8 +52,8 @@ ROOM_FOR_MENUS = 120
 CARD = "card"
 """The name of the card of a tour."""
 
-ASKS = "-asks"
-"""Its class while a question is open."""
+ASKS, ENDS = "-asks", "-ends"
+"""Its classes while a question is open, and at the last stop."""
 
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
@@ -143,8 +143,10 @@ class Lines:
         if self._count:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
-        own = "question" if card and focused is not None and focused.has_class(ASKS) else "tour"
-        first = FOCUSED.get(own if card else INSTEAD.get(stop, active) if active == "matrix" else active, ())
+        pane = INSTEAD.get(stop, active) if active == "matrix" else active
+        if focused is not None and card:
+            pane = "question" if focused.has_class(ASKS) else "last stop" if focused.has_class(ENDS) else "tour"
+        first = FOCUSED.get(pane, ())
         hidden = set(refused(session, stop, scene.step)) | (ON_CARD if card else set[str]())
         taken = {action.shown for action in first}
         named = {action.id: action for action in ACTIONS if action.id not in hidden}

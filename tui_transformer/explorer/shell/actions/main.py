@@ -225,6 +225,11 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "The stop before, the next stop", "stop", "← →", ACROSS),
         Action("", "", "Leave the tour", "leave the tour", "esc", "back"),
     ),
+    "last stop": (
+        Action("", "", "The end of the tour", "end", "enter", CHOOSE),
+        Action("", "", "The stop before", "back", "←", "cursor.left"),
+        Action("", "", "Leave the tour", "leave the tour", "esc", "back"),
+    ),
     "question": (
         Action("", "", "Choose an answer, by its number or the arrows", "choose", "↑ ↓", UP_DOWN),
         Action("", "", "Show what is right", "answer", "enter", CHOOSE),
@@ -232,7 +237,7 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "Leave the tour", "leave the tour", "esc", "back"),
     ),
 }
-"""Actions of the focused pane, or of the card of a tour and its question, which come first in the line of keys."""
+"""Actions of the focused pane, or of a tour's card, its last stop and its question, which come first in the line."""
 
 ON_CARD = frozenset({"step.next", "step.back", "tour"})
 """Actions whose keys the card of a tour has for itself."""
