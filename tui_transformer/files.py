@@ -285,6 +285,22 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         raise InputError(f"{named(path)}: cannot be written: {_reason(error)}") from error
 
 
+def append(path: Path, text: str) -> None:
+    """Write a text behind what is in a file, which is made where there is none, or to a terminal or a pipe at once.
+
+    Raises:
+        InputError: It cannot be written, or nobody reads the pipe.
+    """
+    _check_reach(path, "write")
+    flags = ("O_WRONLY", "O_APPEND", "O_CREAT", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
+    try:
+        descriptor = os.open(path, sum(getattr(os, flag, 0) for flag in flags), 0o666)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", errors="replace"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{named(path)}: cannot be written: {_reason(error)}") from error
+
+
 @contextlib.contextmanager
 def _renamed(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()

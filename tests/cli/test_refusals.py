@@ -296,7 +296,7 @@ REFUSED = {
     "record": [
         ("nothing.toml --out pictures", 1, "nothing.toml"),
         ("nothing --out pictures", 1, "no tour is named"),
-        ("dates --model question --out pictures", 1, "leave out --model"),
+        ("encoder --layers 2 --out pictures", 1, "leave out its sizes"),
         ("question --size 10x5 --out pictures", 2, "is not COLUMNSxLINES"),
         ("question --size 9999x9999 --out pictures", 2, "is not COLUMNSxLINES"),
         ("question --theme x --out pictures", 2, "no theme is called"),

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import re
+import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from command_line import Run
 
+from tests.pages.made import FOLDER
 from tui_transformer.cli.explore import Explore, Record
+from tui_transformer.cli.serve import Serve
+from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.guide.lecture import lecture
-from tui_transformer.guide.texts import tour, tours
+from tui_transformer.guide.lecture import FIELDS, OF_ALL, Lecture, lecture, read_lecture
+from tui_transformer.guide.texts import tour, tour_model, tours
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model, named_alike
 from tui_transformer.session.open_session import session_of
@@ -37,7 +44,8 @@ def test_a_tour_opens_on_its_model_and_every_stop_leads_to_its_step(name: str) -
         pytest.skip(f"the package {name} is not installed")
     session = asked(name)
     told = suitable(session, name)
-    assert session.model.name == told.name == name
+    assert session.model.name == told.model == tour_model(name)
+    assert told.name == name
     for stop in told.stops:
         shown = scenery(session, stop, lambda _: None)
         program = shown.after.trace.program
@@ -51,11 +59,51 @@ def test_a_tour_of_any_model_and_a_lecture_choose_none() -> None:
     assert Explore(tour="mine.toml").options().model == "question"
 
 
-def test_a_model_that_is_named_is_taken_and_one_that_the_tour_does_not_tell_of_is_refused() -> None:
+def test_a_tour_leads_through_its_model_whichever_is_named_and_says_so(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert Explore(tour="gradients", model="story").options().model == "story"
-    for name, given in (("attention", {"model": "question"}), ("encoder", {"layers": 2}), ("dates", {"model": "copy"})):
-        with pytest.raises(InputError, match=f"the tour {name} tells of the model {name}"):
-            suitable(asked(name, **given), name)
+    for kind in (Explore, Record, Serve):
+        more = {"out": tmp_path} if kind is Record else {}
+        for written, model in (
+            ("attention", "attention"),
+            ("question-heads", "question"),
+            ("question_heads", "question"),
+        ):
+            assert kind(tour=written, **more).options().model == model
+            assert kind(tour=written, model="copy", **more).options().model == model
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    ended = run("--plain", "--tour", "question_heads", "--model", "copy")
+    assert (ended.code, ended.out.count("Stop 1 of 9")) == (0, 1)
+    assert "the tour question_heads is of the model question: copy is left aside." in ended.out
+    assert "left aside" not in run("--plain", "--tour", "question", "--model", "question").out
+    with pytest.raises(InputError, match="the tour encoder tells of the model encoder as it comes"):
+        suitable(asked("encoder", layers=2), "encoder")
+
+
+def test_a_lecture_may_name_its_model_and_another_may_be_given(tmp_path: Path, run: Run) -> None:
+    stop = '[a]\ntitle = "A"\ntext = "a"\nstep = "tokens"\n'
+    (tmp_path / "mine.toml").write_text(f'[about]\nmodel = "copy"\n{stop}')
+    path = str(tmp_path / "mine.toml")
+    assert Explore(tour=path).options().model == "copy"
+    assert Explore(tour=path, model="story").options().model == "story"
+    (tmp_path / "mine.toml").write_text(f"[about]\nmodel = 3\n{stop}")
+    assert "mine.toml: [about] model is not a text" in run("--plain", "--tour", path).err
+
+
+def test_notes_are_of_a_tour_and_told_to_nobody_else(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("next\n"))
+    (tmp_path / "mine.toml").write_text(LECTURE)
+    ended = run("--plain", "--model", "question", "--tour", "mine.toml", "--notes", "notes.txt")
+    assert ended.code == 0, ended.err
+    assert "Ask first." not in ended.out
+    said = (tmp_path / "notes.txt").read_text()
+    assert "Stop 1 of 2 · Weights\nAsk first.\nThen: Without it\n" in said
+    assert said.endswith("Stop 2 of 2 · Without it\nThe last stop.\n\n")
+    alone = run("--plain", "--notes", "notes.txt")
+    assert (alone.code, "--tour" in alone.err) == (2, True)
+    nowhere = run("--plain", "--tour", "question", "--notes", "nowhere/notes.txt")
+    assert (nowhere.code, "nowhere/notes.txt: cannot be written" in nowhere.err) == (1, True)
 
 
 def test_sizes_beside_a_tour_of_a_trained_model_are_refused_by_name() -> None:
@@ -119,8 +167,6 @@ def test_what_the_reader_edited_is_not_in_the_numbers_that_a_tour_names() -> Non
 
 
 def _edits(session: Session) -> tuple:
-    from tui_transformer.engine.targets import parse
-
     return tuple(parse("head:encoder.0.self_attention:2").edits(session.trace.program))
 
 
@@ -159,8 +205,8 @@ def test_every_stop_is_written_as_svg_and_png(run, tmp_path):
     plain = first.replace("\xa0", " ")
     assert "They sum to 1." in plain
     assert "Why?" in plain
-    assert "notes: Ask first." in plain
-    assert "1 of 2" in plain
+    assert "Ask first." not in plain
+    assert "Stop 1 of 2" in plain
     assert "head 2 of encoder.0.self_attention → 0" in second.replace("\xa0", " ")
     assert (tmp_path / "pictures" / "01-first-one.png").read_bytes().startswith(b"\x89PNG")
     assert "http" not in (tmp_path / "pictures" / "01-first-one.svg").read_text().replace("http://www.w3.org", "")
@@ -188,3 +234,64 @@ def test_a_signal_ends_it_in_order(number, tmp_path):
         finally:
             process.kill()
         assert "crash" not in process.stderr.read()
+
+
+# What LECTURES.md says of a file
+
+
+PAGE = (FOLDER / "LECTURES.md").read_text(encoding="utf-8")
+(EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+(COMMANDS,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_example_of_the_page_is_led_as_it_stands(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.toml").write_text(EXAMPLE)
+    monkeypatch.setattr("sys.stdin", io.StringIO("next\nanswer 2\nnext\n"))
+    opens = next(line for line in COMMANDS.splitlines() if "--notes" in line)
+    ended = run("--plain", *shlex.split(opens)[1:])
+    assert ended.code == 0, ended.err
+    assert "Model question, " in ended.out
+    told = [line for line in ended.out.splitlines() if "Stop " in line]
+    assert [re.findall(r"Stop \d of 3, [^:]+", line)[0] for line in told] == [
+        "Stop 1 of 3, One number",
+        "Stop 2 of 3, Softmax",
+        "Stop 2 of 3, Softmax",
+        "Stop 3 of 3, Without two heads",
+    ]
+    assert "gives the question mark the weight .99. " in told[0]
+    assert ": 0.98859." in told[0]
+    assert "answer 2" not in told[2]
+    assert told[2].startswith("Right. ")
+    assert re.search(r"→ 0: question [0-9.]+ % → statement ", told[3])
+    notes = (tmp_path / "notes.txt").read_text()
+    said = re.findall(r'notes = "(.*)"', EXAMPLE)
+    assert len(said) == 2
+    assert all(note in notes and note not in ended.out for note in said)
+
+
+def test_what_the_example_says_of_its_model_is_true() -> None:
+    told = read_lecture_text(EXAMPLE)
+    model = Model.load(told.model, device="cpu")
+    first, _, without = told.stops
+    weight = model.trace(first.sentence)[first.step][first.head, first.row, first.column]
+    assert f"{weight:.2f}".lstrip("0") in first.text
+    traced = model.trace(without.sentence)
+    one = [traced.edited(tuple(parse(each).edits(traced.program))) for each in without.ablate]
+    both = traced.edited(tuple(edit for each in without.ablate for edit in parse(each).edits(traced.program)))
+    answers = [model.word(int(each["output.probabilities"][0].argmax())) for each in (traced, *one, both)]
+    assert answers == ["question"] * 3 + ["statement"]
+    assert model.word(without.column or 0) == "question"
+
+
+def read_lecture_text(text: str) -> Lecture:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mine.toml"
+        path.write_text(text)
+        return read_lecture(path)
+
+
+def test_every_field_that_the_page_lists_is_one_and_the_example_uses_no_other() -> None:
+    table = re.findall(r"^\| `([a-z]+)` \|", PAGE, re.MULTILINE)
+    used = set(re.findall(r"^([a-z]+) = ", EXAMPLE, re.MULTILINE))
+    assert used <= {*table}
+    assert {*FIELDS, *OF_ALL} <= {*table}

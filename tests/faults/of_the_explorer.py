@@ -159,4 +159,33 @@ OF_THE_EXPLORER = (
         "headings[-1:]",
         "tests/explorer/main/whole/test_ladder.py::test_the_current_layer_is_on_the_screen_however_few_lines_there_are",
     ),
+    Fault(
+        "an answer of a tour is chosen at first",
+        "explorer/main/tour.py",
+        "self._asking = Asking(stop, shown, question)",
+        "self._asking = Asking(stop, shown, question, 0)",
+        "tests/explorer/main/predict/test_questions.py"
+        "::test_a_stop_asks_in_the_card_and_shows_what_one_needs_to_think[size2]",
+    ),
+    Fault(
+        "steps are counted beside the stops of a tour",
+        "explorer/main/panes/lines.py",
+        'where = "" if scene.is_told else _where(session, stop)',
+        "where = _where(session, stop)",
+        "tests/explorer/main/test_two_tours.py::test_a_tour_has_one_counting_alone[size2]",
+    ),
+    Fault(
+        "a tour leads through the model that is named",
+        "session/tour_stop.py",
+        "return own if tour is not None and named_alike(tour, tours()) is not None and own else named or own",
+        "return named or own",
+        "tests/cli/test_tour_option.py::test_a_tour_leads_through_its_model_whichever_is_named_and_says_so",
+    ),
+    Fault(
+        "pictures of more than a hundred screens are not in order",
+        "explorer/recorded.py",
+        "digits = max(len(str(shot.of)), 2)",
+        "digits = 2",
+        "tests/explorer/shell/test_recorded.py::test_a_recording_names_its_files_in_order",
+    ),
 )

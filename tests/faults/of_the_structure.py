@@ -82,7 +82,7 @@ OF_THE_STRUCTURE = (
         "a screen looks at a key that is not declared",
         "explorer/tools/keys.py",
         "def on_key(self, event):\n    return event.key == 'q'\n",
-        "test_keys_are_looked_at_only_where_a_text_is_typed_or_a_count",
+        "test_keys_are_looked_at_only_where_a_text_is_typed_or_a_number",
     ),
     file("a file is long", "text/long.py", "NUMBER = 1\n" * 400, "test_files_are_short"),
     file("no contract is about a folder", "fresh/__init__.py", "", "test_the_contracts_are_about_every_folder"),

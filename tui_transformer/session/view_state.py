@@ -10,6 +10,7 @@ from tui_transformer.analysis.tokens import NOTHING as NONE_HIDDEN
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.edits import Change
 from tui_transformer.model import Model
+from tui_transformer.views.step_view import Place
 
 
 class Size(NamedTuple):
@@ -53,6 +54,7 @@ class ViewState:
         cell_width: Columns of a cell of the matrix; None for as many as fit.
         by_size: Whether the terms of a cell are in the order of their size.
         zoom: The pane that has the whole screen; None for all that there is room for.
+        pointed: The step and the cell that arrows point at while the cursor is there; None for none.
     """
 
     wanted: Shown = "both"
@@ -66,6 +68,7 @@ class ViewState:
     cell_width: int | None = None
     by_size: bool = False
     zoom: str | None = None
+    pointed: tuple[str, Place] | None = None
 
 
 @dataclass(frozen=True)

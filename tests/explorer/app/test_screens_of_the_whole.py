@@ -9,8 +9,8 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from textual.command import CommandPalette
 
 from tui_transformer.errors import UsageError
+from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.panes.sentence import SentencePane
-from tui_transformer.explorer.main.tour import TourPanel
 from tui_transformer.explorer.run import check_theme
 from tui_transformer.explorer.shell.pages import HelpScreen
 from tui_transformer.explorer.shell.preferences import Preferences, read_preferences

@@ -9,7 +9,7 @@ import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.gradient import gradients
-from tui_transformer.explorer.main.tour import TourPanel
+from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.guide.texts import matching, tour
 from tui_transformer.model import Model

@@ -1,5 +1,8 @@
 """Lectures in the explorer: opened from a file, bookmarked, read again."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from driving import NARROW, WIDE, exploring
@@ -8,9 +11,8 @@ from tui_transformer.engine.changes import Add, Scale, Set
 from tui_transformer.engine.edits import Ablate, Edit
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.export import kept, stop_at
-from tui_transformer.explorer.main.tour import TourPanel
 from tui_transformer.explorer.run import open_session
-from tui_transformer.guide.lecture import read_lecture, with_stop
+from tui_transformer.guide.lecture import read_lecture, with_notes, with_stop
 from tui_transformer.guide.texts import matching
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
@@ -41,13 +43,79 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(size, tmp_
         explorer.parts.port.go(Position("tokens"))
         explorer.parts.tour.follow(told)
         await explorer.settled()
-        await explorer.shown("1 of 2 · Attention weights")
+        await explorer.shown("Stop 1 of 2 · Attention weights")
         assert explorer.position == places[0]
-        assert "notes: Ask first." in str(explorer.main.query_one(TourPanel).query_one("#notes").render())
+        assert "Ask first." not in explorer.text
         await explorer.press("space")
         assert explorer.position == places[1]
         await explorer.press("escape")
         assert explorer.stop == "tokens"
+
+
+LECTURE = """
+[about]
+question = "Why?"
+[first]
+title = "One"
+text = "It is one."
+step = "tokens"
+notes = "Ask \\u001b[2J first. The key {key:undo} takes it back."
+[second]
+title = "Two"
+text = "It is two."
+step = "embedding.tokens"
+"""
+
+
+async def test_notes_are_for_who_gives_the_lecture_and_follow_it_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(LECTURE)
+    (tmp_path / "notes.txt").write_text("before\n")
+    async with exploring(NARROW, model="question") as explorer:
+        told = with_notes(suitable(explorer.session, "mine.toml"), Path("notes.txt"))
+        explorer.parts.tour.follow(told)
+        await explorer.settled()
+        assert "Ask" not in explorer.text
+        begun = "before\nWhy?\n\nStop 1 of 2 · One\nAsk ␛[2J first. The key u takes it back.\nThen: Two\n\n"
+        assert (tmp_path / "notes.txt").read_text() == begun
+        await explorer.press("right")
+        assert (tmp_path / "notes.txt").read_text() == f"{begun}Stop 2 of 2 · Two\nThe last stop.\n\n"
+        (tmp_path / "notes.txt").unlink()
+        (tmp_path / "notes.txt").mkdir()
+        await explorer.press("left")
+        assert "the notes end here: notes.txt: cannot be written" in explorer.messages[-1]
+        await explorer.press("right")
+        assert len(explorer.messages) == 1
+        assert "Stop 2 of 2" in explorer.text
+
+
+async def test_a_lecture_that_was_left_begins_again_as_its_file_is_now(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.toml"
+    path.write_text(LECTURE)
+    async with exploring(NARROW, model="question") as explorer:
+        explorer.parts.tour.follow(with_notes(suitable(explorer.session, "mine.toml"), Path("notes.txt")))
+        await explorer.settled()
+        await explorer.press("right", "escape")
+        path.write_text(LECTURE.replace("It is one.", "It is another."))
+        await explorer.press("t")
+        await explorer.shown("Stop 1 of 2", "It is another.")
+        assert (tmp_path / "notes.txt").read_text().count("Stop 1 of 2") == 2
+        path.write_text(LECTURE.replace("tokens", "nowhere"))
+        await explorer.press("t", "t")
+        assert "[first] step 'nowhere' is no step of question" in explorer.messages[-1]
+        assert explorer.parts.tour.stop is None
+
+
+def test_notes_go_into_no_lecture_and_wait_for_no_reader(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(LECTURE)
+    with pytest.raises(InputError, match="the lecture itself"):
+        with_notes(read_lecture(path), path)
+    assert path.read_text() == LECTURE
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: cannot be written"):
+        with_notes(read_lecture(path), tmp_path / "pipe")
 
 
 def test_the_story_of_gradients_suits_every_model_with_a_loss():

@@ -5,12 +5,16 @@ from driving import WIDE, exploring
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from tui_transformer.explorer.main.tour import TourPanel
+from tui_transformer.explorer.main.panes.card import TourPanel
+from tui_transformer.explorer.main.question import Question
 from tui_transformer.explorer.shell.themes import THEMES
+from tui_transformer.guide.lecture import Lecture
 from tui_transformer.guide.texts import Stop, tour, tours
 from tui_transformer.session.pane_fit import LOW
 
 STOP = Stop("scores", "Dot products [b]", "Row i holds \x1b[2J [red]q[/b].", "encoder.0.self_attention.scores")
+TOLD = Lecture("own", "What is asked [i]?", (STOP,) * 16)
+QUESTION = Question("Which [word]?", ("the \x1b[2J", "[b]old", "sailor"), 1, "It is known.")
 
 
 class Host(App[None]):
@@ -20,16 +24,17 @@ class Host(App[None]):
             self.register_theme(each)
         self.theme = theme
         self.asked: list[type[TourPanel.Asked]] = []
+        self.chosen: list[int] = []
 
     def compose(self) -> ComposeResult:
         other = Static("beside " * 2000, id="other", markup=False)
         other.can_focus = True
         other.styles.height = "1fr"
         yield other
-        yield TourPanel("What is asked [i]?")
+        yield TourPanel()
 
     def on_mount(self) -> None:
-        self.query_one(TourPanel).show(STOP, 3, 16)
+        self.query_one(TourPanel).show(TOLD, 3)
         self.query_one(TourPanel).focus()
 
     def on_tour_panel_next(self) -> None:
@@ -41,13 +46,20 @@ class Host(App[None]):
     def on_tour_panel_left(self) -> None:
         self.asked.append(TourPanel.Left)
 
+    def on_tour_panel_answered(self) -> None:
+        self.asked.append(TourPanel.Answered)
+
+    def on_tour_panel_chosen(self, event: TourPanel.Chosen) -> None:
+        self.chosen.append(event.choice)
+        self.query_one(TourPanel).ask(QUESTION, event.choice)
+
 
 @pytest.mark.parametrize("size", [(160, 45), (80, 24), (40, 12)])
 async def test_a_stop_is_shown(screen_text, size):
     async with Host().run_test(size=size) as pilot:
         await pilot.pause()
         text = screen_text(pilot.app)
-        assert "3 of 16 · Dot products [b]" in text
+        assert "Stop 3 of 16 · Dot products [b]" in text
         assert ("What is asked [i]?" in text) == (size[1] >= LOW)
         assert "Row i holds ␛[2J [red]q[/b]." in text
         assert "\x1b" not in text
@@ -62,7 +74,7 @@ async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(sc
         await pilot.pause()
         assert "→ next  ← back  esc leave" in screen_text(pilot.app)
         for number, keys in ((1, "─  → next  esc leave"), (16, "─  ← back  esc leave")):
-            pilot.app.query_one(TourPanel).show(STOP, number, 16)
+            pilot.app.query_one(TourPanel).show(TOLD, number)
             await pilot.pause()
             assert keys in screen_text(pilot.app)
 
@@ -70,7 +82,8 @@ async def test_the_card_names_no_stop_that_there_is_not_and_the_keys_that_fit(sc
 @pytest.mark.parametrize(
     ("keys", "asked"),
     [
-        (["right", "space", "enter"], TourPanel.Next),
+        (["right", "space"], TourPanel.Next),
+        (["enter"], TourPanel.Answered),
         (["left", "h", "backspace"], TourPanel.Back),
         (["escape"], TourPanel.Left),
     ],
@@ -105,7 +118,7 @@ async def test_every_stop_fits_without_scrolling_with_what_came_of_it(size):
         panel = pilot.app.query_one(TourPanel)
         for name in tours():
             for stop in tour(name):
-                panel.show(stop, 16, 16)
+                panel.show(Lecture(name, "", (stop,) * 16), 16)
                 panel.say("head 0 of decoder.2.self_attention → 0: Mira 99.9 % → the little dog 12.3 %")
                 await pilot.pause(0)
                 assert panel.max_scroll_y == 0, stop.name
@@ -119,15 +132,42 @@ async def test_what_came_of_a_stop_is_shown_until_the_next():
         shown = panel.query_one("#outcome", Static)
         assert shown.display
         assert "[b]statement" in str(shown.content)
-        panel.show(STOP, 4, 16)
+        panel.show(TOLD, 4)
         assert not shown.display
+
+
+async def test_a_question_has_its_answers_and_keys_and_none_is_chosen_at_first(screen_text):
+    async with Host().run_test(size=(80, 24)) as pilot:
+        panel = pilot.app.query_one(TourPanel)
+        await pilot.pause()
+        await pilot.press("1", "down")
+        assert pilot.app.chosen == []  # nothing is asked
+        panel.ask(QUESTION, None)
+        await pilot.pause()
+        text = screen_text(pilot.app)
+        assert "Which [word]?" in text
+        assert "1: the ␛[2J   2: [b]old   3: sailor" in text
+        assert "Row i holds" not in text
+        assert "↑ ↓ choose  enter answer  → skip  esc leave the tour" in text
+        assert "▸" not in text
+        await pilot.press("down", "down", "down", "down", "up", "3", "4")
+        assert pilot.app.chosen == [0, 1, 2, 2, 1, 2]
+        await pilot.pause()
+        assert "▸3: sailor" in screen_text(pilot.app)
+        panel.show(TOLD, 3)
+        panel.judge(QUESTION.verdict(0))
+        await pilot.pause()
+        assert "You said the ␛[2J. It is [b]old. It is known." in screen_text(pilot.app)
+        assert "sailor" not in screen_text(pilot.app)
+        assert "→ next  ← back  esc leave" in screen_text(pilot.app)
 
 
 async def test_a_long_text_scrolls_in_a_small_terminal():
     async with Host().run_test(size=(40, 12)) as pilot:
         await pilot.pause()
         panel = pilot.app.query_one(TourPanel)
-        panel.show(max((stop for name in tours() for stop in tour(name)), key=lambda stop: len(stop.text)), 1, 2)
+        longest = max((stop for name in tours() for stop in tour(name)), key=lambda stop: len(stop.text))
+        panel.show(Lecture("own", "", (longest, longest)), 1)
         await pilot.pause()
         assert panel.max_scroll_y > 0
         await pilot.press("down")

@@ -10,13 +10,13 @@ from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from reference import REFERENCES
 from textual.widgets import Static
 
+from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.panes.matrix import ChartPane
 from tui_transformer.explorer.main.panes.whole import WholePane
-from tui_transformer.explorer.main.tour import TourPanel
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.guide.lecture import lecture
-from tui_transformer.guide.texts import Stop, tour
+from tui_transformer.guide.texts import Stop, tour, tour_model
 from tui_transformer.model.local_models import trained_models
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
@@ -35,7 +35,7 @@ async def test_a_tour_leads_to_its_steps_and_sentences(model):
         for number, stop in enumerate(tour(model), 1):
             if stop.predict:
                 await explorer.press("space")
-            assert f"{number} of {len(tour(model))}" in explorer.text
+            assert f"Stop {number} of {len(tour(model))}" in explorer.text
             assert explorer.stop == stop.step
             assert explorer.session.text == stop.sentence
             assert explorer.session.decoder_text == (stop.target or "")
@@ -72,7 +72,7 @@ def state(explorer):
     return explored.session, explored.position, explored.view, list(explored.history.past), list(explored.trail)
 
 
-@pytest.mark.parametrize(("size", "stops"), [(WIDE, 19), (MEDIUM, 25), (NARROW, 0)])
+@pytest.mark.parametrize(("size", "stops"), [(WIDE, 11), (MEDIUM, 16), (NARROW, 0)])
 async def test_leaving_gives_back_what_was_explored_before(size, stops):
     async with exploring(size, model="question", text="who did it ?") as explorer:
         await explorer.go("encoder.0.self_attention.key")
@@ -87,7 +87,7 @@ async def test_leaving_gives_back_what_was_explored_before(size, stops):
 
 async def test_nothing_of_a_stop_stays_at_the_next():
     async with exploring(WIDE, model="question") as explorer:
-        await lead(explorer, names("question").index("only_mark"))
+        await lead_to_only_mark(explorer)
         assert len(explorer.session.edits) == 2
         assert "question" in explorer.text
         assert "→ statement" in explorer.text
@@ -99,7 +99,7 @@ async def test_nothing_of_a_stop_stays_at_the_next():
 
 async def test_undo_at_a_stop_takes_back_what_the_stop_did():
     async with exploring(WIDE, model="question") as explorer:
-        await lead(explorer, names("question").index("only_mark"))
+        await lead_to_only_mark(explorer)
         await explorer.press("u")
         assert explorer.session.edits == ()
         await explorer.press("escape")
@@ -121,6 +121,14 @@ async def test_what_the_reader_wrote_during_a_tour_comes_back_with_redo():
         assert explorer.position == position
 
 
+async def lead_to_only_mark(explorer) -> None:
+    """Begin the second tour, and go to the stop where heads are set to 0."""
+    explorer.parts.tour.begin("question-heads")
+    await explorer.settled()
+    explorer.parts.tour.go(names("question-heads").index("only_mark"))
+    await explorer.settled()
+
+
 def names(of: str) -> list[str]:
     return [stop.name for stop in tour(of)]
 
@@ -138,15 +146,18 @@ async def lead(explorer, stops: int) -> None:
 @pytest.mark.parametrize(
     ("model", "stop", "said"),
     [
-        ("question", "only_mark", ("question", "statement")),
-        ("question", "order", ("question", "statement")),
+        ("question-heads", "only_mark", ("question", "statement")),
+        ("question-heads", "order", ("question", "statement")),
         ("story", "without", ("Mira",)),
         ("story", "friend", ("dog", "crow")),
     ],
 )
 async def test_a_stop_says_what_becomes_of_the_answer(model, stop, said):
-    async with exploring(WIDE, model=model) as explorer:
-        await lead(explorer, names(model).index(stop))
+    async with exploring(WIDE, model=tour_model(model)) as explorer:
+        explorer.parts.tour.begin(model)
+        await explorer.settled()
+        explorer.parts.tour.go(names(model).index(stop))
+        await explorer.settled()
         outcome = str(explorer.main.query_one("#outcome", Static).content)
         before, _, after = outcome.partition(": ")[2].partition(" → ")
         assert before.startswith(said[0])
@@ -156,7 +167,7 @@ async def test_a_stop_says_what_becomes_of_the_answer(model, stop, said):
 
 async def test_what_becomes_of_the_answer_is_read_whole_in_the_card():
     async with exploring(MEDIUM, model="question") as explorer:
-        await lead(explorer, names("question").index("only_mark"))
+        await lead_to_only_mark(explorer)
         assert "heads 2 and 3 of encoder.0.self_attention → 0" in explorer.text
         card = " ".join(line.strip("│ ") for line in explorer.text.splitlines())
         assert re.search(r"→ 0: question +[0-9.]+ % → statement +[0-9.]+ %", card)
@@ -250,7 +261,7 @@ def test_the_story_of_gradients_leads_to_steps_of_every_family(family):
 
 async def test_nothing_of_a_tour_stays_behind_when_another_model_is_opened():
     async with exploring(WIDE, model="question", whole=None) as explorer:
-        stop = next(each for each in tour("question") if each.name == "only_mark")
+        stop = next(each for each in tour("question-heads") if each.name == "only_mark")
         explorer.parts.tour.follow(replace(lecture("question"), stops=(stop,)))
         await explorer.settled()
         assert explorer.session.edits
@@ -267,7 +278,8 @@ async def test_nothing_of_a_tour_stays_behind_when_another_model_is_opened():
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_the_card_breaks_the_border_of_no_pane(size):
     async with exploring(size, model="question", whole=None) as explorer:
-        stops = [stop for stop in tour("question") if stop.name in ("model", "sum", "only_mark")]
+        told = (*tour("question"), *tour("question-heads"))
+        stops = [stop for stop in told if stop.name in ("number", "sum", "only_mark")]
         explorer.parts.tour.follow(replace(lecture("question"), stops=tuple(stops)))
         await explorer.settled()
         for stop in stops:
@@ -287,7 +299,7 @@ async def test_the_card_breaks_the_border_of_no_pane(size):
 
 NUMBER = re.compile(r"(?<![\w.])[−-]?(?:\d(?:[\d,]*\d)?(?:\.\d+)?|\.\d+)")
 REMEMBERED = {
-    "heads": {"20,763", "0.0008", "100.0"},  # measured when it was trained
+    "yours": {"20,763", "0.0008", "100.0"},  # measured when it was trained
     "decided": {".99"},  # of the first stop
     "scaled": {"19.64"},  # of the stop before
     "query": {"8"},  # the width, where the cell has the place of the matrix
@@ -313,11 +325,17 @@ def not_on(screen: str, said: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("model", "size"),
-    [("attention", WIDE), ("question", MEDIUM), pytest.param("question", WIDE, marks=pytest.mark.slow)],
+    [
+        ("attention", WIDE),
+        ("question", MEDIUM),
+        ("question-heads", MEDIUM),
+        pytest.param("question", WIDE, marks=pytest.mark.slow),
+    ],
 )
 async def test_every_number_that_a_stop_says_is_on_the_screen_beside_its_card(model, size):
-    async with exploring(size, model=model, whole=None) as explorer:
-        await explorer.press("t")
+    async with exploring(size, model=tour_model(model), whole=None) as explorer:
+        explorer.parts.tour.begin(model)
+        await explorer.settled()
         for stop in with_keys(lecture(model), {}).stops:
             if stop.predict:
                 await explorer.press("space")

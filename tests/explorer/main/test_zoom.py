@@ -71,7 +71,7 @@ async def test_a_tour_ends_a_zoom_and_gives_it_back():
         await explorer.go(WEIGHTS)
         await explorer.press("5", "Z", "t")
         assert explorer.view.zoom is None
-        assert "1 of 26" in explorer.text
+        assert "Stop 1 of 17" in explorer.text
         await explorer.press("escape")
         assert explorer.view.zoom == "cell"
         assert explorer.main.query_one("#cell").size.width > 150

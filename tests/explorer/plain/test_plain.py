@@ -20,8 +20,6 @@ from tui_transformer.explorer.plain.run import run_plain
 from tui_transformer.explorer.run import run
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keys import KEYS
-from tui_transformer.guide.lecture import lecture
-from tui_transformer.guide.texts import tour
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.open_session import open_session
@@ -218,70 +216,6 @@ def until(terminal: int, *wanted: str) -> None:
             text += os.read(terminal, 65536).decode("utf-8", "replace")
 
 
-def test_a_tour_is_told_stop_by_stop(reader):
-    first, second = typed(reader, "t"), typed(reader, "tour")
-    assert "Stop 1 of " in first
-    assert "Stop 2 of " in second
-    assert typed(reader, "tour back") == first
-
-
-def test_next_is_the_next_stop_in_a_tour_and_a_step_otherwise(reader):
-    assert "step 14 of 26" in typed(reader, "next")
-    assert "step 13 of 26" in typed(reader, "back")
-    first = typed(reader, "tour")
-    assert "next or t goes to the next stop; space goes a step on; leave ends the tour." in first
-    assert "Stop 2 of " in typed(reader, "next")
-    assert "step 3 of 26" in typed(reader, "space")
-    assert "Stop 3 of " in typed(reader, "next")
-    assert "Stop 2 of " in typed(reader, "back")
-    last = typed(reader, *["next"] * (len(tour("question")) - 2))
-    assert "this was the last stop; space goes a step on" in last
-    assert "step 13 of 26" in typed(reader, "leave")
-    assert "step 14 of 26" in typed(reader, "next")
-
-
-def test_where_keys_are_pressed_no_command_in_words_is_named(session):
-    reader = Reader(Exploration(History(session), Position(WEIGHTS)), keymap={"tour": "g"}, by_line=False)
-    told = reader.answer(Typed("tour"))
-    assert "g goes to the next stop; space goes a step on; esc leaves." in told
-    assert " next or " not in told
-
-
-def test_a_tour_that_is_asked_for_at_the_start_begins_at_once(session, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("next\n"))
-    assert run_plain(session, told=lecture("question")) == 0
-    first, second = capsys.readouterr().out.splitlines()
-    assert "Stop 1 of " in first
-    assert "Stop 2 of " in second
-
-
-@pytest.mark.parametrize("way", ["leave", "esc"])
-def test_a_tour_that_is_left_gives_everything_back(reader, way):
-    before, position = reader.explored.session, reader.explored.position
-    typed(reader, *["tour"] * 17)
-    assert reader.explored.session is not before or reader.explored.position != position
-    assert "the tour has ended" in typed(reader, way)
-    assert (reader.explored.session, reader.explored.position) == (before, position)
-    assert reader.explored.history.past == []
-    assert "Stop 1 of " in typed(reader, "tour")
-
-
-def test_what_was_changed_in_a_tour_is_brought_back_by_redo(reader):
-    typed(reader, "tour", "sentence who hid it ?")
-    changed = reader.explored.session
-    assert "redo brings back" in typed(reader, "leave")
-    typed(reader, "redo")
-    assert reader.explored.session is changed
-
-
-def test_there_is_a_word_for_leaving_a_tour_and_none_to_leave_is_said(reader):
-    assert "leave or esc the end of it" in typed(reader, "help")
-    with pytest.raises(InputError, match="tour begins one"):
-        typed(reader, "leave")
-    with pytest.raises(InputError, match="leave ends the tour"):
-        typed(reader, *["tour"] * 27)
-
-
 def test_a_very_long_line_is_answered_once(session, monkeypatch, capsys):
     code, said = piped(session, monkeypatch, capsys, "a" * 300_000 + "\ngo to weights\n")
     assert code == 1
@@ -294,17 +228,6 @@ def test_a_key_that_a_lecture_cannot_name_is_said_before_anything_else(tmp_path)
     path.write_text('[a]\ntitle = "A"\ntext = "press {key:nope}"\nstep = "tokens"\n')
     with pytest.raises(InputError, match=r"\[a\] {key:nope} is no key"):
         run(ModelOptions("question", device="cpu"), plain=True, tour=str(path))
-
-
-def test_a_question_is_asked_and_its_answer_revealed(reader):
-    asked = typed(reader, "]", "]", "p")
-    assert asked.startswith("Which word will “where” in head 2 look at most? It may be 1 ")
-    assert "4 ? @8; answer and a number" in asked
-    assert typed(reader, "answer ?").startswith("Right; ")
-    assert typed(reader, "predict", "answer nonsense").startswith("Not nonsense: it is ")
-    with pytest.raises(InputError, match="nothing was asked"):
-        typed(reader, "answer 1")
-    assert read("r 2", meanings({})) == Typed("answer", words="2")
 
 
 def test_something_is_broken_and_mended(reader):

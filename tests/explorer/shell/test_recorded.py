@@ -11,11 +11,23 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from driving import NARROW, exploring
 from test_frame import Terminal
+from textual.widgets import Input
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.explorer.recorded import Animation, Cast, Page, Pictures, Recorded, packed, unpacked
-from tui_transformer.explorer.recording import Press, Shot, parse_keys, record_keys, record_tour
+from tui_transformer.explorer.recorded import (
+    Animation,
+    Cast,
+    Page,
+    Pictures,
+    Recorded,
+    Shot,
+    file_name,
+    packed,
+    unpacked,
+)
+from tui_transformer.explorer.recording import Press, parse_keys, record_keys, record_tour
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.session import Session
@@ -157,3 +169,30 @@ def test_a_tour_is_taken_stop_by_stop(tmp_path: Path) -> None:
     assert [(shot.number, shot.name, shot.seconds) for shot in shots] == [(1, "tokens", 2.75), (2, "b", 2.75)]
     assert [path.name for path in sorted((tmp_path / "pictures").glob("*.svg"))] == ["01-tokens.svg", "02-b.svg"]
     assert len(said) == 2
+
+
+def test_a_recording_names_its_files_in_order() -> None:
+    names = [file_name(Shot(number, "a b", "", 1.0, (), total)) for total in (9, 120) for number in (1, 9)]
+    assert names == ["01-a-b", "09-a-b", "001-a-b", "009-a-b"]
+    many = [file_name(Shot(number, "s", "", 1.0, (), 1000)) for number in range(1, 1001)]
+    assert many == sorted(many)
+
+
+def test_keys_give_the_pictures_of_a_recording_their_names(session: Session, tmp_path: Path) -> None:
+    shots = record(session, 'space ] "a?"', Cast(tmp_path / "walk.cast", "A walk"))
+    names = [file_name(shot) for shot in shots]
+    assert names == ["01-start", "02-space", "03-right_square_bracket", "04-a", "05-question_mark"]
+
+
+async def test_a_recording_of_the_explorer_is_offered_a_free_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walk-01.html").write_text("mine")
+    async with exploring(NARROW, model="question") as explorer:
+        explorer.parts.recording.begin_or_end()
+        await explorer.press("space")
+        explorer.parts.recording.begin_or_end()
+        await explorer.settled()
+        assert explorer.app.screen.query_one(Input).value == "walk-02.html"
+        await explorer.press("escape")

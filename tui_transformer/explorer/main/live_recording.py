@@ -17,6 +17,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import path_of
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.files import is_there
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import visible
 
@@ -26,7 +27,9 @@ EVERY = 0.1
 MOST, MOST_LINES = 1_000, 20_000
 """Screens of a recording at most, and lines that differ, about 30 MB."""
 
-WALK = "walk.html"
+WALK = "walk"
+MOST_WALKS = 1_000
+"""Recordings in a folder that are given a name that is free."""
 
 
 class LiveRecording:
@@ -71,7 +74,7 @@ class LiveRecording:
         def shots() -> Iterator[Shot]:
             for number, ((begun, numbers), until) in enumerate(zip(shown, ends, strict=True), 1):
                 strips = [unpacked(lines[each]) for each in numbers]
-                yield Shot(number, "screen", f"screen {number} of {len(shown)}", until - begun, strips)
+                yield Shot(number, "screen", f"screen {number} of {len(shown)}", until - begun, strips, len(shown))
 
         def finish(name: str | None) -> None:
             if name is None:
@@ -81,7 +84,7 @@ class LiveRecording:
 
         prompt = PromptScreen(
             "Write the recording to",
-            value=WALK,
+            value=_free_name(),
             hint=f"{len(shown)} screens, as .cast, .gif, .png or .html, or into a folder",
             check=lambda name: form_of(path_of(name), "", lambda _: None),
             replaces=True,
@@ -111,3 +114,9 @@ class LiveRecording:
             self._port.written(str(path))
 
         self._port.ask("record", AT_ONCE + 1, work, done)
+
+
+def _free_name() -> str:
+    """`walk-01.html`, or the number after those that are there."""
+    names = [f"{WALK}-{number:02}.html" for number in range(1, MOST_WALKS)]
+    return next((name for name in names if not is_there(path_of(name))), names[-1])

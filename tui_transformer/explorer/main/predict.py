@@ -1,9 +1,9 @@
-"""Predict, then reveal: the question beside the step, whose cells are empty until it is answered; the score."""
+"""Predict, then reveal: the question beside what the step is made from, and the step once it is answered; the score."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,45 +16,43 @@ from textual.widgets import Input, Static
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.explorer.main.panes.lines import step_words, stop_title
-from tui_transformer.explorer.main.question import QUESTIONS, Question, chosen, question
+from tui_transformer.explorer.main.question import NOTHING_CHOSEN, Question, chosen, made_from, question
 from tui_transformer.explorer.shell.actions.main import PREDICT, PREDICTED
 from tui_transformer.explorer.shell.dialog import CORNERS, Dialog, plain
 from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.user_files import keep_score, read_score
+from tui_transformer.explorer.shell.user_files import count_answer
 from tui_transformer.explorer.widgets.heat_map import Legend, MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.overlay import OverlayMatrix
 from tui_transformer.session.pane_fit import columns_needed
-from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.step_scene import StepScene, first_tile, gather
-from tui_transformer.text.display import visible
+from tui_transformer.session.step_scene import StepScene, around, tile_of
 from tui_transformer.views.step_view import Place, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import Tile
+from tui_transformer.views.view import Tile, View
 
 TALLEST, AROUND, LEAST = 3, 4, 24
 """Lines of a row of a small matrix, of what is around its rows, and of the question at least."""
 
-MOST_OPERANDS = 2
-
 
 def operands(session: Session, scene: StepScene) -> tuple[OverlayMatrix, ...]:
-    """The first of the matrices that a step is made from: nothing in them gives the answer away."""
-    trace, name = session.trace, scene.view.name
-    program, made = trace.program, []
-    inputs = program.step(name).inputs if name in program.by_name else ()
-    made_from = [each for each in dict.fromkeys(inputs) if each in program.by_name or each in program.weights]
-    for each in made_from[:MOST_OPERANDS]:
+    """What a step is made from, around the row that is asked about: nothing in it gives the answer away."""
+    trace, made = session.trace, []
+    for each in made_from(trace, scene.view.name):
         heads = view_of(trace, each, session.labels, head=0).heads
-        view = view_of(trace, each, session.labels, head=min(scene.place.head, max(heads - 1, 0)))
-        tile = first_tile(trace, view, Place())
+        view = view_of(trace, each, session.labels, head=scene.place.head * heads // max(scene.view.heads, 1))
+        tile = tile_of(trace, view, *around(view, row_of(scene, view)))
         own = f" · head {view.head}" if heads > 1 else ""
-        title = f"made from {stop_title(session, each)}{own} · {shape_text(program.shape(each))}"
+        title = f"made from {stop_title(session, each)}{own} · {shape_text(trace.program.shape(each))}"
         made.append(OverlayMatrix(view, scale_for(view.kind, *tile_extremes(tile.values)), tile, title))
     return tuple(made)
+
+
+def row_of(scene: StepScene, view: View) -> Place:
+    """The beginning of the row that is asked about, in a matrix that it is made from."""
+    return replace(scene.place, column=0).within(view)
 
 
 class Answer(LineInput):
@@ -79,7 +77,7 @@ class PredictScreen(Dialog[bool]):
         .operand, #values.-hidden > #asked { display: none; }
         #values.-hidden > .operand { display: block; }
         #box { width: 2fr; height: 100%; overflow-y: auto; }
-        #working { color: $accent; text-style: bold; }
+        #known { color: $accent; text-style: bold; }
         LineList { height: 4; }
         &.-narrow #both, &.-under #both { layout: vertical; height: 100% !important; }
         &.-narrow #values, &.-under #values { width: 100%; height: 1fr; }
@@ -90,12 +88,14 @@ class PredictScreen(Dialog[bool]):
     }
     """
 
-    def __init__(self, question: Question, session: Session, scene: StepScene) -> None:
+    def __init__(
+        self, question: Question, session: Session, scene: StepScene, made_from: tuple[OverlayMatrix, ...]
+    ) -> None:
         title = stop_title(session, scene.view.name)
         super().__init__(f"Predict · {title}")
         self._matrix = f"{title} · head {scene.place.head}" if scene.view.heads > 1 else title
         self._what = step_words(session, scene.view.name).what
-        self._question, self._scene, self._operands = question, scene, operands(session, scene)
+        self._question, self._scene, self._operands = question, scene, made_from
         self._answer: int | None = None
         self._revealed = False
 
@@ -104,18 +104,17 @@ class PredictScreen(Dialog[bool]):
         with Container(id="both"):
             with Vertical(id="values"):
                 yield MatrixPane(id="asked")
-                if self._question.hides_shape:
-                    for number in range(len(self._operands)):
-                        yield MatrixPane(id=f"operand-{number}", classes="operand")
+                for number in range(len(self._operands)):
+                    yield MatrixPane(id=f"operand-{number}", classes="operand")
             yield from super().compose()
 
     def body(self) -> ComposeResult:
-        """The step, the question, the answers, a line for another, the working."""
+        """The step, the question, the answers, a line for another, and how one could have known."""
         yield Static(plain(self._what), classes="quiet")
         yield Static(plain(f"\n{self._question.text}"))
         yield LineList()
         yield Answer(placeholder="your answer, or its number")
-        yield Static(id="working")
+        yield Static(id="known")
 
     def on_mount(self) -> None:
         """Show the answers, and the step without its values."""
@@ -128,7 +127,8 @@ class PredictScreen(Dialog[bool]):
         answers.cursor = None
         self._show_values()
         for pane, each in zip(self.query(".operand").results(MatrixPane), self._operands, strict=False):
-            pane.show_matrix(each.view, each.scale, each.tile, self._scene.place, titles=(each.title,))
+            pane.cells.marks_row_alone = True  # a column would say what is asked for
+            pane.show_matrix(each.view, each.scale, each.tile, row_of(self._scene, each.view), titles=(each.title,))
         lines = self._scene.view.rows.size * TALLEST + AROUND
         self.query_one("#both").styles.height = max(lines, LEAST)
         self.query_one(LineInput).focus()
@@ -182,22 +182,24 @@ class PredictScreen(Dialog[bool]):
             self.action_leave()
             return
         if answer is None and not typed:
-            self.query_one("#working", Static).update(plain("nothing is chosen: ↑↓ or type an answer; space skips"))
+            self.query_one("#known", Static).update(plain(f"{NOTHING_CHOSEN}: ↑↓ or type an answer; space skips"))
             return
         self._answer, self._revealed = answer, True
-        right = self._question.choices[self._question.right]
-        given = visible(typed) if answer is None else self._question.choices[answer]
-        said = "Right." if self._right else f"You said {given}. It is {right}."
-        self.query_one("#working", Static).update(plain(f"{said} {self._question.working}"))
+        self.query_one("#known", Static).update(plain(self._question.verdict(answer, typed)))
         self.query_one(LineInput).value = ""
         self._draw()
         self._show_values()
         self._show_keys()
+        self.query_one("#box").scroll_end(animate=False)
 
     def _show_values(self) -> None:
-        """The matrix: its cells are empty until the answer is there, which the cursor stands on then and not before."""
+        """What the step is made from, and once it is answered the step, with the cursor on the answer.
+
+        Where it is made from nothing, its cells are empty until then.
+        """
         scene, revealed = self._scene, self._revealed
-        self.query_one("#values").set_class(self._question.hides_shape and not revealed, "-hidden")
+        hidden = bool(self._operands) or self._question.hides_shape
+        self.query_one("#values").set_class(hidden and not revealed, "-hidden")
         place = scene.place
         pane = self.query_one("#asked", MatrixPane)
         if self._question.column is not None:
@@ -229,28 +231,16 @@ class Predicting:
         if scene is None:
             self._port.say(self._port.hint("there is nothing to predict here: go to a step with {step.next}"))
             return
-        shape = session.trace.program.shape(scene.view.name)
-        asked = question(scene.view, scene.place, shape, self._numbers[stop])
+        number, trace = self._numbers[stop], session.trace
         self._numbers[stop] += 1
-        self._open(asked, session, scene)
 
-    def ask_at(self, session: Session, position: Position, kind: str, then: Callable[[], None]) -> None:
-        """Ask a question of a kind about a cell, before it is shown; then go on, whatever was answered."""
-        scene = gather(session, position, self._explored.view, "value")
-        asked = QUESTIONS[kind](scene.view, scene.place, session.trace.program.shape(position.stop))
-        if asked is None:
-            then()
-        else:
-            self._open(asked, session, scene, then)
-
-    def _open(
-        self, asked: Question, session: Session, scene: StepScene, then: Callable[[], None] = lambda: None
-    ) -> None:
         def answered(right: bool | None) -> None:  # noqa: FBT001 - what the screen gives
             if right is not None:
-                score = read_score().and_then(right=right)
-                keep_score(score)
-                self._port.say(f"{score} · {self._port.hint('{predict} asks again')}")
-            then()
+                self._port.say(f"{count_answer(right=right)} · {self._port.hint('{predict} asks again')}")
 
-        self._port.open(PredictScreen(asked, session, scene), answered)
+        self._port.ask(
+            "predict",
+            trace.pending([each for each in made_from(trace, stop) if each in trace.program.by_name]),
+            lambda _: (question(trace, scene.view, scene.place, number), operands(session, scene)),
+            lambda made: self._port.open(PredictScreen(made[0], session, scene, made[1]), answered),
+        )

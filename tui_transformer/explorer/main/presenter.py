@@ -285,7 +285,7 @@ class Panes:
         self._laid_out = arrangement if self.screen.is_mounted else None
         self.screen.update_classes({name: name in arrangement for name in CLASSES})
         for name in ("matrix", OVERLAY) if self.screen.is_mounted else ():
-            self.heat_map(name).always_numbers = bool(arrangement.whole)
+            self.heat_map(name).always_numbers = bool(arrangement.whole) or {"-tour", "-short"} <= arrangement.classes
         for heads in self.screen.query("#heads"):
             heads.set_class("heads" not in arrangement.names, "-absent")
         for side in self.screen.query("#side"):

@@ -19,6 +19,7 @@ from tui_transformer.explorer.main.enabled_actions import entries
 from tui_transformer.explorer.main.export import Export
 from tui_transformer.explorer.main.live_recording import LiveRecording
 from tui_transformer.explorer.main.navigation import Navigation
+from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.panes.cell import CellPane
 from tui_transformer.explorer.main.panes.lines import about, stop_title
 from tui_transformer.explorer.main.panes.matrix import ChartPane, HeadsPane, MatrixPair, TextPane, VocabularyPane
@@ -27,7 +28,7 @@ from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.main.predict import Predicting
 from tui_transformer.explorer.main.presenter import Panes, Presenter, pane_of
-from tui_transformer.explorer.main.tour import Tour, TourPanel
+from tui_transformer.explorer.main.tour import Tour
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key
@@ -62,7 +63,7 @@ class Parts:
         self.navigation = self.port = port = Navigation(explored, presenter, requests, worker, background)
         self.editing = Editing(explored, presenter, port)
         self.predicting = Predicting(explored, port)
-        self.tour = Tour(explored, presenter, port, self.predicting)
+        self.tour = Tour(explored, presenter, port)
         self.recording = LiveRecording(port, screen)
         self.export = Export(explored, port, self.tour, screen)
         self.counting = Counting(explored, presenter)
@@ -86,6 +87,8 @@ REPLIES: Mapping[type[Message], Callable[[Parts, Any], None]] = {
     TourPanel.Next: lambda parts, _: parts.tour.go(1),
     TourPanel.Back: lambda parts, _: parts.tour.go(-1),
     TourPanel.Left: lambda parts, _: parts.tour.leave(),
+    TourPanel.Answered: lambda parts, _: parts.tour.answer(),
+    TourPanel.Chosen: lambda parts, event: parts.tour.choose(event.choice),
 }
 """Every message that the main screen hears."""
 

@@ -1,32 +1,26 @@
-"""The tour: puts the screen where each of its stops says, and gives everything back when it is left; its card."""
+"""The tour: puts the screen where each of its stops says, and gives everything back when it is left.
+
+Where a stop asks first, the card has the question, and the screen what one needs to think; then the stop is shown.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.content import Content
-from textual.css.scalar import Scalar
-from textual.message import Message
-from textual.widgets import Static
-
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.navigation import Navigation
-from tui_transformer.explorer.main.panes.lines import CARD
-from tui_transformer.explorer.main.predict import Predicting
+from tui_transformer.explorer.main.panes.card import TourPanel, goes_on_with
 from tui_transformer.explorer.main.presenter import Presenter
-from tui_transformer.explorer.shell.actions.main import TOUR
-from tui_transformer.explorer.shell.dialog import CORNERS, plain
-from tui_transformer.explorer.shell.keymap import key_line, keymap_of, with_keys
-from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.explorer.main.question import NOTHING_CHOSEN, Question, question_at
+from tui_transformer.explorer.shell.keymap import keymap_of, with_keys
+from tui_transformer.explorer.shell.user_files import count_answer
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.guide.lecture import Lecture, lecture, tell_speaker
 from tui_transformer.guide.texts import Stop
 from tui_transformer.session.exploration import Exploration, History
-from tui_transformer.session.pane_fit import card_lines, has_question
+from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.tour_stop import (
@@ -39,10 +33,11 @@ from tui_transformer.session.tour_stop import (
     outcome,
     outcome_cost,
     scenery,
+    suitable,
+    thinking_place,
+    tour_after,
     tour_of,
 )
-from tui_transformer.session.view_state import Size
-from tui_transformer.text.display import visible
 
 PANE_OF: dict[str, str] = {"explain": "cell", "chart": "chart"}
 """The pane that a stop is about, where one is shown at a time."""
@@ -51,15 +46,30 @@ ANSWERS = "question 99.9 % → statement 99.9 %"
 LOSS = "the model says question 99.9 %, the target is statement: loss 7.1234"
 """As long as what comes of a stop usually is: before → after, and backward."""
 
+VERDICT = "You said 4 × 9 × 18. It is 4 × 9 × 9. Queries Q 4 × 9 × 8 and Keys K 4 × 9 × 8 give 4 × 9 query × 9 key."
+"""As long as it usually is how one could have known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """The question of a stop that waits for an answer, and which is chosen; none at first."""
+
+    stop: Stop
+    shown: Scenery
+    question: Question
+    choice: int | None = None
+
 
 class Tour:
     """Leads through what is explored, a stop after the other."""
 
-    def __init__(self, explored: Exploration, presenter: Presenter, port: Navigation, predicting: Predicting) -> None:
-        self._explored, self._presenter, self._port, self._predicting = explored, presenter, port, predicting
+    def __init__(self, explored: Exploration, presenter: Presenter, port: Navigation) -> None:
+        self._explored, self._presenter, self._port = explored, presenter, port
         self._panes, self._screen = presenter.panes, presenter.panes.screen
         self._state: TourState | None = None
+        self._given: Lecture | None = None
         self._place = 0
+        self._asking: Asking | None = None
         self._asked: set[str] = set()
         self._hidden = False
         self._shown: tuple[Session, ...] = ()
@@ -79,14 +89,28 @@ class Tour:
         return self._place + 1, len(stops), stops[self._place].name
 
     def begin_or_leave(self) -> None:
-        """Begin the tour of this model, backward that of gradients, or leave it."""
-        if self._state is not None:
-            self.leave()
+        """Begin the lecture that was opened, or the first tour of this model; or leave it, at its end for the next."""
+        following, was_led = self._following, self._state is not None
+        self.leave()
+        if following is not None:
+            self.begin(following)
+        elif was_led:
+            return
+        elif self._given is not None and self._given.path is not None:
+            self._begin_again(self._given, self._given.path)
         elif (name := tour_of(self._explored.session)) is not None:
             self.begin(name)
         else:
             what = f"there is no tour of {self._explored.session.model.name}"
             self._port.say(self._port.hint(f"{what}: {{open}} lists tours"))
+
+    def _begin_again(self, given: Lecture, path: Path) -> None:
+        """Begin a lecture anew as its file is now; where that cannot be led here, the model's own is begun next."""
+        try:
+            self.follow(replace(suitable(self._explored.session, str(path)), notes=given.notes))
+        except InputError as error:
+            self._given = None
+            self._port.say(str(error))
 
     def begin(self, name: str) -> None:
         """Begin a tour of the program; one that goes on is left first."""
@@ -94,13 +118,14 @@ class Tour:
 
     def follow(self, told: Lecture) -> None:
         """Begin a tour, of the program or from a file; one that goes on is left first."""
+        self._given = told if told.path is not None else self._given
         told = with_keys(told, keymap_of(self._screen.app))
         self.leave()
         state = self._state = TourState.begin(self._explored, told)
         self._explored.change_view(zoom=None)
         self._place, self._asked, self._hidden, self._shown = 0, set(), False, ()
-        self._panes.told = tuple(_paragraphs(told.question, stop) for stop in told.stops)
-        self._screen.mount(TourPanel(told.question, self._panes.told), after="#body")
+        self._panes.told = tuple(self._paragraphs(told, number) for number in range(1, len(told.stops) + 1))
+        self._screen.mount(TourPanel(self._panes.told), after="#body")
         self._presenter.show_now()
         if goes_back(told):
             program = state.base.trace.program
@@ -115,17 +140,36 @@ class Tour:
         self._screen.call_after_refresh(self._show)
 
     def go(self, direction: int) -> None:
-        """Go to the next stop, after which the tour is left, or to the one before."""
+        """Go to the next stop, after which the tour is left, or to the one before; a question is left open."""
         place = self._place + direction
-        if self._state is None or place >= len(self._state.told.stops):
+        if direction > 0 and self._asking is not None:
+            self._show_asked()
+        elif self._state is None or place >= len(self._state.told.stops):
             self.leave()
         elif place >= 0:
             self._place = place
             self._show()
 
+    def choose(self, choice: int) -> None:
+        """Choose an answer of the question."""
+        if self._asking is not None:
+            self._asking = replace(self._asking, choice=choice)
+            self._panel.ask(self._asking.question, choice)
+
+    def answer(self) -> None:
+        """Show what is right, where an answer is chosen; without a question go on."""
+        asking = self._asking
+        if asking is None:
+            self.go(1)
+        elif asking.choice is None:
+            self._panel.say(f"{NOTHING_CHOSEN}: 1 to {len(asking.question.choices)}, or → skips the question")
+        else:
+            self._port.say(str(count_answer(right=asking.choice == asking.question.right)))
+            self._show_asked(asking.question.verdict(asking.choice))
+
     def leave(self) -> None:
         """End the tour, and go back to what was explored before; what the reader changed meanwhile, redo brings."""
-        state, self._state = self._state, None
+        state, self._state, self._asking = self._state, None, None
         if state is None:
             return
         for panel in self._screen.query(TourPanel):
@@ -142,162 +186,125 @@ class Tour:
     def _panel(self) -> TourPanel:
         return self._screen.query_one(TourPanel)
 
+    @property
+    def _following(self) -> str | None:
+        """The tour that goes on from here, at the last stop of one."""
+        state = self._state
+        return None if state is None or self._place + 1 < len(state.told.stops) else tour_after(state.told)
+
     def _show(self) -> None:
-        """Show the text of the stop, and put the screen where it says."""
+        """Show the text of the stop, and put the screen where it says; or ask first, once."""
         if self._state is None:
             return
-        stops, base = self._state.told.stops, self._state.base
-        stop = stops[self._place]
-        self._panel.show(stop, self._place + 1, len(stops))
+        told, base = self._state.told, self._state.base
+        stop, self._asking = told.stops[self._place], None
+        asks = stop.predict is not None and stop.name not in self._asked
+        self._panel.show(told, self._place + 1, asks=asks, goes_on=self._following is not None)
         self._panel.focus()
+        self._tell_speaker()
         cost = AT_ONCE + 1 if stop.cell is not None else 0
-        self._port.ask("tour", cost, lambda task: scenery(base, stop, task.report), partial(self._ask_first, stop))
+        then = partial(self._prepare if asks else self._set, stop)
+        self._port.ask("tour", cost, lambda task: scenery(base, stop, task.report), then)
 
-    def _ask_first(self, stop: Stop, shown: Scenery) -> None:
-        """Let the reader predict what the stop will show, once; then show it."""
-        kind = stop.predict
-        if kind is None or stop.name in self._asked or self._state is None:
-            self._set(stop, shown)
+    def _tell_speaker(self) -> None:
+        if self._state is None:
             return
+        try:
+            tell_speaker(self._state.told, self._place + 1)
+        except InputError as error:
+            self._port.say(f"the notes end here: {error}")
+            self._state = replace(self._state, told=replace(self._state.told, notes=None))
+
+    # The question of a stop
+
+    def _prepare(self, stop: Stop, shown: Scenery) -> None:
+        """Make the question of a stop, and what one thinks about; then ask."""
+        session, position = shown.after, shown.position
+        before, trace = thinking_place(session, position), session.trace
+        if before is None:
+            self._begin_stop(stop, shown)
+            return
+
+        def make(task: Task) -> Question | None:
+            for name in (before.stop, position.stop):
+                trace.prepare(name, before=lambda step: task.report(step.name))
+            return question_at(session, position, stop.predict or "")
+
+        self._port.ask("tour", trace.pending((position.stop,)), make, partial(self._ask, stop, shown, before))
+
+    def _ask(self, stop: Stop, shown: Scenery, before: Position, question: Question | None) -> None:
+        """Ask, and show what one needs to think."""
+        if question is None:
+            self._begin_stop(stop, shown)
+        elif self._is_at(stop):
+            self._asking = Asking(stop, shown, question)
+            self._panel.ask(question, None)
+            self._put(stop, shown, before)
+
+    def _show_asked(self, verdict: str = "") -> None:
+        """Show the stop whose question is answered, or left open."""
+        asking, self._asking = self._asking, None
+        if asking is not None:
+            self._begin_stop(asking.stop, asking.shown)
+            self._panel.judge(verdict)
+
+    def _begin_stop(self, stop: Stop, shown: Scenery) -> None:
+        """Show a stop that is asked about no more."""
         self._asked.add(stop.name)
-        trace, position = shown.after.trace, shown.position
-        self._port.ask(
-            "tour",
-            trace.pending((position.stop,)),
-            lambda task: trace.prepare(position.stop, before=lambda step: task.report(step.name)),
-            lambda _: self._predicting.ask_at(shown.after, position, kind, lambda: self._set(stop, shown)),
-        )
+        if self._state is not None and self._is_at(stop):
+            self._panel.show(self._state.told, self._place + 1, goes_on=self._following is not None)
+            self._set(stop, shown)
+
+    # What it shows
+
+    def _is_at(self, stop: Stop) -> bool:
+        return self._state is not None and stop is self._state.told.stops[self._place]
 
     def _set(self, stop: Stop, shown: Scenery) -> None:
+        """Show where a stop leads, and what comes of what it does."""
+        if not self._is_at(stop):
+            return
+        self._put(stop, shown, shown.position)
+        if has_outcome(stop):
+            cost = outcome_cost(shown)
+            self._port.ask("tour", cost, lambda task: outcome(shown, stop, task.report), self._say_outcome)
+
+    def _put(self, stop: Stop, shown: Scenery, position: Position) -> None:
+        """Put the screen at a position of the session that a stop shows."""
         state, explored = self._state, self._explored
-        if state is None or stop is not state.told.stops[self._place]:
+        if state is None:
             return
         changed = explored.session is not shown.after
         edited = [shown.before] if shown.after is not shown.before else []
         explored.history = History(shown.after, [*state.before.history.past, *edited])
         explored.trail, self._shown = [], (shown.before, shown.after)
-        explored.change_view(chart=0)
+        explored.change_view(chart=0, pointed=(position.stop, position.place) if stop.arrow else None)
+        if stop.arrow:  # at a number, however narrow the cells were made
+            explored.change_view(cell_width=None)
         # the whole gives way to the chart that a stop is about, and is shown again at the next one
         hides = stop.action == "chart" and (self._panes.whole or self._hidden)
         if hides is not self._hidden:
             self._hidden = hides
             explored.change_view(whole=False if hides else state.before.view.whole)
-        explored.position = shown.position
+        explored.position = position
         if changed:
             self._presenter.show_session()
         else:
             self._presenter.show()
         if not self._panes.arrangement.is_wide:
-            self._presenter.focus(PANE_OF.get(stop.action or "", "matrix"))
+            about = "matrix" if self._asking is not None else PANE_OF.get(stop.action or "", "matrix")
+            self._presenter.focus(about)
         self._panel.focus()
-        if has_outcome(stop):
-            cost = outcome_cost(shown)
-            self._port.ask("tour", cost, lambda task: outcome(shown, stop, task.report), self._say_outcome)
 
     def _say_outcome(self, text: str) -> None:
         if self._state is not None:
             self._panel.say(text)
 
-
-def _paragraphs(question: str, stop: Stop) -> tuple[str, ...]:
-    """Text that the card of a stop may say; its outcome is not known yet."""
-    notes = (f"notes: {stop.notes}",) if stop.notes else ()
-    comes = LOSS if stop.cell is not None else f"{doing(stop)}: {ANSWERS}"
-    return question, stop.text, *notes, *((comes,) if has_outcome(stop) else ())
-
-
-class TourPanel(VerticalScroll, can_focus=True):
-    """A stop of the tour: its text, and what came of what the stop does. It has a place of its own in the layout."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(TOUR)
-
-    DEFAULT_CSS = """
-    TourPanel {
-        width: 1fr;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        border: round $border-blurred;
-        border-title-color: $foreground;
-        border-title-style: bold;
-        border-subtitle-align: right;
-        &:focus {
-            border: round $accent;
-            border-title-color: $accent;
-        }
-        Static { height: auto; padding: 0 1; }
-        #question { color: $foreground 70%; text-style: italic; }
-        #outcome { color: $accent; text-style: bold; }
-        #notes { color: $foreground 70%; }
-        #question.-empty, #notes.-empty, #outcome.-empty { display: none; }
-    }
-    """
-
-    class Asked(Message):
-        """Something that the panel asks for."""
-
-    class Next(Asked):
-        """The next stop is wanted."""
-
-    class Back(Asked):
-        """The stop before is wanted."""
-
-    class Left(Asked):
-        """The tour is left."""
-
-    def __init__(self, question: str, texts: tuple[tuple[str, ...], ...] = ()) -> None:
-        """The card of a tour that answers a question; `texts` are the paragraphs of its stops.
-
-        It has no ID: the one before may still be there.
-        """
-        super().__init__(name=CARD)
-        self._question, self._texts, self._number, self._total = question, texts, 1, 1
-
-    def compose(self) -> ComposeResult:
-        """Question, text and outcome; title, number and keys are in the border."""
-        yield Static(plain(self._question), id="question", classes="" if self._question else "-empty")
-        yield Static(id="words")
-        yield Static(id="notes", classes="-empty")
-        yield Static(id="outcome", classes="-empty")
-
-    def on_mount(self) -> None:
-        """Follow the size of the screen."""
-        self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
-        self._fit()
-
-    def show(self, stop: Stop, number: int, total: int) -> None:
-        """Show a stop: the number-th (from 1) of so many."""
-        self.border_title = Content(f"{number} of {total} · {visible(stop.title)}")
-        self._number, self._total = number, total
-        self._show_keys()
-        asks = bool(self._question) and has_question(Size(*self.screen.size), number)
-        self.query_one("#question").set_class(not asks, "-empty")
-        self.query_one("#words", Static).update(plain(stop.text))
-        notes = self.query_one("#notes", Static)
-        notes.update(plain(f"notes: {stop.notes}"))
-        notes.set_class(not stop.notes, "-empty")
-        self.say("")
-        self.scroll_home(animate=False)
-
-    def say(self, outcome: str) -> None:
-        """Show what came of what the stop does; "" for nothing."""
-        line = self.query_one("#outcome", Static)
-        line.update(plain(outcome))
-        line.set_class(not outcome, "-empty")
-
-    def action_ask(self, what: str) -> None:
-        """Say what is wanted."""
-        self.post_message(_ASKED[what]())
-
-    def _show_keys(self) -> None:
-        """The keys of the card; before the first stop there is none, after the last the tour ends."""
-        none = ["cursor.left"] * (self._number == 1) + ["cursor.right"] * (self._number == self._total)
-        named = [action for action in TOUR if action.id not in none]
-        self.border_subtitle = key_line(named, self.app, self.screen.size.width - CORNERS, always=1)
-
-    def _fit(self) -> None:
-        self._show_keys()
-        if self.styles.height != Scalar.from_number(lines := card_lines(self.screen.size, self._texts)):
-            self.styles.height = lines
-
-
-_ASKED: dict[str, type[TourPanel.Asked]] = {"Next": TourPanel.Next, "Back": TourPanel.Back, "Left": TourPanel.Left}
+    def _paragraphs(self, told: Lecture, number: int) -> tuple[str, ...]:
+        """Text that the card of a stop may say; its outcome is not known yet."""
+        stop = told.stops[number - 1]
+        said = LOSS if stop.cell is not None else f"{doing(stop)}: {ANSWERS}"
+        comes = (VERDICT,) * (stop.predict is not None) + (said,) * has_outcome(stop)
+        following = tour_after(told) if number == len(told.stops) else None
+        goes_on = () if following is None else (self._port.hint(goes_on_with(following)),)
+        return "" if stop.arrow else told.question, stop.text, *comes, *goes_on

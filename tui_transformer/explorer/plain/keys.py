@@ -219,7 +219,7 @@ HELP = (
     "Keys are those of the screen, a number in front says how often: {step.next} next step, {step.back} back,"
     f" {MOVING} the cell,"
     " {head.back} {head.next} head, {layer.back} {layer.next} layer, {sublayer.next} sublayer,"
-    " {tour} the tour and its next stop, leave or {back} the end of it,"
+    " {tour} the tour and its next stop, tour and a name another one, leave or {back} the end of it,"
     " {cursor.choose} how the cell was made, {softmax} the softmax of the row, naive and safe, {go} a step,"
     " {find} finds a token, a step or a word and {match.next} the next match,"
     " {sentence.edit} a sentence, {cell.edit} a value, {open} another model, {breaks} what to break,"

@@ -13,7 +13,6 @@ import numpy as np
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Grain
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
@@ -24,13 +23,17 @@ from tui_transformer.explorer.plain.sentences import (
     describe,
     describe_model,
     heads_at,
+    line_of,
     matrix_of,
+    row_of,
     words_of,
 )
 from tui_transformer.explorer.plain.tour import Questions, Touring
 from tui_transformer.explorer.shell.keymap import hint_in
 from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.guide.texts import tours
+from tui_transformer.model.local_models import named_alike
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import softmax_row
 from tui_transformer.session.edit_format import EXAMPLES, break_titles, read_number, unknown_break, words, written
@@ -40,14 +43,10 @@ from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position, destination, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import cell_of
-from tui_transformer.session.tour_stop import backwards
+from tui_transformer.session.tour_stop import ANY_MODEL, backwards, model_of, own_tours, suitable
 from tui_transformer.session.view_state import GRADIENT, NOTHING
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import index_of
-from tui_transformer.views.view import Values, View
-
-SHOWN_OF_A_LINE = 12
-"""Numbers of a row that are told, the largest first where there are more."""
 
 PAGE = 10
 """Rows that a page is."""
@@ -151,7 +150,7 @@ class Reader:
         return says
 
     def _to_largest(self, _: Typed) -> str:
-        values, place = self._row()[1], self.explored.position.place
+        values, place = row_of(self.explored)[1], self.explored.position.place
         if not np.isfinite(values).any():
             raise InputError("this row is masked: it has no largest value")
         self._place(row=place.row, column=int(np.nanargmax(np.where(np.isfinite(values), values, -np.inf))))
@@ -259,6 +258,17 @@ class Reader:
         self._go(Position(other.stops[0]))
         return changed
 
+    def _tour(self, typed: Typed) -> str:
+        """The next stop of a tour, or the one before; another tour by its name, on its model."""
+        name = named_alike(typed.words, tours())
+        if name is None:
+            return self._touring.go(-1 if typed.words.startswith("b") else 1)
+        if self._touring.goes_on:
+            self._touring.leave()
+        if name not in (*ANY_MODEL, *own_tours(self.explored.session.model)):
+            self._open(Typed("open", words=model_of(name) or ""))
+        return self._touring.begin(suitable(self.explored.session, name))
+
     def _leave(self, _: Typed) -> str:
         return self._touring.leave()
 
@@ -276,15 +286,7 @@ class Reader:
 
     def _line(self, _: Typed) -> str:
         """The numbers of the row."""
-        view, values = self._row()
-        order = np.arange(values.size)
-        if values.size > SHOWN_OF_A_LINE:
-            sizes = np.abs(np.where(np.isfinite(values), values, 0))
-            order = np.sort(np.argsort(-sizes, kind="stable")[:SHOWN_OF_A_LINE])
-        told = ", ".join(f"{view.columns.label(i) or i} {spoken(float(values[i]))}" for i in order.tolist())
-        rest = f"; {values.size - order.size:,} smaller ones are left out" if order.size < values.size else ""
-        sums = "; the row sums to " + spoken(float(values.sum())) if view.formula == Softmax().formula else ""
-        return f"{describe(self.explored).sentence()}; the row is {told}{rest}{sums}."
+        return f"{describe(self.explored).sentence()}; {line_of(self.explored)}."
 
     def _what(self, _: Typed) -> str:
         """Meaning of the step, why it is there, and what to look for."""
@@ -296,14 +298,6 @@ class Reader:
         return "The end."
 
     # Inside
-
-    def _row(self) -> tuple[View, Values]:
-        """The matrix, and the numbers of its current row."""
-        view = matrix_of(self.explored)
-        if view is None:
-            raise InputError("there is no row of numbers here")
-        row = self.explored.position.place.row
-        return view, view.window(range(row, row + 1), range(view.columns.size))[0]
 
     def _place(self, **changes: int) -> str:
         place = replace(self.explored.position.place, **{side: max(number, 0) for side, number in changes.items()})
@@ -376,7 +370,7 @@ DOING: Mapping[str, Doing] = {
 }
 
 TELLING: Mapping[str, Doing] = {
-    "tour": lambda reader, typed: reader._touring.go(-1 if typed.words.startswith("b") else 1),
+    "tour": Reader._tour,
     "where": lambda reader, _: f"{describe(reader.explored).sentence()}.",
     "cursor.choose": Reader._explain,
     "line": Reader._line,
@@ -385,7 +379,9 @@ TELLING: Mapping[str, Doing] = {
     ),
     "what": Reader._what,
     "predict": lambda reader, _: reader._questions.ask(),
-    "answer": lambda reader, typed: reader._questions.reveal(typed.words),
+    "answer": lambda reader, typed: (
+        reader._touring.answer(typed.words) if reader._touring.asks else reader._questions.reveal(typed.words)
+    ),
     "help": lambda reader, _: help_of(reader._keymap),
     "menu": lambda reader, typed: menu_of(typed.words, reader._keymap),
     **{name: lambda reader, typed: menu_of(typed.meaning, reader._keymap) for name in MENUS},

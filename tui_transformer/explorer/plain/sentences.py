@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.ops import Softmax
+from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import StepText, step_text
 from tui_transformer.session.answer_summary import answer, answers, guesses
 from tui_transformer.session.edit_format import active
@@ -16,9 +20,12 @@ from tui_transformer.session.step_scene import cell_of, without_hidden
 from tui_transformer.session.view_state import entry_of
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place, placed, view_of
-from tui_transformer.views.view import Axis, View
+from tui_transformer.views.view import Axis, Values, View
 
 DIGITS = 6
+SHOWN_OF_A_LINE = 12
+"""Numbers of a row that are told, the largest first where there are more."""
+
 LIKELY = 3
 """Words that are named where the model's answer is told."""
 
@@ -50,10 +57,10 @@ class Description:
             yield f"value from {before.value}"
 
 
-def describe(explored: Exploration) -> Description:
-    """The position, and what is there; the cell is moved inside the matrix."""
+def describe(explored: Exploration, *, counted: bool = True) -> Description:
+    """The position, how far it is where steps are counted, and what is there; the cell is moved inside the matrix."""
     session, stop = explored.session, explored.position.stop
-    step = _step(session, stop)
+    step = _step(session, stop, counted=counted)
     view = matrix_of(explored)
     if view is None:
         return OF_WORDS[stop](explored, step)
@@ -85,6 +92,32 @@ def matrix_of(explored: Exploration) -> View | None:
     return without_hidden(session, view, explored.view.hidden)
 
 
+def row_of(explored: Exploration) -> tuple[View, Values]:
+    """The matrix, and the numbers of its current row.
+
+    Raises:
+        InputError: There are words.
+    """
+    view = matrix_of(explored)
+    if view is None:
+        raise InputError("there is no row of numbers here")
+    row = explored.position.place.row
+    return view, view.window(range(row, row + 1), range(view.columns.size))[0]
+
+
+def line_of(explored: Exploration) -> str:
+    """`the row is where 0.01, ? 0.99; the row sums to 1`."""
+    view, values = row_of(explored)
+    order = np.arange(values.size)
+    if values.size > SHOWN_OF_A_LINE:
+        sizes = np.abs(np.where(np.isfinite(values), values, 0))
+        order = np.sort(np.argsort(-sizes, kind="stable")[:SHOWN_OF_A_LINE])
+    told = ", ".join(f"{view.columns.label(i) or i} {spoken(float(values[i]))}" for i in order.tolist())
+    rest = f"; {values.size - order.size:,} smaller ones are left out" if order.size < values.size else ""
+    sums = "; the row sums to " + spoken(float(values.sum())) if view.formula == Softmax().formula else ""
+    return f"the row is {told}{rest}{sums}"
+
+
 def words_of(session: Session, stop: str) -> StepText:
     """The texts of a stop; a weight has its own."""
     return step_text("weight") if stop in session.trace.program.weights else step_text(stop)
@@ -99,12 +132,13 @@ def describe_model(session: Session) -> str:
     return f"Model {visible(session.model.name)}, {written or 'Q, K and V are given'}{edited}{told}."
 
 
-def _step(session: Session, stop: str) -> str:
+def _step(session: Session, stop: str, *, counted: bool) -> str:
     """`Attention weights, encoder.0.self_attention.weights, step 11 of 26`."""
     stops = session.stops
     label = stop if stop in session.trace.program.weights else step_text(stop).label
     where = f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
-    return ", ".join(dict.fromkeys((label, stop, where))) if label.casefold() != stop else f"{label}, {where}"
+    parts = (label, stop if label.casefold() != stop else "", where if counted else "")
+    return ", ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _named(side: str, axis: Axis, index: int) -> str:

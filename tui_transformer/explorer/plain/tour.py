@@ -1,4 +1,4 @@
-"""A tour without a screen, a stop for every `tour`, and questions on a step: predict, then reveal."""
+"""A tour without a screen, a stop for every `tour`, which may ask first; questions on a step: predict, then reveal."""
 
 from __future__ import annotations
 
@@ -7,20 +7,38 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.main.question import Question, chosen, question
-from tui_transformer.explorer.plain.sentences import describe, matrix_of
+from tui_transformer.explorer.main.question import Question, chosen, question, question_at
+from tui_transformer.explorer.plain.keys import ANSWER
+from tui_transformer.explorer.plain.sentences import describe, line_of, matrix_of
 from tui_transformer.explorer.shell.keymap import hint_in, with_keys
-from tui_transformer.explorer.shell.user_files import keep_score, read_score
-from tui_transformer.guide.lecture import Lecture, lecture
+from tui_transformer.explorer.shell.user_files import count_answer
+from tui_transformer.guide.lecture import Lecture, lecture, tell_speaker
+from tui_transformer.guide.texts import Stop, tour_question
 from tui_transformer.session.exploration import Exploration
+from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.tour_stop import TourState, backwards, goes_back, has_outcome, outcome, scenery, tour_of
+from tui_transformer.session.tour_stop import (
+    Scenery,
+    TourState,
+    backwards,
+    goes_back,
+    has_outcome,
+    outcome,
+    scenery,
+    thinking_place,
+    tour_after,
+    tour_of,
+)
 from tui_transformer.text.display import visible
 
 ON_BY_LINE, ON_BY_KEY = "next or {tour} goes to the next stop", "{tour} goes to the next stop"
 OUT_BY_LINE, OUT_BY_KEY = "{step.next} goes a step on; leave ends the tour", "{step.next} goes a step on; {back} leaves"
 LAST = "this was the last stop"
 """The end of what is said at a stop: how it goes on."""
+
+ASKED_BY_LINE = "answer and a number or the words reveals it", "next or {tour} skips it"
+ASKED_BY_KEY = f"{ANSWER} takes an answer", "{tour} skips it"
+"""The end of a question: how it is answered, and how it is left open."""
 
 
 class Touring:
@@ -37,17 +55,29 @@ class Touring:
             keymap: The keys that the user gave to meanings.
             by_line: Whether whole lines are typed, with commands in words, or single keys.
         """
-        self._on = hint_in(keymap, ON_BY_LINE if by_line else ON_BY_KEY)
+        self._by_line, self._on = by_line, hint_in(keymap, ON_BY_LINE if by_line else ON_BY_KEY)
         self._out = hint_in(keymap, OUT_BY_LINE if by_line else OUT_BY_KEY)
         self._explored, self._told, self._keymap = explored, told, keymap
         self._state: TourState | None = None
         self._stop = -1
         self._shown: tuple[Session, ...] = ()
+        self._asked: set[str] = set()
+        self._asking: tuple[Stop, Scenery, Question] | None = None
 
     @property
     def goes_on(self) -> bool:
         """Whether a tour was begun and not left."""
         return self._state is not None
+
+    @property
+    def asks(self) -> bool:
+        """Whether the question of a stop is open."""
+        return self._asking is not None
+
+    def begin(self, told: Lecture) -> str:
+        """The first stop of a tour."""
+        self._state = self._begin(told)
+        return self.go(1)
 
     def go(self, direction: int) -> str:
         """The stop after this one (1) or before it (−1): what it says, and where it leads.
@@ -55,26 +85,93 @@ class Touring:
         Raises:
             InputError: There is no tour, or no such stop of it.
         """
-        state, place, explored = self._state or self._begin(), self._stop + direction, self._explored
-        stops = state.told.stops
+        if direction > 0 and self._asking is not None:
+            return self._tell(*self._asking[:2])
+        state, place = self._state or self._begin(), self._stop + direction
+        stops, following = state.told.stops, tour_after(state.told)
+        if place == len(stops) and following is not None:
+            self.leave()
+            return self.begin(lecture(following))
         if not 0 <= place < len(stops):
             which = "first" if direction < 0 else "last"
             raise InputError(f"the tour has {len(stops)} stops; this was the {which}: leave ends the tour")
         stop = stops[place]
         shown = scenery(state.base, stop, lambda _: None)
-        if shown.after is not explored.session:
-            explored.history.push(shown.after)
-            explored.stay()
-        explored.position, self._stop, self._state, self._shown = shown.position, place, state, (shown.after,)
+        asked = self._question(stop, shown)
+        self._stop, self._state, self._shown, self._asking = place, state, (shown.after,), None
+        problem = self._tell_speaker()
+        said = self._tell(stop, shown) if asked is None else self._ask(stop, shown, asked)
+        return f"{problem} {said}".lstrip()
+
+    def _question(self, stop: Stop, shown: Scenery) -> Question | None:
+        """What a stop asks first, once."""
+        if stop.predict is None or stop.name in self._asked or thinking_place(shown.after, shown.position) is None:
+            return None
+        return question_at(shown.after, shown.position, stop.predict)
+
+    def _ask(self, stop: Stop, shown: Scenery, asked: Question) -> str:
+        """The question, what can be answered, and the row that one needs to think."""
+        self._asking = stop, shown, asked
+        self._put(shown, thinking_place(shown.after, shown.position) or shown.position)
+        answered, skipped = ASKED_BY_LINE if self._by_line else ASKED_BY_KEY
+        ends = f"{answered}; {hint_in(self._keymap, skipped)}."
+        before = f"Before it, {describe(self._explored, counted=False).step}: {line_of(self._explored)}."
+        return visible(f"{self._heading}: {asked.text} {offered(asked)} {ends} {before}")
+
+    def answer(self, typed: str) -> str:
+        """Whether an answer is right and how one could have known, the score, and what the stop says.
+
+        Raises:
+            InputError: Nothing is answered.
+        """
+        if self._asking is None or not typed:
+            raise InputError("write the answer behind it: answer 2")
+        stop, shown, asked = self._asking
+        place = chosen(asked, typed)
+        verdict = f"{asked.verdict(place, typed)} {count_answer(right=place == asked.right)}."
+        return f"{verdict} {self._tell(stop, shown)}"
+
+    def _tell(self, stop: Stop, shown: Scenery) -> str:
+        """What a stop says, once nothing is asked there any more, and where it leads."""
+        told = self._state.told if self._state is not None else None
+        self._asking = None
+        self._asked.add(stop.name)
+        self._put(shown, shown.position)
+        following = tour_after(told) if told is not None and stop is told.stops[-1] else None
+        ends = self._on if told is not None and stop is not told.stops[-1] else LAST
+        if following is not None:
+            ends = f"{self._on.replace('the next stop', 'the next tour')}, {tour_question(following)}"
         parts = (
-            state.told.question if place == 0 else "",
-            f"Stop {place + 1} of {len(stops)}, {stop.title}: {stop.text}",
+            told.question if told is not None and self._stop == 0 and not stop.arrow else "",
+            f"{self._heading}: {stop.text}",
             outcome(shown, stop, lambda _: None) if has_outcome(stop) else "",
-            f"notes: {stop.notes}" if stop.notes else "",
-            f"{describe(explored).sentence()}.",
-            f"{self._on if place + 1 < len(stops) else LAST}; {self._out}.",
+            f"{describe(self._explored, counted=False).sentence()}.",
+            f"{ends}; {self._out}.",
         )
         return visible(" ".join(filter(None, parts)))
+
+    @property
+    def _heading(self) -> str:
+        """`Stop 3 of 17, Softmax`."""
+        stops = () if self._state is None else self._state.told.stops
+        return f"Stop {self._stop + 1} of {len(stops)}, {stops[self._stop].title}"
+
+    def _put(self, shown: Scenery, position: Position) -> None:
+        if shown.after is not self._explored.session:
+            self._explored.history.push(shown.after)
+            self._explored.stay()
+        self._explored.position = position
+
+    def _tell_speaker(self) -> str:
+        """Write the notes of the stop; why they are written no more, where they cannot be."""
+        if self._state is None:
+            return ""
+        try:
+            tell_speaker(self._state.told, self._stop + 1)
+        except InputError as error:
+            self._state = replace(self._state, told=replace(self._state.told, notes=None))
+            return f"The notes end here: {error}."
+        return ""
 
     def leave(self) -> str:
         """End the tour, and go back to what was explored before; what was changed meanwhile, redo brings.
@@ -85,14 +182,15 @@ class Touring:
         if self._state is None:
             raise InputError("no tour goes on that could be left: tour begins one")
         changed = self._state.leave(self._explored, self._shown)
-        self._state, self._stop, self._shown = None, -1, ()
+        self._state, self._stop, self._shown, self._asking = None, -1, (), None
+        self._asked.clear()
         brings = ", redo brings back what you changed" if changed else ""
         return f"the tour has ended, everything is as it was before it{brings}"
 
-    def _begin(self) -> TourState:
-        session = self._explored.session
-        name = tour_of(session) if self._told is None else None
-        told = self._told if name is None else lecture(name)
+    def _begin(self, told: Lecture | None = None) -> TourState:
+        session, told = self._explored.session, told or self._told
+        name = tour_of(session) if told is None else None
+        told = told if name is None else lecture(name)
         if told is None:
             raise InputError(f"there is no tour of {session.model.name}: --tour FILE gives one")
         state = TourState.begin(self._explored, with_keys(told, self._keymap))
@@ -116,11 +214,10 @@ class Questions:
         stop, view = self._explored.position.stop, matrix_of(self._explored)
         if view is None:
             raise InputError("there is nothing to predict here: go to a step with numbers")
-        shape = self._explored.session.trace.program.shape(stop)
-        asked = self._asked = question(view, self._explored.position.place, shape, self._numbers[stop])
+        trace, place = self._explored.session.trace, self._explored.position.place
+        asked = self._asked = question(trace, view, place, self._numbers[stop])
         self._numbers[stop] += 1
-        choices = ", ".join(f"{number} {visible(choice)}" for number, choice in enumerate(asked.choices, 1))
-        return f"{visible(asked.text)} It may be {choices}; answer and a number or the words reveals it."
+        return visible(f"{asked.text} {offered(asked)} {ASKED_BY_LINE[0]}.")
 
     def reveal(self, typed: str) -> str:
         """Whether an answer was right, why, and the score.
@@ -134,8 +231,10 @@ class Questions:
         if not typed:
             raise InputError("write the answer behind it: answer 2")
         self._asked, place = None, chosen(asked, typed)
-        given = visible(typed) if place is None else asked.choices[place]
-        score = read_score().and_then(right=place == asked.right)
-        keep_score(score)
-        said = "Right" if place == asked.right else f"Not {given}: it is {asked.choices[asked.right]}"
-        return visible(f"{said}; {asked.working}; {score}.")
+        return f"{asked.verdict(place, typed)} {count_answer(right=place == asked.right)}."
+
+
+def offered(asked: Question) -> str:
+    """What can be answered."""
+    choices = ", ".join(f"{number}: {visible(choice)}" for number, choice in enumerate(asked.choices, 1))
+    return f"It may be {choices};"

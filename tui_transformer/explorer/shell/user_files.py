@@ -93,6 +93,13 @@ def keep_score(score: Score) -> None:
     _keep(score_path(), json.dumps({"right": score.right, "asked": score.asked}))
 
 
+def count_answer(*, right: bool) -> Score:
+    """The score with one more answer, which is kept."""
+    score = read_score().and_then(right=right)
+    keep_score(score)
+    return score
+
+
 def _count(value: object) -> int:
     """A count as it is kept; −1 for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else -1

@@ -21,14 +21,14 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.files import expanded, home_of, is_file, is_folder, meant
-from tui_transformer.guide.texts import tour_question, tours
+from tui_transformer.guide.texts import tour_model, tour_question, tours
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.model.local_models import LocalModel, local_models, trained_models
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
-from tui_transformer.session.tour_stop import ANY_MODEL, OF_A_PACKAGE, own_tour, tour_of
+from tui_transformer.session.tour_stop import ANY_MODEL, OF_A_PACKAGE, own_tours, tour_of
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.text.vocabulary import built_in_vocabularies
 from tui_transformer.trained import about
@@ -87,10 +87,10 @@ def choose(port: Port, choice: Choice) -> None:
         remember("sentences", choice.name)
     elif choice.kind != "tour":
         load(port, choice.name)
-    elif choice.name in ANY_MODEL or choice.name == own_tour(port.session.model):
+    elif choice.name in (*ANY_MODEL, *own_tours(port.session.model)):
         port.begin_tour(choice.name)
     else:
-        load(port, choice.name, lambda: port.begin_tour(choice.name))
+        load(port, tour_model(choice.name), lambda: port.begin_tour(choice.name))
 
 
 def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
@@ -122,7 +122,7 @@ def at_once(recent: Sequence[str], sentences: Sequence[str] = (), sizes: str = "
             weights = f" · {facts['weights']:,} weights" if "weights" in facts else ""
             yield Choice(name, "trained", f"{DOES.get(name, '')}{weights}")
         there = (name for name in tours() if name not in OF_A_PACKAGE or importlib.util.find_spec(name) is not None)
-        for name in sorted(there, key=lambda name: (name not in trained, name)):
+        for name in sorted(there, key=lambda name: (tour_model(name) not in trained, name)):
             yield Choice(name, "tour", tour_question(name) or "a guided tour", "tour")
         yield from (Choice(name, "recent") for name in recent)
         yield from (Choice(name, "random weights", sizes) for name in BUILT_IN)
@@ -144,9 +144,9 @@ def _each_once(choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def matching(choices: Sequence[Choice], typed: str) -> list[int]:
-    """The places of those whose name or description has what is typed in it."""
-    wanted = typed.strip().casefold()
-    words = (f"{each.name} {each.source} {each.says}".casefold() for each in choices)
+    """The places of those whose name or description has what is typed in it, where `-` and `_` are the same."""
+    wanted = typed.strip().casefold().replace("_", "-")
+    words = (f"{each.name} {each.source} {each.says}".casefold().replace("_", "-") for each in choices)
     return [place for place, each in enumerate(words) if wanted in each]
 
 

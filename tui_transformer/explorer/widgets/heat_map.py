@@ -64,6 +64,9 @@ BLANK = "blank"
 _FIRST_EXACT_WIDTH = 9
 _LABELS_KEPT = 4096
 
+ARROWS = "→", "←"
+"""What marks a cursor that points at its cell."""
+
 NO_COLUMN = -1
 """The column of a cursor that marks its row alone."""
 
@@ -122,12 +125,12 @@ class HeatMap(GridWidget, can_focus=True):
             return self.heat_map
 
     wanted_width: int | None = None
-    always_numbers = marks_row_alone = False
+    always_numbers = marks_row_alone = points = False
     _view: View | None = None
     _scale = Scale("sequential", 0.0, 1.0)
     _tile = Tile(0, 0, np.zeros((0, 0)))
     _requested: tuple[range, range] | None = None
-    _how: tuple[int, int | None, bool, bool] | None = None
+    _how: tuple[int, int | None, bool, bool, bool] | None = None
     _label_width = _number_width = 0
     _row_label: Callable[[int], str] = str
     _column_label: Callable[[int], str] = str
@@ -139,7 +142,7 @@ class HeatMap(GridWidget, can_focus=True):
         A number has at least `number_width` columns, so that the cells of two heat maps are as wide as each other.
         Without a cursor it stays where it is, as far as the matrix reaches.
         """
-        how = number_width, self.wanted_width, self.always_numbers, self.marks_row_alone
+        how = number_width, self.wanted_width, self.always_numbers, self.marks_row_alone, self.points
         if view is self._view and scale == self._scale and how == self._how:
             shown = self.shown
             if tile is not self._tile and not (all(shown) and self._tile.covers(*shown)):
@@ -219,7 +222,7 @@ class HeatMap(GridWidget, can_focus=True):
             label_width=self._label_width,
             number_width=number_width,
             cell_width=self.wanted_width,
-            always=self.always_numbers or self._view.integer,
+            always=self.always_numbers or self.points or self._view.integer,
         )
         self._drawing = None
         scrolls = grid.virtual_size.height > self.container_size.height
@@ -246,7 +249,8 @@ class HeatMap(GridWidget, can_focus=True):
             number,
             masked=ink("heat-map--masked"),
             missing=ink("heat-map--missing"),
-            cursor=ink("heat-map--cursor"),
+            cursor=ink("heat-map--cursor-label" if self.points else "heat-map--cursor"),
+            marks=ARROWS if self.points else None,
         )
         header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
         edited = () if view is None else view.edited

@@ -195,6 +195,7 @@ class CellTable:
         masked: Style,
         missing: Style,
         cursor: Style,
+        marks: tuple[str, str] | None = None,
     ) -> None:
         self.palette, self._width, self._number, self._cursor = palette, width, number, cursor
         self.missing = palette.masked + 1
@@ -203,7 +204,7 @@ class CellTable:
         self.fills = self._segments([*fills, " " * width, " " * width])
         signs = [MASKED_GLYPH.center(width), MISSING_GLYPH.center(width)]
         self._plain = self._segments([*fills, *signs])
-        self._brackets = ("▌", "▐") if palette.has_color and number else ("[", "]")
+        self._brackets = marks or (("▌", "▐") if palette.has_color and number else ("[", "]"))
         self._cursor_styles = lru_cache(self._styles_under_cursor)
         self._column = number.column if number else 0
 

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
+from reference import REFERENCES
+from textual.widgets import Static
 
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.edits import Edit
-from tui_transformer.explorer.main.question import QUESTIONS, Question, chosen, question
+from tui_transformer.explorer.main.panes.card import TourPanel
+from tui_transformer.explorer.main.predict import operands
+from tui_transformer.explorer.main.question import QUESTIONS, Question, chosen, question, question_at
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.user_files import Score, keep_score, read_score, score_path
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.guide.texts import tour, tours
+from tui_transformer.guide.texts import tour, tour_model, tours
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.position import Position
+from tui_transformer.session.step_scene import gather
+from tui_transformer.session.tour_stop import thinking_place
+from tui_transformer.session.view_state import ViewState
 from tui_transformer.views.step_view import Place, view_of
 
 SESSION = open_session(ModelOptions(model="question"), None, None)
 FIRST = Place()
-WEIGHTS = "encoder.0.self_attention.weights"
+WEIGHTS, SCORES = "encoder.0.self_attention.weights", "encoder.0.self_attention.scores"
 
 
 def asked(name: str, place: Place = FIRST, number: int = 0):
     view = view_of(SESSION.trace, name, SESSION.labels, head=place.head)
-    return question(view, place, SESSION.trace.program.shape(name), number)
+    return question(SESSION.trace, view, place, number)
 
 
 def test_the_word_that_a_row_looks_at_most_is_worked_out():
@@ -31,7 +41,38 @@ def test_the_word_that_a_row_looks_at_most_is_worked_out():
     best = int(SESSION.trace[WEIGHTS][2, 0].argmax())
     assert question.text == "Which word will “where” in head 2 look at most?"
     assert question.choices[question.right] == f"? @{best}"
-    assert "0.98" in question.working
+    scores = np.sort(SESSION.trace["encoder.0.self_attention.masked"][2, 0])
+    ahead = f"? @8 has the largest score, {scores[-1]:.3f}, before hide @5 with {scores[-2]:.3f}"
+    assert question.known_by == f"{ahead}: a softmax keeps their order."
+
+
+def test_how_one_could_have_known_is_true_of_what_the_step_is_made_from():
+    trace = SESSION.trace
+    query, key, scores = (trace[f"encoder.0.self_attention.{name}"] for name in ("query", "key", "scores"))
+    products = query[1, 2].astype(np.float64) * key[1, 3]
+    above, below = (float(products[products * sign > 0].sum()) for sign in (1, -1))
+    sign = QUESTIONS["sign"](trace, view_of(trace, SCORES, SESSION.labels, head=1), Place(1, 2, 3))
+    said = [float(each) for each in re.findall(r"-?[\d.]+", sign.known_by.replace("−", "-").rstrip("."))]
+    assert said == [8, *(pytest.approx(each, rel=1e-3) for each in (above, 0, below, scores[1, 2, 3]))]
+    largest = asked("encoder.0.self_attention.residual", number=2)
+    stream, added = (trace[name][0] for name in ("embedding.output", "encoder.0.self_attention.output"))
+    best = int((stream + added).argmax())
+    assert largest.choices[largest.right] == str(best)
+    told = {"Token embedding": stream, "Attention output": added}
+    name, _, value = largest.known_by.rstrip(".").partition(" is largest there too: ")
+    assert told[name].argmax() == best
+    assert float(value) == pytest.approx(told[name].max(), rel=1e-3)
+
+
+@pytest.mark.parametrize("model", ["attention", "dates", "encoder", "decoder"])
+def test_every_question_of_every_kind_of_model_says_in_one_line_how_one_could_have_known(model):
+    session = open_session(ModelOptions(model=model), None, None)
+    for name in session.trace.program.by_name:
+        view = view_of(session.trace, name, session.labels, head=0)
+        for number in range(len(QUESTIONS)):
+            made = question(session.trace, view, Place(), number)
+            assert re.fullmatch(r"[^\n]{4,160}\.", made.known_by), (name, made)
+            assert "this step" not in made.text
 
 
 @pytest.mark.parametrize("name", SESSION.trace.program.by_name)
@@ -41,14 +82,22 @@ def test_every_step_has_a_question_with_one_right_answer(name):
         assert 2 <= len(question.choices) <= 4
         assert len(set(question.choices)) == len(question.choices)
         assert 0 <= question.right < len(question.choices)
-        assert question.working
+        assert question.known_by
+
+
+def test_queries_that_share_keys_are_shown_above_theirs():
+    session = open_session(ModelOptions(model=str(REFERENCES / "llama")), None, (5, 9, 12))
+    at = Position("decoder.0.self_attention.scores", Place(3, 1, 0))
+    scene = gather(session, at, ViewState(), "value")
+    titles = [each.title for each in operands(session, scene)]
+    assert titles == ["made from Rotated queries · head 3 · 4 × 3 × 8", "made from Rotated keys · head 1 · 2 × 3 × 8"]
 
 
 def test_shape_sum_and_sign_are_right():
     shape, total = asked(WEIGHTS, number=1), asked(WEIGHTS, number=2)
     assert shape.choices[shape.right] == shape_text((4, 9, 9))
     assert total.choices[total.right] == "1"
-    assert total.working.endswith("= 1")
+    assert total.known_by.endswith("= 1.")
     name, place = "encoder.0.self_attention.query", Place(1, 2, 3)
     sign = asked(name, place, 1)
     assert ("below" in sign.choices[sign.right]) == (SESSION.trace[name][1, 2, 3] < 0)
@@ -57,13 +106,13 @@ def test_shape_sum_and_sign_are_right():
 def test_a_row_that_was_set_by_hand_is_not_said_to_sum_to_1():
     session = SESSION.with_edits(Edit(WEIGHTS, (0, 0, 1), 5.0))
     view = view_of(session.trace, WEIGHTS, session.labels, head=0)
-    assert QUESTIONS["sum"](view, Place(0, 0, 1), (4, 9, 9)) is None
-    assert QUESTIONS["sum"](view, Place(0, 1, 1), (4, 9, 9)) is not None
+    assert QUESTIONS["sum"](session.trace, view, Place(0, 0, 1)) is None
+    assert QUESTIONS["sum"](session.trace, view, Place(0, 1, 1)) is not None
 
 
 def test_equal_values_are_not_asked_for_the_largest():
     view = view_of(SESSION.trace, "embedding.positions", SESSION.labels)
-    texts = [question(view, Place(), (9, 32), number).text for number in range(4)]
+    texts = [question(SESSION.trace, view, Place(), number).text for number in range(4)]
     assert not any("largest" in text for text in texts)
     assert np.unique(SESSION.trace["embedding.positions"][0]).size == 2
 
@@ -74,10 +123,11 @@ async def test_values_are_hidden_until_the_question_is_answered_and_the_score_is
         await explorer.go(WEIGHTS)
         await explorer.press("]", "]", "p")
         assert "Which word will" in explorer.text
-        assert ".98" not in explorer.text
+        assert (".98" in explorer.text, "6.94" in explorer.text) == (False, size != SMALL)  # the scores are there
         right = explorer.app.screen._question.right
         await explorer.press(str(right + 1), "enter")
         assert "Right." in explorer.text
+        assert "a softmax keeps their order." in " ".join(explorer.text.replace("│", " ").split())
         await explorer.press("enter")
         assert "1 of 1 predicted" in explorer.messages[-1]
         await explorer.press("p", "1", "enter", "escape")
@@ -173,29 +223,98 @@ def test_a_sign_has_several_names(typed, meant):
     assert chosen(Question("sign?", ("below 0", "exactly 0", "above 0"), 2, ""), typed) == meant
 
 
-async def test_the_tour_asks_before_it_shows():
-    async with exploring(WIDE, model="question") as explorer:
-        stops = [stop.name for stop in tour("question")]
-        await explorer.press("t", *["space"] * stops.index("product"))
-        assert "Which shape has this step?" in explorer.text
+def stops_before(tour_name: str, name: str) -> int:
+    return [stop.name for stop in tour(tour_name)].index(name)
+
+
+async def led_to(explorer, name: str) -> None:
+    """Lead to a stop of the first tour."""
+    await explorer.press("t")
+    explorer.parts.tour.go(stops_before("question", name))
+    await explorer.settled()
+
+
+def card_of(explorer) -> str:
+    region = explorer.main.query_one(TourPanel).region
+    lines = explorer.text.split("\n")[region.y : region.bottom]
+    return " ".join(" ".join(line.strip("│ ") for line in lines).split())
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
+async def test_a_stop_asks_in_the_card_and_shows_what_one_needs_to_think(size):
+    async with exploring(size, model="question") as explorer:
+        await led_to(explorer, "softmax")
+        assert explorer.app.screen is explorer.main
+        assert explorer.stop == "encoder.0.self_attention.masked"
+        card = card_of(explorer)
+        assert "What do the attention weights of “where” in head 2 add up to? 1: 0 2: 1" in card
+        assert "▸" not in card
+        assert "e to the power" not in card
+        assert ("−1.2" if size == SMALL else "6.9") in explorer.text  # the scores are on the screen
+        await explorer.press("enter")
+        await explorer.shown("nothing is chosen: 1 to 4")
+        assert read_score().asked == 0
+        await explorer.press("2")
+        assert "▸2: 1" in card_of(explorer)
+        await explorer.press("enter")
+        assert read_score() == Score(1, 1)
+        assert explorer.stop == WEIGHTS
+        said = str(explorer.main.query_one("#verdict", Static).content)
+        assert re.fullmatch(r"Right\. A softmax divides each by the sum of its row: [^\n]* = 1\.", said)
+        assert "e to the power" in str(explorer.main.query_one("#words", Static).content)
+        await explorer.press("right", "left")
+        assert explorer.stop == WEIGHTS  # it is asked once
+
+
+@pytest.mark.parametrize("skip", ["right", "space"])
+async def test_a_question_of_a_tour_is_skipped_and_not_counted(skip):
+    async with exploring(NARROW, model="question") as explorer:
+        await led_to(explorer, "product")
+        assert "made from Queries Q 4 × 9 × 8 and Keys K 4 × 9 × 8?" in card_of(explorer)
         assert "19.64" not in explorer.text
-        await explorer.press("escape")
-        assert "Multiplied column by column" in explorer.text
-        assert explorer.stop == "encoder.0.self_attention.scores"
-        await explorer.press("backspace", "space")
-        assert "Which shape" not in explorer.text
-        assert "Multiplied column by column" in explorer.text
-        await explorer.press("escape")
+        await explorer.press("down", skip)
+        assert explorer.stop == SCORES
+        assert "Multiplied column by column" in card_of(explorer)
+        assert "skips" not in card_of(explorer)
         assert read_score().asked == 0
 
 
-async def test_the_cell_that_is_asked_for_is_marked_once_it_is_revealed():
+async def test_a_question_that_is_left_behind_is_asked_again_and_the_tour_is_left_from_it():
+    async with exploring(WIDE, model="question") as explorer:
+        await led_to(explorer, "product")
+        await explorer.press("up")
+        assert "▸4:" in card_of(explorer)
+        await explorer.press("left")
+        assert "Its seventh number" in card_of(explorer)
+        await explorer.press("right")
+        assert "▸" not in card_of(explorer)
+        await explorer.press("1", "4", "enter")
+        assert "You said 9 × 9. It is 4 × 9 × 9." in card_of(explorer)
+        assert read_score() == Score(0, 1)
+        await explorer.press("left", "right", "escape")
+        assert not explorer.main.query(TourPanel)
+        await led_to(explorer, "product")
+        await explorer.press("escape")
+        assert not explorer.main.query(TourPanel)
+
+
+async def test_the_digits_of_the_panes_are_theirs_again_after_a_question():
+    async with exploring(WIDE, model="question") as explorer:
+        await led_to(explorer, "product")
+        await explorer.press("2")
+        assert explorer.main.query_one(TourPanel).has_focus
+        await explorer.press("right", "2")
+        assert not explorer.main.query_one(TourPanel).has_focus
+
+
+async def test_the_cursor_stands_on_no_answer_before_it_is_given():
     async with exploring(NARROW, model="question") as explorer:
-        stops = [stop.name for stop in tour("question")]
-        await explorer.press("t", *["space"] * stops.index("full_stop"))
-        await explorer.press("space", "space")  # two questions on the way are skipped
+        explorer.parts.tour.begin("question-heads")
+        await explorer.settled()
+        explorer.parts.tour.go(stops_before("question-heads", "full_stop"))
+        await explorer.settled()
         assert "Which word will" in explorer.text
-        assert "▌" not in explorer.text
+        assert explorer.position == Position("encoder.0.self_attention.masked", Place(1, 0, 0))
         await explorer.press("down", "enter")
         assert "▌  .95   ▐" in explorer.text
 
@@ -204,19 +323,10 @@ def test_every_question_of_a_tour_can_be_asked():
     asked = [(name, stop) for name in tours() for stop in tour(name) if stop.predict]
     assert len(asked) >= 3
     for name, stop in asked:
-        session = open_session(ModelOptions(model=name), stop.sentence, None)
-        view = view_of(session.trace, stop.step, session.labels, head=stop.head or 0)
-        place = Place(stop.head or 0, stop.row or 0, stop.column or 0)
-        assert QUESTIONS[stop.predict](view, place, session.trace.program.shape(stop.step)) is not None
-
-
-async def test_a_space_skips_the_question_of_a_tour_and_is_typed_within_an_answer():
-    async with exploring(WIDE, model="question") as explorer:
-        stops = [stop.name for stop in tour("question")]
-        await explorer.press("t", *["space"] * stops.index("product"), "4", "space")
-        assert "Which shape has this step?" in explorer.text
-        await explorer.press("backspace", "backspace", "space")
-        assert "Multiplied column by column" in explorer.text
+        session = open_session(ModelOptions(model=tour_model(name)), stop.sentence, None)
+        at = Position(stop.step, Place(stop.head or 0, stop.row or 0, stop.column or 0))
+        assert question_at(session, at, stop.predict) is not None
+        assert thinking_place(session, at) is not None
 
 
 async def test_where_there_are_words_there_is_nothing_to_predict():

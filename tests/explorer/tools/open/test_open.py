@@ -65,6 +65,9 @@ def test_found_models_are_listed_once(tmp_path):
     assert names.count("a/b") == 1
     assert "new" in names
     assert [choices[place].kind for place in matching(choices, "where does .99")] == ["tour"]
+    assert [choices[place].name for place in matching(choices, "question_heads")] == ["question-heads"]
+    tours = [each.name for each in choices if each.kind == "tour"]
+    assert tours[:5] == ["copy", "dates", "question", "question-heads", "story"]
 
 
 def test_a_model_in_a_folder_called_model_has_the_name_of_the_folder_above(tmp_path):
@@ -132,6 +135,16 @@ async def test_a_tour_is_begun_from_the_list_on_its_model_and_leaves_nothing():
         assert "1 of 9" in explorer.text
         await explorer.press("escape", "u")
         assert explorer.session.model.name == "encoder"
+
+
+async def test_the_second_tour_of_a_model_is_begun_from_the_list():
+    async with exploring(WIDE, model="encoder") as explorer:
+        for _ in range(2):  # on its model, and from another
+            await explorer.press("o")
+            await explorer.answer("what do the heads look for")
+            assert explorer.session.model.name == "question"
+            assert "Stop 1 of 9 · One of four heads" in explorer.text
+            await explorer.press("escape")
 
 
 async def test_the_tour_of_gradients_begins_from_the_list_without_going_back_first():

@@ -52,6 +52,9 @@ ROOM_FOR_MENUS = 120
 CARD = "card"
 """The name of the card of a tour."""
 
+ASKS, ENDS = "-asks", "-ends"
+"""Its classes while a question is open, and at the last stop."""
+
 LEAST_SHOWN = 0.00005
 """Seconds of computing a step that are worth saying."""
 
@@ -110,12 +113,13 @@ class Lines:
         self._scene = scene
         session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
         inks, tour = inks_of(self._screen), tour_key(scene, self._screen.app)
+        where = "" if scene.is_told else _where(session, stop)  # a tour counts its own stops
         seconds = 0.0 if step is None else step.seconds
         took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
         spent = f" · {took}" if seconds >= LEAST_SHOWN else ""
         lines: dict[str, Callable[[], Line]] = {
-            "title": lambda: _title(session, f"{self._requests.doing or _state(session, stop)}   ", spent, width, inks),
-            "crumbs": lambda: _crumbs(session, stop, step, width, inks),
+            "title": lambda: _title(session, self._requests.doing or _state(session, where), spent, width, inks),
+            "crumbs": lambda: _crumbs(session, stop, step, where, width, inks),
             "about": lambda: about(session, stop, tour),
             "summary": lambda: _summary(session, stop, step, inks, tour),
             "tabs": lambda: _tabs(scene.arrangement, width, inks),
@@ -141,7 +145,10 @@ class Lines:
         if self._count:
             said = Content.styled(f" {self._count} times ", "bold $accent")
             return Content("").join([said, key_line(COUNTED, app, width - said.cell_length, 1)])
-        first = FOCUSED.get("tour" if card else INSTEAD.get(stop, active) if active == "matrix" else active, ())
+        pane = INSTEAD.get(stop, active) if active == "matrix" else active
+        if focused is not None and card:
+            pane = "question" if focused.has_class(ASKS) else "last stop" if focused.has_class(ENDS) else "tour"
+        first = FOCUSED.get(pane, ())
         hidden = set(refused(session, stop, scene.step)) | (ON_CARD if card else set[str]())
         taken = {action.shown for action in first}
         named = {action.id: action for action in ACTIONS if action.id not in hidden}
@@ -213,21 +220,20 @@ def _title(session: Session, state: str, spent: str, width: int, inks: Inks) -> 
     """Program, model, how far one is, library, precision and time."""
     backend, name = session.trace.backend, session.cache.tokens.get("name", lambda: model_name(session))
     left = Text(" tui-transformer", inks.accent).append(f"   {name}", inks.quiet)
-    right = Text(state, inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
+    right = Text(f"{state}   ", inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
     return spread(left, right, width)
 
 
-def _state(session: Session, stop: str) -> str:
+def _state(session: Session, where: str) -> str:
     """How far one is, and before it the edits, which way one goes, or what is compared."""
     changes = [broken(session)] if session.breaks else []
     changes += [active(session.edits, session.base.program)] if session.edits else []
-    edits = "".join(f"{visible(each)} · " for each in changes)
-    way = ""
+    way = []
     if session.backward:
-        way = f"← backward · {_loss(session)}"
+        way = ["← backward", *filter(None, [_loss(session)])]
     elif session.overlay.kind == "trace":
-        way = f"beside {visible(session.overlay.label)} · " if session.comparison is not None else "comparing · "
-    return f"{edits}{way}{_where(session, stop)}"
+        way = [f"beside {visible(session.overlay.label)}" if session.comparison is not None else "comparing"]
+    return " · ".join(filter(None, (*map(visible, changes), *way, where)))
 
 
 def _where(session: Session, stop: str) -> str:
@@ -240,18 +246,19 @@ def _loss(session: Session) -> str:
     if not session.went_back:
         return ""
     start = session.gradients.start
-    return f"{'loss' if start is None else visible(start.description)} {spoken(session.gradients.loss, 4)} · "
+    return f"{'loss' if start is None else visible(start.description)} {spoken(session.gradients.loss, 4)}"
 
 
-def _crumbs(session: Session, stop: str, scene: StepScene | None, width: int, inks: Inks) -> Text:
+def _crumbs(session: Session, stop: str, scene: StepScene | None, where: str, width: int, inks: Inks) -> Text:
     """Layer ▸ sublayer ▸ step, as far as there is room, its formula; at the right the head and how far one is."""
     program, groups = session.trace.program, list[str]()
     head = "" if scene is None or scene.view.heads < 2 else f"head {scene.place.head} of {scene.view.heads}  "
-    way = f"← {_loss(session)}" if session.backward else ""
+    loss = _loss(session)
+    way = f"← {loss}{' · ' * bool(loss and (head or where))}" if session.backward else ""
     broke = f"{broken(session)}  " if session.breaks else ""
     count = len(session.edits)
     edits = f"{count} edit{'s' * (count > 1)}  " if count else ""
-    where = _where(session, stop).removeprefix("step ").replace(" of ", "/")
+    where = where.removeprefix("step ").replace(" of ", "/")
     right = Text(f"{broke}{edits}{way}{head}{where} ", inks.plain)
     name = f" {step_text(stop).title if stop in program.by_name else stop_title(session, stop)} "
     if stop in program.by_name:

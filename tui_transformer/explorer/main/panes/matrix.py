@@ -83,6 +83,7 @@ class MatrixPair(Container):
         self.set_class("-stacked" in scene.arrangement, "-stacked")
         for pane in (self.first, self.second):
             pane.cells.wanted_width = scene.view.cell_width
+            pane.cells.points = (stop, scene.position.place) == scene.view.pointed
         if step is None:
             self.first.show_missing(stop)
             remark = "computing"

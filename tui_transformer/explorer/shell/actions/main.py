@@ -226,8 +226,19 @@ FOCUSED: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "The stop before, the next stop", "stop", "← →", ACROSS),
         Action("", "", "Leave the tour", "leave the tour", "esc", "back"),
     ),
+    "last stop": (
+        Action("", "", "The end of the tour", "end", "enter", CHOOSE),
+        Action("", "", "The stop before", "back", "←", "cursor.left"),
+        Action("", "", "Leave the tour", "leave the tour", "esc", "back"),
+    ),
+    "question": (
+        Action("", "", "Choose an answer, by its number or the arrows", "choose", "↑ ↓", UP_DOWN),
+        Action("", "", "Show what is right", "answer", "enter", CHOOSE),
+        Action("", "", "Leave the question open, and show the stop", "skip", "→", "cursor.right"),
+        Action("", "", "Leave the tour", "leave the tour", "esc", "back"),
+    ),
 }
-"""Actions of the focused pane, or of the card of a tour, which come first in the line of keys."""
+"""Actions of the focused pane, or of a tour's card, its last stop and its question, which come first in the line."""
 
 ON_CARD = frozenset({"step.next", "step.back", "tour"})
 """Actions whose keys the card of a tour has for itself."""
@@ -279,11 +290,19 @@ KEY_LINE = (
 TOUR = (
     Action("cursor.right", "ask('Next')", "The next stop", "next", "→"),
     Action("step.next", "ask('Next')", "The next stop"),
-    Action("cursor.choose", "ask('Next')", "The next stop"),
+    Action("cursor.choose", "ask('Answered')", "What is chosen is the answer; without a question the next stop"),
+    Action("cursor.up", "turn(-1)", "The answer before; without a question the lines above"),
+    Action("cursor.down", "turn(1)", "The next answer; without a question the lines below"),
     Action("cursor.left", "ask('Back')", "The stop before", "back", "←"),
     Action("step.back", "ask('Back')", "The stop before"),
     Action("back", "ask('Left')", "Leave the tour", "leave", "esc"),
 )
+TOUR_AFTER = (Action("", "", "The tour that goes on from here", "next tour", "t", "tour"),)
+"""Of the card at the last stop, where another tour goes on."""
+
+ASKED_BY_TOUR = FOCUSED["question"]
+"""Of the card while its question is open."""
+
 PREDICT = (
     Action("", "", "Choose an answer, or type another", "choose, or type", "↑↓"),
     Action("", "", "Leave the question open", "skip", "space"),
