@@ -94,7 +94,7 @@ def visiting(environment: dict[str, str], own: Path, files: Path | None) -> Iter
 
 
 def bookmark(visitor: Visitor, name: bytes) -> None:
-    visitor.send(b"D", b"\x02")
+    visitor.send(b"D", b"mb")
     visitor.until(b"Bookmark")
     visitor.send(b"D", name + b"\r")
     visitor.until(b"Notes")
@@ -111,7 +111,7 @@ def test_bookmarks_of_visitors_without_a_folder_are_downloads(environment, tmp_p
             name, data = visitor.download()
             assert name == "mine.toml"
             assert len(tomllib.loads(data.decode())) == count
-        visitor.send(b"D", b"\x02")
+        visitor.send(b"D", b"mb")
         visitor.until(b"Bookmark")
         visitor.send(b"D", b"/etc/mine.csv\r")
         visitor.until(b"has to end in")

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from os import get_terminal_size
 from threading import Event, RLock, Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
@@ -86,7 +87,7 @@ class FirstFrame:
             self._take_down()
             self._echo(on=True)
             signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+            signal.raise_signal(number)
             signal.signal(number, self._signalled)
 
     def _echo(self, *, on: bool) -> None:
@@ -108,7 +109,7 @@ class FirstFrame:
     def _drawn(self, page: str, bar: str, quiet: str) -> str:
         """The whole screen, from its upper left corner on."""
         try:
-            width, height = os.get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ else 2)
+            width, height = get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ else 2)
         except OSError:
             width, height = 80, 24
         says = f"reading {self._what} · {time.monotonic() - self._begun:.0f} s"

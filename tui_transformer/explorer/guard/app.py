@@ -227,36 +227,41 @@ def guards_messages(screen: type[AnyScreen]) -> type[AnyScreen]:
 CHAIN = "_binding_chain"
 """The keys of the focused widget and of all that it is in, as Textual asks for them."""
 
+Mapped = tuple[Keymap | None, BindingsMap | None, int, BindingsMap]
+"""A keymap, what it was applied to and how many keys that had, and what came of it."""
 
-def keeps_keys(screen: type[AnyScreen]) -> type[AnyScreen]:
-    """Let a class of screens work out which keys each widget has once: Textual does so at every key.
+
+class KeptKeys:
+    """Which keys each widget has, worked out once: Textual does so at every key.
 
     That takes as many looks as the product of its keys and those of the keymap, several milliseconds a key.
     """
-    usual: Callable[[AnyScreen], list[tuple[DOMNode, BindingsMap]]] = vars(Screen)[CHAIN].fget
 
-    def chain(self: AnyScreen) -> list[tuple[DOMNode, BindingsMap]]:
-        app, focused = self.app, self.focused
+    def __init__(self) -> None:
+        self._usual: Callable[[Screen[Any]], list[tuple[DOMNode, BindingsMap]]] = vars(Screen)[CHAIN].fget
+        self._kept: WeakKeyDictionary[DOMNode, Mapped] = WeakKeyDictionary()
+
+    def __get__(self, screen: Screen[Any], _: type[Screen[Any]]) -> list[tuple[DOMNode, BindingsMap]]:
+        app, focused = screen.app, screen.focused
         if not app._keymap or focused is None or focused.loading or takes_letters(focused):
-            return usual(self)
-        kept: WeakKeyDictionary[DOMNode, Mapped] = vars(self).setdefault("_mapped", WeakKeyDictionary())
+            return self._usual(screen)
         pairs = list[tuple[DOMNode, BindingsMap]]()
         for node in focused.ancestors_with_self:
-            own, (keymap, bindings, count, mapped) = node._bindings, kept.get(node, (None, None, 0, BindingsMap()))
+            own, before = node._bindings, self._kept.get(node, (None, None, 0, BindingsMap()))
+            keymap, bindings, count, mapped = before
             if keymap is not app._keymap or bindings is not own or count != len(own.key_to_bindings):
                 mapped = own.copy()
                 if clashed := mapped.apply_keymap(app._keymap).clashed_bindings:
                     app.handle_bindings_clash(clashed, node)
-                kept[node] = app._keymap, own, len(own.key_to_bindings), mapped
+                self._kept[node] = app._keymap, own, len(own.key_to_bindings), mapped
             pairs.append((node, mapped.copy()))
         return pairs
 
-    setattr(screen, CHAIN, property(chain))
+
+def keeps_keys(screen: type[AnyScreen]) -> type[AnyScreen]:
+    """Let a class of screens keep its keys."""
+    setattr(screen, CHAIN, KeptKeys())
     return screen
-
-
-Mapped = tuple[Keymap | None, BindingsMap | None, int, BindingsMap]
-"""A keymap, what it was applied to and how many keys that had, and what came of it."""
 
 
 def takes_letters(widget: Widget) -> bool:

@@ -133,6 +133,39 @@ class Grid:
         return Offset(min(x, beyond.width), min(y, beyond.height))
 
 
+@dataclass(frozen=True)
+class FoldedGrid(Grid):
+    """Rows in blocks of `block` beside each other, each with its labels; all of it is on the screen."""
+
+    block: int = 1
+
+    @property
+    def block_width(self) -> int:
+        """Columns of a block, labels included."""
+        return self.gutter + self.columns * self.cell_width
+
+    @property
+    def virtual_size(self) -> Size:
+        return Size(self.block_width * -(-self.rows // self.block), self.block * self.cell_height)
+
+    def whole_cells(self, scroll: Offset, size: Size) -> tuple[range, range]:  # noqa: ARG002 - all are
+        return range(self.rows), range(self.columns)
+
+    def cell_at(self, place: Offset, scroll: Offset) -> Cell | None:  # noqa: ARG002 - it does not scroll
+        block, x = divmod(place.x, self.block_width)
+        row, column = block * self.block + place.y // self.cell_height, (x - self.gutter) // self.cell_width
+        inside = x >= self.gutter and 0 <= place.y < self.virtual_size.height and row < self.rows
+        return (row, column) if inside else None
+
+    def cell_region(self, cell: Cell, scroll: Offset) -> Region:  # noqa: ARG002 - it does not scroll
+        block, row = divmod(cell[0], self.block)
+        x = block * self.block_width + self.gutter + cell[1] * self.cell_width
+        return Region(x, row * self.cell_height, self.cell_width, self.cell_height)
+
+    def scroll_to_show(self, cell: Cell, scroll: Offset, size: Size) -> Offset:  # noqa: ARG002 - all is shown
+        return Offset()
+
+
 def _visible(scroll: int, room: int, step: int, count: int) -> range:
     if room <= 0:
         return range(0)
