@@ -22,8 +22,9 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.effects import bar, number
+from tui_transformer.explorer.tools.effects import number
 from tui_transformer.explorer.tools.runs import path_of
+from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import PLAIN, ModelOptions
@@ -99,7 +100,7 @@ class SurveyScreen(Overview, tool="survey"):
 
     def _line(self, index: int) -> Text:
         color = "" if self.app.no_color else "cyan"
-        return line(self.table.rows[index], self.table.largest, self.lines.size.width, color)
+        return line(self.table.rows[index], self.table.scale, self.lines.size.width, color)
 
     def texts(self) -> Texts:
         """Of the model of the survey, which may be another than that of the main screen, and of the selected row."""
@@ -116,7 +117,7 @@ class SurveyScreen(Overview, tool="survey"):
                 f"{name(row)}   {row.measure} {number(row.mean or 0.0)}{interval}, over {row.count:,} texts",
                 f"strongest: {where_strongest(examples[0])}" if examples else "no examples are kept of it",
             ),
-            columns=fit(f" {fit('of', NAME)}{titles}", self.size.width - 2),
+            columns=fit(f" {fit('of', NAME)}{titles}  {self.table.scale.says}", self.size.width - 2),
             hidden=[action for action, is_useful in useful.items() if not is_useful],
             about=f"tui-transformer   survey of {self.survey.model}",
         )
@@ -230,8 +231,10 @@ class Table:
         return f"{self.measure}{f', {unit}' if unit else ''} · {self.part}"
 
     @cached_property
-    def largest(self) -> float:
-        return max(abs(row.mean or 0.0) for row in self.rows)
+    def scale(self) -> BarScale:
+        """A full bar is 1, or where that is too short, the next round number."""
+        means = [row.mean or 0.0 for row in self.rows]
+        return BarScale.holding(max(map(abs, means)), self.rows[0].unit, signed=min(means) < 0)
 
     def order(self, *, reverse: bool) -> list[int]:
         sign = 1.0 if reverse else -1.0
@@ -282,14 +285,14 @@ def name(of: Row | Example) -> str:
     return " · ".join(parts)
 
 
-def line(row: Row, largest: float, width: int, color: str) -> Text:
+def line(row: Row, scale: BarScale, width: int, color: str) -> Text:
     """One row: its name, mean, half of its interval, count, and a bar."""
     uncertain = "–" if row.low is None or row.high is None else number((row.high - row.low) / 2)
     numbers = number(row.mean or 0.0), uncertain, f"{row.count:,}"
     text = Text(f" {fit(name(row), NAME)}{''.join(f'{each:>{NUMBER}}' for each in numbers)}", no_wrap=True)
     room = width - NAME - 3 * NUMBER - 4
     if room >= LEAST_BAR:
-        text.append("  ").append(bar(abs(row.mean or 0.0), largest, room), color)
+        text.append("  ").append(scale.bar(row.mean or 0.0, room), color)
     return text
 
 
