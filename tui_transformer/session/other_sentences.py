@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from random import Random
 
 from tui_transformer.errors import InputError
@@ -36,10 +37,12 @@ def counterpart(session: Session) -> str:
     "" where none is found.
     """
     text = _text(session)
-    named = (*(each for each in (COUNTERPARTS.get(text), _TURNED.get(text)) if each is not None),)
-    count = len(session.encoding.tokens)
-    tried = (each for each, _ in zip((*named, *exchanges(session)), range(TRIED), strict=False))
-    return next((each for each in tried if each != text and _tokens(session, each) == count), "")
+    if not text or not session.model.config.vocab_size:
+        return ""
+    named = (each for each in (COUNTERPARTS.get(text), _TURNED.get(text)) if each is not None)
+    count = _tokens(session, text)
+    others = islice(chain(named, exchanges(session)), TRIED)
+    return next((each for each in others if each != text and _tokens(session, each) == count), "")
 
 
 def examples(session: Session) -> Iterator[Pair]:
@@ -127,8 +130,14 @@ def tried(session: Session, pair: Pair) -> Session | None:
 
 
 def _tokens(session: Session, text: str) -> int:
-    other = tried(session, (text, ""))
-    return 0 if other is None else len(other.encoding.tokens)
+    """How many tokens a text has before anything is put around it; 0 where it cannot be read."""
+    model = session.model
+    if model.vocabulary is None:
+        return len(text.replace(",", " ").split())
+    try:
+        return len(model.encode(text, cut=session.cut, pair=session.pair).tokens)
+    except InputError:
+        return 0
 
 
 def _text(session: Session) -> str:
