@@ -12,6 +12,7 @@ import numpy as np
 from rich.text import Text
 
 from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.survey.measures import MEASURES
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.targets import KINDS
@@ -39,6 +40,10 @@ from tui_transformer.views.step_view import Place
 
 NAME, NUMBER, LEAST_BAR = 20, 11, 4
 """Columns of a name, of a number, and of a bar at least."""
+
+NEXT_MEASURE = "{order}: another measure · {kind}: another part of the model"
+NEXT = f"{{cursor.choose}}: the texts where the marked line is strongest · {NEXT_MEASURE}"
+"""What to do next."""
 
 CONTEXT = "context"
 """The measure of heads that is about their output, not about their weights."""
@@ -76,6 +81,12 @@ class SurveyScreen(Overview, tool="survey"):
     """The rows of one measure, the highest first."""
 
     HAS_COLUMNS = True
+    DEFAULT_CSS = """
+    SurveyScreen {
+        & #overview-columns { height: 3; }
+        &.-short #overview-columns { height: 1; }
+    }
+    """
 
     def __init__(self, port: Port, survey: Survey) -> None:
         super().__init__(port)
@@ -110,6 +121,9 @@ class SurveyScreen(Overview, tool="survey"):
         examples = self.survey.examples(row)
         useful = {"kind": len(parts) > 1, "order": len(tables) > 1, "find": len(tables) > 1}
         titles = "".join(f"{title:>{NUMBER}}" for title in ("mean", "± (95 %)", "texts"))
+        titles = f"{fit('of', NAME)}{titles}  {self.table.scale.says}"
+        about = (self.table.says, self.port.hint(NEXT if examples else NEXT_MEASURE))
+        lines = (titles,) if self.has_class("-short") else (*about, titles)
         return Texts(
             f"{self.table.title} · {'lowest' if self.reverse else 'highest'} first",
             f"table {self.at + 1} of {len(tables)} · mean over texts, each counting once",
@@ -117,7 +131,7 @@ class SurveyScreen(Overview, tool="survey"):
                 f"{name(row)}   {row.measure} {number(row.mean or 0.0)}{interval}, over {row.count:,} texts",
                 f"strongest: {where_strongest(examples[0])}" if examples else "no examples are kept of it",
             ),
-            columns=fit(f" {fit('of', NAME)}{titles}  {self.table.scale.says}", self.size.width - 2),
+            columns="\n".join(fit(f" {line}", self.size.width - 2) for line in lines),
             hidden=[action for action, is_useful in useful.items() if not is_useful],
             about=f"tui-transformer   survey of {self.survey.model}",
         )
@@ -229,6 +243,15 @@ class Table:
         """`induction · decoder self-attention`, with the unit where there is one."""
         unit = self.rows[0].unit
         return f"{self.measure}{f', {unit}' if unit else ''} · {self.part}"
+
+    @property
+    def says(self) -> str:
+        """What one looks at: `Every head by previous token (A_i,i−1), mean over the texts`."""
+        first, measure = self.rows[0], MEASURES.get(self.measure.partition(":")[0])
+        each = "head" if first.head is not None else "neuron" if first.neuron is not None else "layer"
+        by = self.measure if measure is None else measure.title
+        formula = f" ({measure.formula})" if measure is not None and measure.formula else ""
+        return f"Every {each} by {by}{formula}, mean over the texts"
 
     @cached_property
     def scale(self) -> BarScale:
