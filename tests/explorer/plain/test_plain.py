@@ -307,17 +307,6 @@ def test_a_question_is_asked_and_its_answer_revealed(reader):
     assert read("r 2", meanings({})) == Typed("answer", words="2")
 
 
-def test_something_is_broken_and_mended(reader):
-    said = typed(reader, ":scaled", "cell 0 8", "break no-scale")
-    assert "changed: broken: without ÷ √d_k; " in said
-    assert "changed: mended: without ÷ √d_k; " in typed(reader, "break no-scale")
-    assert not reader.explored.session.breaks
-    with pytest.raises(InputError, match="nothing to break"):
-        typed(reader, "break rotary-interleaved")
-    with pytest.raises(InputError, match="'nonsense' is none of no-scale"):
-        typed(reader, "break nonsense")
-
-
 def test_another_model_is_opened_and_undone(reader):
     said = typed(reader, "open copy")
     assert said.startswith("Vocabulary, step 1 of ")
@@ -394,25 +383,3 @@ def test_a_row_that_is_masked_is_told_without_shares(session):
 def test_what_has_no_softmax_is_said(reader, lines, says):
     with pytest.raises(InputError, match=says):
         typed(reader, *lines)
-
-
-def test_breaks_are_told_with_numbers_and_made_with_one(reader):
-    said = typed(reader, "breaks")
-    first, nothing = (
-        said.index("causal mask where there is none (causal-mask): question 99.9 % → statement"),
-        said.index("What changes nothing here: "),
-    )
-    assert (
-        first < said.index("(temperature): question 99.9 % → 75.6 %") < nothing < said.index("(naive-softmax): no sent")
-    )
-    assert "Not here: mask off (no-mask): its mask hides nothing" in said
-    told = typed(reader, "breaks no-scale 0.5")
-    assert told.startswith("scores ÷ √d_k × 0.5: question 99.91 % → 99.92 %; ")
-    assert "nothing from 0 to 4 turns the answer" in told
-    assert not reader.explored.session.breaks
-    assert "broken: scores ÷ √d_k × 0.5" in typed(reader, "break no-scale 0.5")
-    assert reader.explored.session.breaks == ("no-scale=0.5",)
-    assert "broken: scores ÷ √d_k × 2" in typed(reader, "break no-scale=2")
-    assert "mended: scores ÷ √d_k × 2" in typed(reader, "break")
-    with pytest.raises(InputError, match="takes no number"):
-        typed(reader, "break causal-mask 0.5")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 from tui_transformer.diagnosis.breaking import BREAKS, Break, Broken, Slider, fitting
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.session.break_effect import BreakEffect, effect_of, whole
-from tui_transformer.session.break_search import Elsewhere, Examples, Turn, telling_head, turning
+from tui_transformer.session.break_search import Elsewhere, Examples, Turn, heads_of, telling_head, turning
 from tui_transformer.session.session import Session
 
 HEAD = "head"
@@ -92,6 +93,22 @@ class Findings:
     def matters(self, each: Break) -> Elsewhere | None:
         """A sentence on which it matters."""
         return self.elsewhere.get(str(replace(self.made[each.name], number=None)))
+
+    def other_head(self, by: int, layers: int) -> Broken | None:
+        """The break of another head of the same attention, or of the same or the last of another; None without any."""
+        made = self.made[HEAD]
+        if not made.place:
+            return None
+        heads = Counter(each.place for each in heads_of(self.whole.trace.program))
+        attention, _, number = made.place.rpartition(":")
+        other = list(heads)[(list(heads).index(attention) + layers) % len(heads)]
+        turned = (int(number) + by) % heads[other] if by else min(int(number), heads[other] - 1)
+        return replace(made, place=f"{other}:{turned}")
+
+    def leave_out(self, job: Job) -> bool:
+        """Go on without what could not be worked out."""
+        self.failed.add(job)
+        return True
 
     @property
     def tried(self) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,7 +10,7 @@ from textual.containers import Horizontal
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, Broken, rounded
 from tui_transformer.explorer.shell.incremental import Pieces
-from tui_transformer.explorer.shell.overview import Overview, Texts, following
+from tui_transformer.explorer.shell.overview import Overview, Texts
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.tools.breaks.findings import HEAD, Findings, Found, Job
@@ -22,7 +20,6 @@ from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import step_text
 from tui_transformer.session.break_effect import BreakEffect
-from tui_transformer.session.break_search import heads_of
 from tui_transformer.session.exploration import History, Way
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING
@@ -45,17 +42,57 @@ def open_from(port: Port) -> None:
     port.open(BreaksScreen(port))
 
 
+class BeforeAfter(Horizontal):
+    """The step where a break acts, before and after, in the same colours."""
+
+    DEFAULT_CSS = """
+    BeforeAfter {
+        height: 1fr;
+        & MatrixPane { width: 1fr; border: round $border-blurred; border-title-color: $foreground 70%; }
+        & MatrixPane HeatMap { height: 1fr; }
+    }
+    """
+    _drawn: tuple[BreakEffect | None, Break] | None = None
+
+    def compose(self) -> ComposeResult:
+        for name in ("before", "after"):
+            pane = MatrixPane(id=name)
+            pane.cells.can_focus = False
+            yield pane
+
+    def show(self, effect: BreakEffect | None, each: Break) -> None:
+        """Show the effect of a break; that with another number stays until the new one is there."""
+        if self._drawn == (effect, each) or (effect is None and self._drawn and self._drawn[1] is each):
+            return
+        self._drawn = effect, each
+        for pane in self.query(MatrixPane):
+            name = pane.id or ""
+            if effect is None:
+                pane.show_missing(name)
+                continue
+            view: View = {"before": effect.before, "after": effect.after}[name]
+            head = "" if view.head is None or view.heads < 2 else f", head {view.head}"
+            title = f"{step_text(effect.step).label}{head}"
+            tile = view.tile(range(view.rows.size), range(view.columns.size))
+            titles = (f"{title}: {name} · {effect.step}", f"{title}: {name}", name)
+            pane.show_matrix(view, effect.scale, tile, Place(0, *effect.at), titles=titles)
+
+
+def title_room(width: int) -> int:
+    """Columns of what is broken on a screen of so many."""
+    bar = SIZE + 2 if width >= NARROW else 0
+    return min(TITLE, max(width - SAID - bar, 12))
+
+
 class BreaksScreen(Overview, tool="breaks"):
     """Everything that can be broken, what changes the answer most first; the matrix where it acts, before and after."""
 
     HAS_COLUMNS = True
+    WIDGETS = (LineList, BeforeAfter)
     DEFAULT_CSS = f"""
     BreaksScreen {{
-        & #break-pair {{ height: 1fr; }}
-        & MatrixPane {{ width: 1fr; border: round $border-blurred; border-title-color: $foreground 70%; }}
-        & MatrixPane HeatMap {{ height: 1fr; }}
         & #overview-detail {{ height: 1; text-wrap: nowrap; text-overflow: ellipsis; }}
-        &.-short #break-pair {{ display: none; }}
+        &.-short BeforeAfter {{ display: none; }}
         {
         "".join(
             f"&.{name} LineList {{ height: {rows}; }} &.{name} #overview-detail {{ height: {lines}; }}"
@@ -66,7 +103,6 @@ class BreaksScreen(Overview, tool="breaks"):
     """
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-tall"), (28, "-high"), (40, "-roomy")]  # noqa: RUF012 - as the base
     pieces: Pieces[Job, tuple[Job, Found]]
-    _drawn: BreakEffect | None = None
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
@@ -80,18 +116,10 @@ class BreaksScreen(Overview, tool="breaks"):
             lambda job: self.findings.cost(job),
             lambda job, task: self.findings.work(job, task),
             self._take,
-            self._leave_out,
+            lambda job: self.findings.leave_out(job),
         )
 
-    def content(self) -> ComposeResult:
-        yield LineList()
-        with Horizontal(id="break-pair"):
-            yield MatrixPane(id="before")
-            yield MatrixPane(id="after")
-
     def begin(self) -> None:
-        for pane in self.query(MatrixPane):
-            pane.cells.can_focus = False
         self.lines.show(len(BREAKS), self._line)
         self._put_in_order()
         self.pieces.again()
@@ -99,12 +127,6 @@ class BreaksScreen(Overview, tool="breaks"):
     def _take(self, piece: tuple[Job, Found]) -> None:
         self.findings.take(*piece)
         self._put_in_order()
-        self.lines.refresh()
-
-    def _leave_out(self, job: Job) -> bool:
-        """Go on without what could not be worked out."""
-        self.findings.failed.add(job)
-        return True
 
     def _put_in_order(self) -> None:
         """The list by what changes the answer; once the cursor was moved it stays on its line."""
@@ -119,17 +141,12 @@ class BreaksScreen(Overview, tool="breaks"):
 
     # What is said
 
-    @property
-    def _title_width(self) -> int:
-        bar = SIZE + 2 if self.size.width >= NARROW else 0
-        return min(TITLE, max(self.size.width - SAID - bar, 12))
-
     def _line(self, index: int) -> Text:
         each, findings = BREAKS[index], self.findings
         there, effect = each.name in findings.there, findings.effect(each)
         broken = any(Broken.read(name).kind is each for name in self.session.breaks)
         mark = "[■]" if broken else "[ ]" if there else "   "
-        line = Text(f" {mark} {fit(findings.made[each.name].title, self._title_width)}  ", no_wrap=True)
+        line = Text(f" {mark} {fit(findings.made[each.name].title, title_room(self.size.width))}  ", no_wrap=True)
         if self.size.width >= NARROW:
             size = "" if effect is None else MOVES.bar(effect.size, SIZE)
             line.append(f"{size:<{SIZE}}  ", "" if self.app.no_color else "cyan")
@@ -144,7 +161,7 @@ class BreaksScreen(Overview, tool="breaks"):
             "sentence.edit": findings.reads_text,
             "step.on": self.ended,
         }
-        title = f"     {fit('broken, each by itself', self._title_width)}"
+        title = f"     {fit('broken, each by itself', title_room(self.size.width))}"
         size = "½ Σ |p − q|" if self.session.trace.program.logits else "‖x' − x‖ ÷ ‖x‖"
         height = next((lines for name, (_, lines) in LINES.items() if self.has_class(name)), 1)
         return Texts(
@@ -156,32 +173,11 @@ class BreaksScreen(Overview, tool="breaks"):
             hidden=[name for name, is_useful in useful.items() if not is_useful],
         )
 
-    def _show(self) -> None:
-        self.lines.refresh()
-        self.show_lines()
-
     def show_lines(self) -> None:
         super().show_lines()
-        if self.is_mounted and not self.has_class("-short"):
-            self._show_pair()
-
-    def _show_pair(self) -> None:
-        """The step where the break acts, before and after, in the same colours; another number once that is there."""
-        effect = self.findings.effect(self.selected)
-        if effect is self._drawn or (effect is None and self._drawn and self._drawn.made.kind is self.selected):
-            return
-        self._drawn = effect
-        for pane in self.query(MatrixPane):
-            name = pane.id or ""
-            if effect is None:
-                pane.show_missing(name)
-                continue
-            view: View = {"before": effect.before, "after": effect.after}[name]
-            head = "" if view.head is None or view.heads < 2 else f", head {view.head}"
-            title = f"{step_text(effect.step).label}{head}"
-            tile = view.tile(range(view.rows.size), range(view.columns.size))
-            titles = (f"{title}: {name} · {effect.step}", f"{title}: {name}", name)
-            pane.show_matrix(view, effect.scale, tile, Place(0, *effect.at), titles=titles)
+        if self.is_mounted:
+            self.lines.refresh()
+            self.query_one(BeforeAfter).show(self.findings.effect(self.selected), self.selected)
 
     # What keys do
 
@@ -200,32 +196,15 @@ class BreaksScreen(Overview, tool="breaks"):
         nearest = min(range(len(stops)), key=lambda place: abs(stops[place] - number))
         self._use(made.at(stops[min(max(nearest + by, 0), len(stops) - 1)], slider))
 
-    def action_head(self, by: int) -> None:
-        """The next head of the same attention."""
-        self._turn_head(lambda heads, at: (at[0], (at[1] + by) % heads[at[0]]))
-
-    def action_layer(self, by: int) -> None:
-        """The same head of another attention, or its last."""
-
-        def turned(heads: Mapping[str, int], at: tuple[str, int]) -> tuple[str, int]:
-            other = following(list(heads), at[0], by)
-            return other, min(at[1], heads[other] - 1)
-
-        self._turn_head(turned)
-
-    def _turn_head(self, turned: Callable[[Mapping[str, int], tuple[str, int]], tuple[str, int]]) -> None:
-        made = self.findings.made[HEAD]
-        if self.selected.name == HEAD and made.place:
-            heads = Counter(each.place for each in heads_of(self.findings.whole.trace.program))
-            attention, _, number = made.place.rpartition(":")
-            place = turned(heads, (attention, int(number)))
-            self._use(replace(made, place=f"{place[0]}:{place[1]}"))
+    def action_head(self, by: int, layers: int = 0) -> None:
+        """The next head of the same attention, or the same of another."""
+        if self.selected.name == HEAD and (made := self.findings.other_head(by, layers)) is not None:
+            self._use(made)
 
     def _use(self, made: Broken) -> None:
         """Look at a break with another number, or at another head; what was being worked out comes behind."""
         self.by_hand, self.ended = True, False
         self.findings.made[made.kind.name] = made
-        self.lines.refresh()
         self.pieces.again()
 
     def chosen(self) -> None:
@@ -235,18 +214,16 @@ class BreaksScreen(Overview, tool="breaks"):
             return
         others = [name for name in self.session.breaks if Broken.read(name).kind is not each]
         is_broken = str(made) in self.session.breaks
-        self._switch(*others, *(() if is_broken else (str(made),)))
-        self.say(f"{'mended' if is_broken else 'broken'}: {made.title} · {self.port.hint('{undo} undoes it')}")
+        done = f"{'mended' if is_broken else 'broken'}: {made.title} · {self.port.hint('{undo} undoes it')}"
+        self.action_switch(*others, *(() if is_broken else (str(made),)), says=done)
 
-    def _switch(self, *names: str) -> None:
-        self.change(lambda session: session.with_breaks(*names))
-        self.history.push(self.session)
-        self._show()
-
-    def action_mend(self) -> None:
-        if self.session.breaks:
-            self._switch()
-            self.say("nothing is broken any more")
+    def action_switch(self, *names: str, says: str = "nothing is broken any more") -> None:
+        """Break these things in the main screen, and mend all others."""
+        if names != self.session.breaks:
+            self.change(lambda session: session.with_breaks(*names))
+            self.history.push(self.session)
+            self.show_lines()
+            self.say(says)
 
     def action_turn_back(self, way: Way) -> None:
         same, ids = self.port.session is self.session, self.session.encoding.ids
@@ -262,7 +239,7 @@ class BreaksScreen(Overview, tool="breaks"):
         self.say(f"broken: {broken}" if broken else "nothing is broken any more")
         if self.session.encoding.ids != ids:
             self._begin_again()
-        self._show()
+        self.show_lines()
 
     def action_sentence(self) -> None:
         """Another sentence: at first that on which the break under the cursor matters."""
@@ -287,9 +264,9 @@ class BreaksScreen(Overview, tool="breaks"):
 
     def _begin_again(self) -> None:
         self.by_hand = self.ended = False
-        self.findings, self._drawn = Findings.begun(self.session), None
+        self.findings = Findings.begun(self.session)
         self.begin()
-        self._show()
+        self.show_lines()
 
     def action_go_on(self) -> None:
         self.ended = False
