@@ -51,6 +51,12 @@ class Hidden:
         """With the tokens of one name, `special` or `first`, hidden where they were not, and shown where they were."""
         return replace(self, **{which: not getattr(self, which)})
 
+    @property
+    def following(self) -> Hidden:
+        """The next choice: nothing is hidden, special tokens, the first token, both."""
+        number = (self.special + 2 * self.first + 1) % 4
+        return Hidden(bool(number & 1), bool(number & 2))
+
 
 NOTHING = Hidden()
 """The choice that hides nothing."""

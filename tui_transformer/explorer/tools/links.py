@@ -145,6 +145,10 @@ class LinksScreen(Overview, tool="links"):
         self.hidden = self.hidden.turned(which)
         self.begin()
 
+    def action_hide_more(self) -> None:
+        self.hidden = self.hidden.following
+        self.begin()
+
     def chosen(self) -> None:
         link = self.links[self.lines.index]
         leave_to(self, link.step, link.head, link.query, link.key)
