@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from tui_transformer.session.answer_summary import answer
 from tui_transformer.session.break_effect import Outcome, change_said, effect_of, moved, outcome, trial
 from tui_transformer.session.break_search import Examples, telling_head, turning
 from tui_transformer.session.other_sentences import MOST, counterpart, examples
+
+REFERENCES = Path(__file__).parents[1] / "references"
 
 
 def opened(model: str, text: str | None = None):
@@ -89,6 +92,20 @@ def test_the_smallest_change_lies_on_the_nearer_side_and_turns_the_answer():
     for stop in slider.stops:  # none that is nearer by more than the rounding turns it
         if slider.distance(stop) < slider.distance(turn.number) - 0.02:
             assert answer(session.with_breaks(str(made.at(stop, slider)))).name == own, stop
+
+
+def test_of_two_numbers_that_turn_the_answer_the_nearer_is_said():
+    """On both sides of the right one, by stops that are as near as each other."""
+    session = opened(str(REFERENCES / "modernbert"))
+    own, made = answer(session).name, Broken.read("no-positions")
+    turn = turning(session, made, made.slider(session.base), silent)
+
+    def with_number(number: float) -> str:
+        return answer(session.with_breaks(f"no-positions={number:.4g}")).name
+
+    assert turn.number is not None
+    assert own not in (with_number(0.95), with_number(1.05), with_number(turn.number))
+    assert abs(turn.number - 1) < 0.05
 
 
 def test_where_nothing_turns_it_that_is_said_of_so_many_numbers():

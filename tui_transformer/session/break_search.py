@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -124,7 +125,7 @@ def turning(session: Session, made: Broken, slider: Slider, report: Report) -> T
             found.append(_narrowed(slider, kept.pop(up), stop, was, becomes, answer_at))
         else:
             kept[up] = stop
-        if found and min(slider.distance(each) for each in kept.values()) >= slider.distance(found[0][0]):
+        if found and min(map(slider.distance, kept.values()), default=math.inf) >= slider.distance(found[0][0]):
             break
     number, becomes = min(found, key=lambda each: slider.distance(each[0]), default=(None, was))
     return Turn(number, was, becomes, count, slider)

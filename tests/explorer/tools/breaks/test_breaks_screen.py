@@ -10,6 +10,7 @@ from tui_transformer.diagnosis.breaking import BREAKS
 from tui_transformer.explorer.tools.breaks.screen import BreaksScreen
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.session import other_sentences
 from tui_transformer.session.answer_summary import answer as answer_of
 
 
@@ -123,7 +124,8 @@ async def test_a_head_is_chosen_and_left_out():
         assert explorer.session.trace["decoder.0.self_attention.context"][(number + 1) % 4].any()
 
 
-async def test_the_sentence_on_which_it_matters_is_offered_and_taken():
+async def test_the_sentence_on_which_it_matters_is_offered_and_taken(monkeypatch):
+    monkeypatch.setattr(other_sentences, "MOST", 4)
     async with exploring(WIDE, model="dates") as explorer:
         await explorer.press("!")
         await go_to(explorer, "no-positions")
