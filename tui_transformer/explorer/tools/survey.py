@@ -41,8 +41,8 @@ from tui_transformer.views.step_view import Place
 NAME, NUMBER, LEAST_BAR = 20, 11, 4
 """Columns of a name, of a number, and of a bar at least."""
 
-NEXT_MEASURE = "{order}: another measure · {kind}: another part of the model"
-NEXT = f"{{cursor.choose}}: the texts where the marked line is strongest · {NEXT_MEASURE}"
+NEXT_MEASURE = "{order}: the next measure · {kind}: the next part"
+NEXT = f"{{cursor.choose}}: texts where it is strongest · {NEXT_MEASURE}"
 """What to do next."""
 
 CONTEXT = "context"
@@ -249,7 +249,7 @@ class Table:
         """What one looks at: `Every head by previous token (A_i,i−1), mean over the texts`."""
         first, measure = self.rows[0], MEASURES.get(self.measure.partition(":")[0])
         each = "head" if first.head is not None else "neuron" if first.neuron is not None else "layer"
-        by = self.measure if measure is None else measure.title
+        by = self.measure if measure is None else measure.title.partition(",")[0]
         formula = f" ({measure.formula})" if measure is not None and measure.formula else ""
         return f"Every {each} by {by}{formula}, mean over the texts"
 
