@@ -148,15 +148,9 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self._again(0)
         self.pieces.again()
 
-    def action_hide(self, which: str) -> None:
-        self._hide(self.measured.hidden.turned(which))
-
-    def action_hide_more(self) -> None:
-        self._hide(self.measured.hidden.following)
-
-    def _hide(self, hidden: Hidden) -> None:
-        """Measure without these tokens."""
-        selected, self.measured = self.selected, replace(self.measured, hidden=hidden)
+    def action_hide(self, which: str = "") -> None:
+        """Hide tokens, or show them again: measure without them."""
+        selected, self.measured = self.selected, replace(self.measured, hidden=self.measured.hidden.turned(which))
         self._again(selected)
         self.pieces.again()
 

@@ -141,12 +141,8 @@ class LinksScreen(Overview, tool="links"):
         self.itself = not self.itself
         self.begin()
 
-    def action_hide(self, which: str) -> None:
+    def action_hide(self, which: str = "") -> None:
         self.hidden = self.hidden.turned(which)
-        self.begin()
-
-    def action_hide_more(self) -> None:
-        self.hidden = self.hidden.following
         self.begin()
 
     def chosen(self) -> None:
