@@ -188,4 +188,25 @@ OF_THE_EXPLORER = (
         "digits = 2",
         "tests/explorer/shell/test_recorded.py::test_a_recording_names_its_files_in_order",
     ),
+    Fault(
+        "what changes the answer least stands first",
+        "explorer/tools/breaks/findings.py",
+        "return (0, -effect.size) if",
+        "return (0, effect.size) if",
+        "tests/explorer/tools/breaks/test_breaks_screen.py::test_what_changes_the_answer_stands_first_and_what_does_not_says_so",
+    ),
+    Fault(
+        "where the answer turns on both sides, the farther number is said",
+        "session/break_search.py",
+        "number, becomes = min(found,",
+        "number, becomes = max(found,",
+        "tests/session/test_break_effect.py::test_of_two_numbers_that_turn_the_answer_the_nearer_is_said",
+    ),
+    Fault(
+        "a negative bar goes to the right",
+        "explorer/widgets/bars.py",
+        "if size >= 0 else",
+        "if size >= -9 else",
+        "tests/explorer/widgets/test_bars.py::test_signed_bars_go_left_and_right_from_zero",
+    ),
 )

@@ -47,9 +47,11 @@ class Hidden:
         names = [name for name, chosen in (("special tokens", self.special), ("first token", self.first)) if chosen]
         return f"{' and '.join(names)} hidden, rows renormalised" if names else ""
 
-    def turned(self, which: str) -> Hidden:
-        """With the tokens of one name, `special` or `first`, hidden where they were not, and shown where they were."""
-        return replace(self, **{which: not getattr(self, which)})
+    def turned(self, which: str = "") -> Hidden:
+        """Tokens of one name, `special` or `first`, hidden or shown again; by default the next of none, one, both."""
+        if which:
+            return replace(self, **{which: not getattr(self, which)})
+        return Hidden(not self.special, self.first != self.special)
 
 
 NOTHING = Hidden()

@@ -54,6 +54,12 @@ def recipe(name: str) -> Recipe:
     return _BY_NAME[name]
 
 
+def recipe_of(folder: Path | None) -> Recipe | None:
+    """The recipe of a model that comes with the program; None of any other."""
+    known = folder is not None and folder.name in RECIPES and (folder / ABOUT).is_file()
+    return recipe(folder.name) if folder is not None and known else None
+
+
 def answers_first(folder: Path | None) -> bool:
     """True if the model of a folder was trained to answer at its first token alone; False where nothing says so.
 
@@ -61,8 +67,8 @@ def answers_first(folder: Path | None) -> bool:
     """
     if folder is None:
         return False
-    if (folder / ABOUT).is_file() and folder.name in RECIPES:
-        return recipe(folder.name).settings["task"] in AT_THE_FIRST
+    if own := recipe_of(folder):
+        return own.settings["task"] in AT_THE_FIRST
     path = next((place / RUN for place in (folder, folder.parent.parent) if (place / RUN).is_file()), None)
     try:
         settings = None if path is None else read_json(path, LARGEST).get("settings")

@@ -13,6 +13,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.program import LABEL, Step
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
@@ -73,7 +74,11 @@ def answer_cost(session: Session) -> int:
 
 def shares(session: Session, position: int, report: Report = lambda _: None) -> Host:
     """The share of every token at a position, by a softmax in float64; `report` may raise to end it."""
-    trace = session.trace
+    return shares_in(session.trace, position, report)
+
+
+def shares_in(trace: Trace, position: int, report: Report = lambda _: None) -> Host:
+    """The same of a trace."""
     trace.compute((answer_step(trace),), before=lambda step: report(step.name))
     columns = range(trace.program.shape(trace.program.logits)[1])
     row = trace.window(trace.program.logits, (range(position, position + 1), columns))[0]

@@ -346,19 +346,23 @@ def broken(session: Session) -> str:
 
 
 def break_titles(names: Collection[str]) -> list[str]:
-    """Titles of the breaks of these names, in the order of the table."""
+    """What these breaks do, in their order."""
     if not names:
         return []
-    from tui_transformer.diagnosis.breaking import BREAKS
+    from tui_transformer.diagnosis.breaking import Broken
 
-    return [each.title for each in BREAKS if each.name in names]
+    return [Broken.read(each).title for each in names]
 
 
 def unknown_break(names: Collection[str]) -> str:
-    """Remark on the first name that no break has, and on those there are; "" where every name is known."""
+    """Remark on the first of these that is no break, and on those there are; "" where every one is known."""
     if not names:
         return ""
-    from tui_transformer.diagnosis.breaking import BREAKS
+    from tui_transformer.diagnosis.breaking import Broken
 
-    known = [each.name for each in BREAKS]
-    return next((f"{name[:40]!r} is none of {', '.join(known)}" for name in names if name not in known), "")
+    try:
+        for each in names:
+            Broken.read(each)
+    except InputError as error:
+        return str(error)
+    return ""

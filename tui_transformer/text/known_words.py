@@ -20,6 +20,13 @@ SENTENCES = {
     "copy": "q f a s m k q f a s m",
     "story": "Once there was a small girl called Mira, who lived",
 }
+COUNTERPARTS = {
+    "where did the old sailor hide the map ?": "the old sailor did not hide the map .",
+    "the 3rd of May 2021": "the 3rd of Oct 2021",
+    "q f a s m k q f a s m": "q f a s m e q f a s m",
+    "Once there was a small girl called Mira, who lived": "Once there was a small girl called Mira, who found",
+}
+"""Sentences of as many tokens beside those: what the one has in the place of the other is what makes the difference."""
 WORDS = 6
 WRITTEN = {"encoder-decoder": "the waves crashed", "dates": "2021-"}
 """Beginnings of the answer that the decoder beside an encoder has written to the sentence; of other models, nothing."""

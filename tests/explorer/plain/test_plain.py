@@ -230,17 +230,6 @@ def test_a_key_that_a_lecture_cannot_name_is_said_before_anything_else(tmp_path)
         run(ModelOptions("question", device="cpu"), plain=True, tour=str(path))
 
 
-def test_something_is_broken_and_mended(reader):
-    said = typed(reader, ":scaled", "cell 0 8", "break no-scale")
-    assert "changed: broken: without ÷ √d_k; " in said
-    assert "changed: mended: without ÷ √d_k; " in typed(reader, "break no-scale")
-    assert not reader.explored.session.breaks
-    with pytest.raises(InputError, match="nothing to break"):
-        typed(reader, "break rotary-interleaved")
-    with pytest.raises(InputError, match="'nonsense' is none of no-scale"):
-        typed(reader, "break nonsense")
-
-
 def test_another_model_is_opened_and_undone(reader):
     said = typed(reader, "open copy")
     assert said.startswith("Vocabulary, step 1 of ")

@@ -97,6 +97,7 @@ def test_what_was_a_key_before_there_were_menus_is_in_a_menu_or_a_plain_key_and_
         "match.back",
         "poster",
         "record",
+        "hide",
     }
 
 

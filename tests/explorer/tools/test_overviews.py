@@ -11,6 +11,7 @@ from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.pages import HelpScreen
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.explorer.tools.heads import HeadsScreen
 from tui_transformer.explorer.tools.lens import LensScreen
 from tui_transformer.explorer.tools.links import LinksScreen
@@ -125,6 +126,18 @@ async def test_hiding_tokens_is_said_and_off_at_first(key: str) -> None:
         await explorer.press("i", "I")
         await filled(explorer, key)
         assert "renormalised" not in explorer.text
+
+
+@pytest.mark.parametrize("keys", ["gh", "gk"])
+async def test_one_key_goes_through_what_can_be_hidden(keys: str) -> None:
+    own = Preferences()
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS, preferences=own) as explorer:
+        await explorer.press(*keys)
+        assert "d hide " in explorer.text.splitlines()[-1]
+        for said in ("special tokens hidden", "first token hidden", "special tokens and first token hidden", ""):
+            await explorer.press("d")
+            await explorer.settled()
+            assert f"{said}, rows renormalised" in explorer.text if said else "renormalised" not in explorer.text
 
 
 async def test_links_lead_to_their_cells() -> None:

@@ -11,37 +11,74 @@ import numpy as np
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Floats, Index, Operand, Source, Sum, Value, Working, product
+from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops import Context, Mask, Op, Rotate, Scores, Softmax
 from tui_transformer.engine.ops.base import Gradients, single
 
 
 @dataclass(frozen=True)
-class Silent(Op):
-    """Zeros in the place of what an operation gives."""
+class Times(Op):
+    """What an operation gives, multiplied by a factor: all of it, or one head."""
 
-    definition = "0 (left out)"
     of: Op
+    factor: float
+    head: int | None = None
+
+    @property
+    def formula(self) -> str:
+        part = "" if self.head is None else f" in head {self.head}"
+        return f"{self.of.formula}, × {self.factor:.4g}{part}"
 
     def axes(self, *inputs: Axes) -> Axes:
         return self.of.axes(*inputs)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         del out
-        return backend.xp.zeros_like(self.of.forward(backend, *inputs))
+        result = self.of.forward(backend, *inputs)
+        if self.head is None:
+            return result * self.factor
+        result = result.copy()  # it may be a weight itself
+        result[:, self.head] *= self.factor
+        return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         del backend, gradient, output
         return tuple(None for _ in inputs)
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        return self.of.widen(region, inputs, shape)
+        region = self.of.widen(region, inputs, shape)
+        return region if self.head is None else (range(shape[0]), *region[1:])
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         return self.of.reads(region, inputs)
 
     def explain(self, index: Index, *sources: Source) -> Working:
-        right = self.of.explain(index, *sources).result
-        return Working((Value("left out", right), Value("instead", 0.0)), 0.0)
+        right = self.of.explain(index, *sources)
+        if self.head not in (None, index[0]):
+            return right
+        items = (*right.items, Value("· factor", self.factor))
+        equation = f"({right.equation}) · {spoken(self.factor)}" if right.equation else ""
+        return Working(items, self.factor * right.result, equation)
+
+
+@dataclass(frozen=True)
+class AddedTimes(Times):
+    """What an operation adds to its first input, multiplied by a factor."""
+
+    @property
+    def formula(self) -> str:
+        return f"{self.of.formula}, what is added × {self.factor:.4g}"
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        del out
+        return inputs[0] + (self.of.forward(backend, *inputs) - inputs[0]) * self.factor
+
+    def explain(self, index: Index, *sources: Source) -> Working:
+        right, cell = self.of.explain(index, *sources).result, sources[0].operand(*index)
+        added = right - cell.value
+        items = Value("score", cell.value, cell), Value("+ what is added", added), Value("· factor", self.factor)
+        equation = f"{spoken(cell.value)} + {spoken(self.factor)} · {bracketed(added)}"
+        return Working(items, cell.value + self.factor * added, equation)
 
 
 @dataclass(frozen=True)

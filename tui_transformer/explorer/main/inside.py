@@ -37,7 +37,7 @@ from tui_transformer.views.step_view import Place, index_of, place_of
 
 KIND = "inside"
 
-BAR = frozenset("▏▎▍▌▋▊▉█░▒▓")
+BAR = frozenset("▏▎▍▌▋▊▉█░▒▓━╸╺")
 """Characters of bars, which turned round would say something else."""
 
 READABLE = 100

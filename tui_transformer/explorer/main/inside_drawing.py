@@ -17,6 +17,7 @@ from rich.text import Text
 from tui_transformer.engine.explanation import Floats
 from tui_transformer.explorer.main.panes.cell import Line
 from tui_transformer.explorer.widgets.arcs import Dots
+from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.text.display import cells, fit_label
@@ -119,7 +120,7 @@ def _product(part: Product, paint: Paint) -> Iterator[Line]:
     column, row, products = part.column.values[shown], part.row.values[shown], part.products[shown]
     name = fit_label(part.column.name, min(cells(part.column.name), paint.width - 2))
     yield Line(_line((" " * max(paint.width - cells(name) - 1, 0), inks.plain), (name, inks.plain)))
-    most = float(np.abs(products).max(initial=0.0)) or 1.0
+    most, signed = float(np.abs(products).max(initial=0.0)) or 1.0, bool((products < 0).any())
     head = f"{'':>6}{'row':>{NUMBER}}   {'column':>{NUMBER}}   {'product':>{NUMBER}}"
     yield Line(_with_right_side(Text(head, inks.quiet), left, ("│", inks.quiet), ("", inks.plain)))
     styles = paint.heat(column)
@@ -128,7 +129,7 @@ def _product(part: Product, paint: Paint) -> Iterator[Line]:
         text.append(f"{_short(row[place])} × {_short(column[place])} = ", inks.plain)
         text.append(_short(products[place]), inks.plain).append("  ")
         room = max(min(left - text.cell_len - 2, BAR), 0)
-        text.append(_bar(float(products[place]) / most, room), inks.quiet)
+        text.append(_bar(float(products[place]), most, room, signed=signed), inks.quiet)
         number = _short(column[place])
         yield Line(
             _with_right_side(text, left, ("│ ", inks.quiet), (number, styles[place])),
@@ -171,16 +172,15 @@ def _bars(part: Bars, paint: Paint) -> Iterator[Line]:
     yield Line(Text(f"  {fit_label(part.title, width)}{heads}", inks.quiet))
     last = [bar.values[-1] for bar in part.bars]
     most = max((abs(value) for value in last if math.isfinite(value)), default=0.0) or 1.0
+    signed = any(math.isfinite(value) and value < 0 for value in last)
     for bar in part.bars:
         style = inks.accent if bar.marked else inks.plain
         text = Text("▸ " if bar.marked else "  ", inks.accent).append(fit_label(bar.label, width), style)
         for value in bar.values:
             text.append(f" {written(value, 5):>{NUMBER + 2}}", style)
         room = max(min(paint.width - text.cell_len - 3, max(2 * BAR, paint.width // 2)), 0)
-        share = bar.values[-1] / most if math.isfinite(bar.values[-1]) else 0.0
-        yield Line(
-            text.append("  " + _bar(share, room), style if bar.marked else inks.quiet), bar.source, None, bar.marked
-        )
+        drawn = _bar(bar.values[-1] if math.isfinite(bar.values[-1]) else 0.0, most, room, signed=signed)
+        yield Line(text.append(f"  {drawn}", style if bar.marked else inks.quiet), bar.source, None, bar.marked)
     if part.others:
         rest = f", together {written(part.rest, 5)}" if math.isfinite(part.rest) and part.rest else ""
         yield Line(Text(f"  and {part.others:,} more{rest}", inks.quiet))
@@ -308,8 +308,9 @@ def _line(*parts: tuple[str, Style]) -> Text:
     return Text.assemble(*parts, no_wrap=True)
 
 
-def _bar(share: float, room: int) -> str:
-    return share_bar(share, room) if share >= 0 else ("▒" * max(round(-share * room), 1)).ljust(room)[:room]
+def _bar(value: float, most: float, room: int, *, signed: bool) -> str:
+    """A bar; where there are negative ones, left or right from zero in the middle."""
+    return BarScale(most, signed=True).bar(value, room).ljust(room)[:room] if signed else share_bar(value / most, room)
 
 
 def _short(value: Any) -> str:

@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, str] = {
     "predict": "predict",
     "answer": "answer",
     "break": "breaks",
+    "breaks": "breaks.told",
     "softmax": "softmax",
     "open": "open",
     "help": "help",

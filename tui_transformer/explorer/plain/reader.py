@@ -16,6 +16,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Grain
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.plain import breaks
 from tui_transformer.explorer.plain.keys import STOPS, Typed, help_of, menu_of, only_on_the_screen
 from tui_transformer.explorer.plain.sentences import (
     DIGITS,
@@ -36,7 +37,7 @@ from tui_transformer.guide.texts import tours
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import softmax_row
-from tui_transformer.session.edit_format import EXAMPLES, break_titles, read_number, unknown_break, words, written
+from tui_transformer.session.edit_format import EXAMPLES, read_number, words, written
 from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.finding import Search
 from tui_transformer.session.open_session import open_session
@@ -232,21 +233,7 @@ class Reader:
 
     def _break(self, typed: Typed) -> str:
         """Something computed otherwise, or as before; without a name all of it as before."""
-        session, name = self.explored.session, typed.words
-        if not name and not session.breaks:
-            raise InputError("write behind it what to break: break no-scale")
-        if problem := unknown_break([name] if name else ()):
-            raise InputError(problem)
-        from tui_transformer.diagnosis.breaking import BREAKS, fitting
-
-        mended = [each for each in session.breaks if name in ("", each)]
-        kept = [each for each in session.breaks if each not in mended]
-        if mended:
-            return self._change(session.with_breaks(*kept), f"mended: {' and '.join(break_titles(mended))}")
-        chosen = next(each for each in BREAKS if each.name == name)
-        if chosen not in fitting(session.with_breaks().trace):
-            raise InputError(f"nothing to break: {chosen.absent}")
-        return self._change(session.with_breaks(*kept, name), f"broken: {chosen.title}")
+        return self._change(*breaks.changed(self.explored.session, typed.words))
 
     def _open(self, typed: Typed) -> str:
         """Another model with its own sentence, at its first step."""
@@ -378,6 +365,7 @@ TELLING: Mapping[str, Doing] = {
         reader.explored.session, reader.explored.position, typed.words
     ),
     "what": Reader._what,
+    "breaks.told": lambda reader, typed: breaks.told(reader.explored.session, typed.words),
     "predict": lambda reader, _: reader._questions.ask(),
     "answer": lambda reader, typed: (
         reader._touring.answer(typed.words) if reader._touring.asks else reader._questions.reveal(typed.words)

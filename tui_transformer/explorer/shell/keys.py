@@ -166,8 +166,7 @@ KEYS: Mapping[str, str] = {
     "measure": "w",
     "answer": "P",
     "scale": "c",
-    "hide.special": "d",
-    "hide.first": "D",
+    "hide": "d",
     "hide.itself": "X",
     "arcs": "a",
     "checkpoints": "F",
@@ -232,7 +231,10 @@ CLASSIC: Mapping[str, str] = {
     "bookmark": "ctrl+b",
     "exercises": "C",
     "zoom": "Z",
-    **{name: f"{UNBOUND}{name.replace('.', '-')}" for name in (*MENUS, "match.next", "match.back", "poster", "record")},
+    **{
+        name: f"{UNBOUND}{name.replace('.', '-')}"
+        for name in (*MENUS, "match.next", "match.back", "poster", "record", "hide")
+    },
 }
 """The keys that were before there were menus; `classic = true` in the file of preferences keeps them."""
 
@@ -274,8 +276,9 @@ class Action:
     def __post_init__(self) -> None:
         if self.short and not self.shown and self.direct:
             meanings = self.of.split() or [self.id]
-            keys = (spelled(KEYS.get(meaning, meaning).split(",")[0]) for meaning in meanings)
-            object.__setattr__(self, "shown", " ".join(keys).replace("ctrl+", "^"))
+            keys = (KEYS.get(meaning, "" if meaning in IN_MENUS else meaning).split(",")[0] for meaning in meanings)
+            shown = " ".join(spelled(key) for key in keys if key)
+            object.__setattr__(self, "shown", shown.replace("ctrl+", "^"))
 
     @property
     def keys(self) -> str:

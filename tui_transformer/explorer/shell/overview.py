@@ -45,7 +45,7 @@ class Texts:
         note: Remark on all that is shown; in the lower border.
         detail: Two lines on what is selected; more of them where a screen has room.
         progress: How much is there already; at the right of the title.
-        columns: Titles of columns, above the content.
+        columns: Titles of columns, above the content; before them, a line each, what one looks at and what to do next.
         hidden: The actions that are of no use now, and not in the line of keys.
         about: Subject of the screen, where that is not what is explored; in the title.
     """
@@ -78,7 +78,7 @@ class Overview(ExplorerScreen[None]):
         #overview-title, #overview-keys { height: 1; width: 1fr; background: $surface; }
         #overview-content { height: 1fr; width: 1fr; border: round $primary; border-title-color: $primary; }
         #overview-content { border-title-style: bold; border-subtitle-color: $foreground 70%; }
-        #overview-columns { height: 1; width: 1fr; color: $foreground 65%; }
+        #overview-columns { height: 1; width: 1fr; color: $foreground 65%; text-wrap: nowrap; }
         #overview-detail { height: 2; width: 1fr; padding: 0 1; }
         LineList { height: 1fr; }
         &.-narrow #overview-detail { height: 4; }

@@ -47,7 +47,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.at = 0
         self.mean = self.reverse = self.ended = self.by_hand = False
         self.positions = _answer(self.session)
-        self._largest = 0.0
         self._use()
 
     def _use(self) -> None:
@@ -66,7 +65,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         search, color = self.search, "" if self.app.no_color else "cyan"
         self.lines.show(
             len(search.targets),
-            lambda index: search.line(search.targets[index], self._largest, self.lines.size.width, color),
+            lambda index: search.line(search.targets[index], self.lines.size.width, color),
         )
         self.put_in_order()
         self._find()
@@ -89,7 +88,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     def put_in_order(self) -> None:
         """Order the list; once the cursor was moved it stays on its line, before that on the first."""
         order = self.search.order(reverse=self.reverse)
-        self._largest = self.search.largest
         self.lines.filter(order)
         if order and not self.by_hand:
             self.lines.cursor = order[0]

@@ -27,8 +27,9 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.effects import bar, number
+from tui_transformer.explorer.tools.effects import OF_LOGITS, number, scale_of
 from tui_transformer.explorer.tools.measure import choose
+from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.session.answer_summary import measure_of, metric_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -94,9 +95,8 @@ class TermsScreen(Overview, tool="terms"):
         text = Text(f" {fit(str(term), room)}{fit(term.kind, KIND)}{number(term.value, '+'):>{NUMBER}}", no_wrap=True)
         left = width - room - KIND - NUMBER - 4
         if left >= LEAST_BAR:
-            largest = max(abs(each.value) for each in terms)
             color = "" if self.app.no_color else "cyan" if term.value >= 0 else "magenta"
-            text.append("  ").append(bar(abs(term.value), largest, left), color)
+            text.append("  ").append(OF_LOGITS.bar(term.value, left), color)
         return text
 
     def texts(self) -> Texts:
@@ -117,7 +117,7 @@ class TermsScreen(Overview, tool="terms"):
             )
         return Texts(
             f"Direct logit attribution · {of} at position {attribution.position}",
-            f"{len(attribution.terms)} terms sum to {minus(f'{logit:.4f}')}, {left}",
+            f"{len(attribution.terms)} terms sum to {minus(f'{logit:.4f}')}, {left} · {OF_LOGITS.says}",
             detail,
         )
 
@@ -210,7 +210,7 @@ class InputsScreen(Dialog[None]):
         table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
         choose = hint(self.app, "{measure} on the main screen chooses another")
         with Page():
-            yield Static(f"{measured} · {choose}\n", markup=False)
+            yield Static(f"{measured} · {scale_of(attributed.metric.name).says} · {choose}\n", markup=False)
             yield table
             yield Static("\n" + "\n".join((*FORMULAS, self._sum())), markup=False)
 
@@ -219,10 +219,10 @@ class InputsScreen(Dialog[None]):
         axis = self.session.trace.program.axes(product.step)[-2]
         titles = "  ".join(f"{title:<{BAR * 2 + 11}}" for title in TITLES)
         lines = [Content.styled(f"{'':>4} {fit('token', WORD)} {titles}", "$foreground 65%")]
-        columns = [(each.rows, float(np.abs(each.rows).max(initial=0.0))) for each in (product, integrated)]
+        scale = scale_of(self.attributed.metric.name)
         for row in range(axis.size):
             word = visible(self.session.labels.of(axis)(row))
-            values = "  ".join(_with_bar(float(rows[row]), most) for rows, most in columns)
+            values = "  ".join(_with_bar(float(each.rows[row]), scale) for each in (product, integrated))
             lines.append(Content(f"{row:>4} {fit(word, WORD)} {values}"))
         return lines
 
@@ -236,9 +236,6 @@ class InputsScreen(Dialog[None]):
         return f"They sum to {total} = {value} − {baseline} of the baseline, remainder {remainder}."
 
 
-def _with_bar(value: float, most: float) -> str:
+def _with_bar(value: float, scale: BarScale) -> str:
     """A number, and a bar from the middle to its side."""
-    length = round(abs(value) / most * BAR) if most else 0
-    left = ("━" * length if value < 0 else "").rjust(BAR)
-    right = ("━" * length if value > 0 else "").ljust(BAR)
-    return minus(f"{value:+9.4f} {left}│{right}")
+    return f"{minus(f'{value:+9.4f}')} {scale.bar(value, 2 * BAR + 1)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,6 +26,33 @@ from tui_transformer.views.step_view import (
 from tui_transformer.views.view import View
 
 COMPOSED = "composition "
+
+LOOKS: Mapping[str, tuple[str, str]] = {
+    "OV": (
+        "What is written of a word that is looked at: rows are read, columns written",
+        "positive eigenvalues copy words · {kind}: QK, where it looks · {head.next}: the next head",
+    ),
+    "QK": (
+        "Which word looks at which: rows of the word that looks, columns of the other",
+        "the largest cells are what is looked for · {kind}: who reads what it writes",
+    ),
+    COMPOSED: (
+        "How much of what an earlier head (row) writes a later one (column) reads",
+        "cells far above chance are pairs that work together · {cursor.choose}: the later head",
+    ),
+    "O": (
+        "From what the head has mixed (rows) back to the residual stream (columns)",
+        "{kind}: OV, both matrices in one · {head.next}: the next head",
+    ),
+}
+"""What one looks at, and what to do next, by the matrix."""
+
+FACTOR = (
+    "From the residual stream (rows) to the {letter} of the head (columns)",
+    "{{kind}}: the next matrix · {{head.next}}: the next head · {{cursor.choose}}: its attention",
+)
+LETTERS = {"Q": "queries", "K": "keys", "V": "values"}
+
 FEW = 4
 """Singular values and eigenvalues that are said."""
 
@@ -63,6 +90,13 @@ class CircuitsScreen(Overview, tool="circuits"):
     """A matrix of a head, or the composition scores of all heads."""
 
     WIDGETS = (HeatMap, Legend)
+    HAS_COLUMNS = True
+    DEFAULT_CSS = """
+    CircuitsScreen {
+        & #overview-columns { height: 2; padding: 0 1; }
+        &.-short #overview-columns { height: 1; }
+    }
+    """
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
@@ -127,6 +161,7 @@ class CircuitsScreen(Overview, tool="circuits"):
             "weights alone: norms of layers, biases and rotations are not in it",
             detail,
             "" if self.known is None else f"head {self.at + 1} of {len(self.known.heads)}",
+            "\n".join(map(self.port.hint, _looks(self.kind))),
             hidden=("head.next", "layer.next") if self.composed else (),
         )
 
@@ -150,6 +185,14 @@ class CircuitsScreen(Overview, tool="circuits"):
         _, column = self.query_one(HeatMap).cursor
         head = self.known.heads[min(column, len(self.known.heads) - 1) if self.composed else self.at]
         leave_to(self, head.attention.name, head.head)
+
+
+def _looks(kind: str) -> tuple[str, str]:
+    """What one looks at, and what to do next, with meanings of keys."""
+    if kind in LETTERS:
+        looks, further = (line.format(letter=LETTERS[kind]) for line in FACTOR)
+        return looks, further
+    return LOOKS[COMPOSED if kind.startswith(COMPOSED) else kind]
 
 
 def _made(known: Known, kind: str, at: int, task: Task) -> Shown:

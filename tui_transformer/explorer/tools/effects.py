@@ -17,6 +17,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.session.answer_summary import (
     Guess,
     guesses,
@@ -37,6 +38,9 @@ PLACED = ("position", "neuron")
 
 NUMBER, NAME, LEAST_BAR = 11, 34, 4
 """Columns of a number, of a name at most, and of a bar at least."""
+
+OF_SHARES, OF_NATS, OF_LOGITS = BarScale(1.0), BarScale(1.0, "nat", signed=True), BarScale(5.0, "logits", signed=True)
+"""What bars of effects stand for, in every table: shares and relative changes, changes of ln p, changes of a logit."""
 
 LARGEST_EXPONENT = 700.0
 
@@ -140,9 +144,11 @@ class Search:
         return answer_step(self.session.trace) == self.program.logits
 
     @property
-    def largest(self) -> float:
-        sizes = (self.known.effects[target].size for target in self.targets if target in self.known.effects)
-        return max(filter(math.isfinite, sizes), default=0.0)
+    def scale(self) -> BarScale:
+        """What bars stand for: the change of ln p or of the metric, or how far the last step changes of itself."""
+        if not self.program.logits:
+            return OF_SHARES
+        return OF_NATS if self.measure is None else scale_of(self.measure.name)
 
     def order(self, *, reverse: bool) -> list[int]:
         """The targets whose effect is known, the largest first, or last."""
@@ -258,16 +264,17 @@ class Search:
 
     def header(self, width: int) -> str:
         titles = "".join(f"{title:>{NUMBER}}" for title, _ in self.columns)
-        bar = "  effect" if self._bar_width(width) >= LEAST_BAR else ""
+        bar = f"  {self.scale.says}" if self._bar_width(width) >= LEAST_BAR else ""
         return fit(f" {fit('ablated', self._name_width)}{titles}{bar}", width)
 
-    def line(self, target: Target, largest: float, width: int, color: str) -> Text:
-        """One target: its name, its numbers, and a bar as long as its share of the largest effect."""
+    def line(self, target: Target, width: int, color: str) -> Text:
+        """One target: its name, its numbers, and a bar of the change."""
         effect, room = self.known.effects[target], self._bar_width(width)
         values = "".join(f"{written(effect):>{NUMBER}}" for _, written in self.columns)
         text = Text(f" {fit(self.name(target), self._name_width)}{values}", no_wrap=True)
         if room >= LEAST_BAR:
-            text.append("  ").append(bar(effect.size, largest, room), color)
+            change = effect.size if effect.change is None else effect.change
+            text.append("  ").append(self.scale.bar(change, room), color)
         return text
 
     def _bar_width(self, width: int) -> int:
@@ -291,13 +298,9 @@ def share(change: float) -> float:
     return math.expm1(min(change, LARGEST_EXPONENT))
 
 
-def bar(size: float, largest: float, width: int) -> str:
-    """A horizontal bar to half a column; nothing where there is no effect."""
-    share = min(size / largest, 1.0) if largest > 0 and math.isfinite(size) else float(math.isinf(size))
-    halves = round(share * 2 * width)
-    if size > 0 and not halves:
-        return "╸"
-    return "━" * (halves // 2) + "╸" * (halves % 2)
+def scale_of(metric: str) -> BarScale:
+    """What bars of changes of a metric stand for."""
+    return OF_LOGITS if metric in ("logit", "difference") else OF_NATS
 
 
 def number(value: float, sign: str = "") -> str:

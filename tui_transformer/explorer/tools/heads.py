@@ -148,7 +148,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self._again(0)
         self.pieces.again()
 
-    def action_hide(self, which: str) -> None:
+    def action_hide(self, which: str = "") -> None:
         """Hide tokens, or show them again: measure without them."""
         selected, self.measured = self.selected, replace(self.measured, hidden=self.measured.hidden.turned(which))
         self._again(selected)

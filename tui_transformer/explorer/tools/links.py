@@ -141,7 +141,7 @@ class LinksScreen(Overview, tool="links"):
         self.itself = not self.itself
         self.begin()
 
-    def action_hide(self, which: str) -> None:
+    def action_hide(self, which: str = "") -> None:
         self.hidden = self.hidden.turned(which)
         self.begin()
 

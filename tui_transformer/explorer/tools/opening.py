@@ -124,7 +124,7 @@ def _open(name: str, port: Port) -> None:
         case "arcs":
             from tui_transformer.explorer.tools.links import open_arcs as open_from
         case "breaks":
-            from tui_transformer.explorer.tools.breaks import open_from
+            from tui_transformer.explorer.tools.breaks.screen import open_from
         case "checkpoints":
             from tui_transformer.explorer.tools.checkpoints import open_from
         case "circuits":

@@ -17,6 +17,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import FIELDS, TOKENS, read, takes_words, values_of
 from tui_transformer.session.edit_format import FromSentence
+from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -123,7 +124,8 @@ class PatchScreen(Dialog[Draft]):
             Field("part", "in place of", "Which part of the step is patched.", tuple(self._parts)),
             *(FIELDS if program.logits else ()),
         )
-        values = {"sentence": session.text or session.encoding.text, "part": WHOLE} | values_of(session)
+        own = session.text or session.encoding.text
+        values = {"sentence": counterpart(session) or own, "part": WHOLE} | values_of(session)
         super().__init__(f"Patch {position.stop}")
         self._session, self._position = session, position
         self._form = Form((fields,), values, lambda _: self._show(), apply="patch")

@@ -27,6 +27,7 @@ from tui_transformer.explorer.tools.patch import Draft
 from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.edit_format import FromSentence
+from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import NOTHING
@@ -38,11 +39,14 @@ USUAL = Metric("divergence")
 PAUSE = 0.05
 """Seconds of measuring after which what was found is handed over."""
 
+LEAST_RANGE = 1.0
+"""Nats, or so much of a logit, that the colours reach over at least: what changes less has nearly one colour."""
+
 Part = tuple["PatchTable", Sequence[Measured]]
 
 
 def open_from(port: Port) -> None:
-    """A table of the positions; the other sentence is asked for."""
+    """A table of the positions, with the values of a sentence that is suggested."""
     port.open(PatchingScreen(port))
 
 
@@ -57,6 +61,7 @@ class PatchingScreen(Overview, tool="patching"):
         self.kinds = kinds_of(self.session.trace.program)
         self.at = 0
         self.table: PatchTable | None = None
+        self.suggested = ""
         self.ended = False
         self.pieces = Pieces(
             self.requests,
@@ -68,21 +73,30 @@ class PatchingScreen(Overview, tool="patching"):
         )
 
     def begin(self) -> None:
+        """The counterpart of the sentence; where none is found it is asked for."""
+        self.suggested = counterpart(self.session)
+        try:
+            other = self._read(self.suggested) if self.suggested else None
+        except InputError:
+            other = None
+        if other is not None:
+            self._begin(other)
+            return
         self.show_lines()
         self.call_after_refresh(self.action_sentence)
 
-    def action_sentence(self) -> None:
+    def _read(self, text: str) -> Session:
         here = self.session.with_overlay(NOTHING)
+        other = replace(here, edits=()).with_text(text)
+        tokens = len(here.encoding.tokens), len(other.encoding.tokens)
+        if tokens[0] != tokens[1]:
+            raise InputError(f"it has {tokens[1]} tokens and this sentence {tokens[0]}: a table needs as many")
+        return other
 
-        def read(text: str) -> Session:
-            other = replace(here, edits=()).with_text(text)
-            tokens = len(here.encoding.tokens), len(other.encoding.tokens)
-            if tokens[0] != tokens[1]:
-                raise InputError(f"it has {tokens[1]} tokens and this sentence {tokens[0]}: a table needs as many")
-            return other
-
-        check, answered = reading(read, self._begin)
-        value = here.text or here.encoding.text
+    def action_sentence(self) -> None:
+        check, answered = reading(self._read, self._begin)
+        other = self.session if self.table is None else self.table.other
+        value = other.text or other.encoding.text
         self.open(PromptScreen("Patch from", value=value, hint="a sentence of as many tokens", check=check), answered)
 
     def _begin(self, other: Session) -> None:
@@ -104,7 +118,7 @@ class PatchingScreen(Overview, tool="patching"):
         values = view.window(range(view.rows.size), range(view.columns.size))
         there = [*values[np.isfinite(values)].tolist(), *(table.ends or ())]
         low, high = min(there, default=0.0), max(there, default=1.0)
-        scale = scale_for("diverging" if low < 0 else "sequential", low, high)
+        scale = scale_for("diverging" if low < 0 else "sequential", low, max(high, low + LEAST_RANGE))
         show_map(self, view, scale, f"{table.metric}, with the cell patched")
         self.show_lines()
 
@@ -117,9 +131,11 @@ class PatchingScreen(Overview, tool="patching"):
         if table.ends is not None:
             was, becomes = (spoken(end, 4) for end in table.ends)
             note = f"{table.metric}: {was} as it is, {becomes} of the other sentence"
+        other_text = other.text or other.encoding.text
+        suggested = "the suggested " * (other_text == self.suggested)
         done = f"{len(table.values):,} of {len(table.table.places):,} places"
         return Texts(
-            f"Patch · each {table.title} from “{other.text or other.encoding.text}”",
+            f"Patch · each {table.title} from {suggested}“{other_text}”",
             note,
             self._cell(table),
             done + (" · ended" if self.ended else ""),

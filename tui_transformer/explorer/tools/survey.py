@@ -12,6 +12,7 @@ import numpy as np
 from rich.text import Text
 
 from tui_transformer.analysis.attentions import attentions
+from tui_transformer.analysis.survey.measures import MEASURES
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.targets import KINDS
@@ -22,8 +23,9 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.effects import bar, number
+from tui_transformer.explorer.tools.effects import number
 from tui_transformer.explorer.tools.runs import path_of
+from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import PLAIN, ModelOptions
@@ -38,6 +40,10 @@ from tui_transformer.views.step_view import Place
 
 NAME, NUMBER, LEAST_BAR = 20, 11, 4
 """Columns of a name, of a number, and of a bar at least."""
+
+NEXT_MEASURE = "{order}: the next measure · {kind}: the next part"
+NEXT = f"{{cursor.choose}}: texts where it is strongest · {NEXT_MEASURE}"
+"""What to do next."""
 
 CONTEXT = "context"
 """The measure of heads that is about their output, not about their weights."""
@@ -75,6 +81,12 @@ class SurveyScreen(Overview, tool="survey"):
     """The rows of one measure, the highest first."""
 
     HAS_COLUMNS = True
+    DEFAULT_CSS = """
+    SurveyScreen {
+        & #overview-columns { height: 3; }
+        &.-short #overview-columns { height: 1; }
+    }
+    """
 
     def __init__(self, port: Port, survey: Survey) -> None:
         super().__init__(port)
@@ -99,7 +111,7 @@ class SurveyScreen(Overview, tool="survey"):
 
     def _line(self, index: int) -> Text:
         color = "" if self.app.no_color else "cyan"
-        return line(self.table.rows[index], self.table.largest, self.lines.size.width, color)
+        return line(self.table.rows[index], self.table.scale, self.lines.size.width, color)
 
     def texts(self) -> Texts:
         """Of the model of the survey, which may be another than that of the main screen, and of the selected row."""
@@ -109,6 +121,9 @@ class SurveyScreen(Overview, tool="survey"):
         examples = self.survey.examples(row)
         useful = {"kind": len(parts) > 1, "order": len(tables) > 1, "find": len(tables) > 1}
         titles = "".join(f"{title:>{NUMBER}}" for title in ("mean", "± (95 %)", "texts"))
+        titles = f"{fit('of', NAME)}{titles}  {self.table.scale.says}"
+        about = (self.table.says, self.port.hint(NEXT if examples else NEXT_MEASURE))
+        lines = (titles,) if self.has_class("-short") else (*about, titles)
         return Texts(
             f"{self.table.title} · {'lowest' if self.reverse else 'highest'} first",
             f"table {self.at + 1} of {len(tables)} · mean over texts, each counting once",
@@ -116,7 +131,7 @@ class SurveyScreen(Overview, tool="survey"):
                 f"{name(row)}   {row.measure} {number(row.mean or 0.0)}{interval}, over {row.count:,} texts",
                 f"strongest: {where_strongest(examples[0])}" if examples else "no examples are kept of it",
             ),
-            columns=fit(f" {fit('of', NAME)}{titles}", self.size.width - 2),
+            columns="\n".join(fit(f" {line}", self.size.width - 2) for line in lines),
             hidden=[action for action, is_useful in useful.items() if not is_useful],
             about=f"tui-transformer   survey of {self.survey.model}",
         )
@@ -229,9 +244,20 @@ class Table:
         unit = self.rows[0].unit
         return f"{self.measure}{f', {unit}' if unit else ''} · {self.part}"
 
+    @property
+    def says(self) -> str:
+        """What one looks at: `Every head by previous token (A_i,i−1), mean over the texts`."""
+        first, measure = self.rows[0], MEASURES.get(self.measure.partition(":")[0])
+        each = "head" if first.head is not None else "neuron" if first.neuron is not None else "layer"
+        by = self.measure if measure is None else measure.title.partition(",")[0]
+        formula = f" ({measure.formula})" if measure is not None and measure.formula else ""
+        return f"Every {each} by {by}{formula}, mean over the texts"
+
     @cached_property
-    def largest(self) -> float:
-        return max(abs(row.mean or 0.0) for row in self.rows)
+    def scale(self) -> BarScale:
+        """A full bar is 1, or where that is too short, the next round number."""
+        means = [row.mean or 0.0 for row in self.rows]
+        return BarScale.holding(max(map(abs, means)), self.rows[0].unit, signed=min(means) < 0)
 
     def order(self, *, reverse: bool) -> list[int]:
         sign = 1.0 if reverse else -1.0
@@ -282,14 +308,14 @@ def name(of: Row | Example) -> str:
     return " · ".join(parts)
 
 
-def line(row: Row, largest: float, width: int, color: str) -> Text:
+def line(row: Row, scale: BarScale, width: int, color: str) -> Text:
     """One row: its name, mean, half of its interval, count, and a bar."""
     uncertain = "–" if row.low is None or row.high is None else number((row.high - row.low) / 2)
     numbers = number(row.mean or 0.0), uncertain, f"{row.count:,}"
     text = Text(f" {fit(name(row), NAME)}{''.join(f'{each:>{NUMBER}}' for each in numbers)}", no_wrap=True)
     room = width - NAME - 3 * NUMBER - 4
     if room >= LEAST_BAR:
-        text.append("  ").append(bar(abs(row.mean or 0.0), largest, room), color)
+        text.append("  ").append(scale.bar(row.mean or 0.0, room), color)
     return text
 
 

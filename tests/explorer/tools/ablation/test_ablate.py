@@ -47,9 +47,10 @@ async def complete(explorer: Explorer) -> AblateScreen:
 
 
 def rows(explorer: Explorer) -> list[tuple[str, list[str], int]]:
-    """Name, numbers and length of the bar of every line on the screen."""
-    lines = re.findall(r"^│ (\S.*?) {2,}([+−\d].*?) *(━*╸?) *▅?▃?.?│$", explorer.text, re.MULTILINE)
-    return [(name, re.split(" {2,}", numbers), len(bar)) for name, numbers, bar in lines]
+    """Name, numbers and bar, negative to the left, of every line on the screen."""
+    pattern = r"^│ (\S.*?) {2,}([+−\d][^│]*?) *(?:([◂╺━]*)│)?([━╸▸]*) *[▅▃]?.?│$"
+    lines = re.findall(pattern, explorer.text, re.MULTILINE)
+    return [(name, re.split(" {2,}", numbers), len(right) - len(left)) for name, numbers, left, right in lines]
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -68,10 +69,10 @@ async def test_the_table_lists_every_head_by_its_effect(size: tuple[int, int]) -
         shown = rows(explorer)
         assert [row[:2] for row in shown] == expected
         assert "8 of 8 heads" in explorer.text
-        bars = [bar for _, _, bar in shown]
-        assert bars == sorted(bars, reverse=True)
-        sizes = [effect.size for _, effect in ranked]
-        assert bars[-1] == pytest.approx(bars[0] * sizes[-1] / sizes[0], abs=1)
+        assert "full bar ±1 nat" in explorer.text
+        room = (explorer.app.screen.search._bar_width(size[0] - 2) - 1) // 2
+        for (_, effect), (_, _, bar) in zip(ranked, shown, strict=True):  # on a scale that no other line changes
+            assert bar == pytest.approx(min(max(effect.change, -1.0), 1.0) * room, abs=1)
         await explorer.press("r")
         assert [row[0] for row in rows(explorer)] == [name for name, _ in reversed(expected)]
         assert "smallest effect first" in explorer.text

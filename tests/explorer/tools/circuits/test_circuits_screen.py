@@ -57,6 +57,20 @@ async def test_compositions_are_a_map_of_heads_and_open_the_later_one() -> None:
         assert (explorer.stop, explorer.position.place.head) == ("decoder.1.self_attention.weights", 3)
 
 
+async def test_every_matrix_says_what_one_looks_at_and_what_to_do_next() -> None:
+    async with exploring(NARROW, model="copy") as explorer:
+        screen = await opened(explorer)
+        said = set()
+        for _ in screen.kinds:
+            looks, further = (line.strip("│ ") for line in explorer.text.splitlines()[2:4])
+            assert looks
+            assert "f: " in further or "enter: the later head" in further
+            assert "…" not in looks + further
+            said.add(looks)
+            await explorer.press("f")
+        assert len(said) == len(screen.kinds) - 2  # the three compositions have one
+
+
 async def test_every_matrix_at_every_size() -> None:
     async with exploring(WIDE, model="copy") as explorer:
         screen = await opened(explorer)

@@ -14,7 +14,7 @@ from tui_transformer.session.view_state import Measure
 
 
 async def opened(explorer: Explorer, *keys: str, text: str) -> PatchingScreen:
-    await explorer.press("$")
+    await explorer.press("$", "slash")
     await explorer.write(text)
     await explorer.press("enter", *keys)
     return await complete(explorer)
@@ -74,14 +74,16 @@ async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter
 async def test_esc_ends_the_computation_and_n_goes_on() -> None:
     others = " The fox found a crow." * 5
     async with exploring(WIDE, model="story", text=f"The fox found a crow.{others}") as explorer:
-        await explorer.press("$")
+        await explorer.keys("$", "slash")
         await explorer.write(f"The fox found a stone.{others}")
         await explorer.keys("enter")
         await explorer.until(
             lambda: isinstance(explorer.app.screen, PatchingScreen) and explorer.app.screen.table is not None
         )
         screen = explorer.app.screen
-        await explorer.until(lambda: screen.table.values)
+        await explorer.until(
+            lambda: screen.table.values and screen.table.other.text.startswith("The fox found a stone")
+        )
         await explorer.press("escape")
         assert screen.table.missing
         assert "ended" in explorer.text
@@ -91,7 +93,7 @@ async def test_esc_ends_the_computation_and_n_goes_on() -> None:
 
 async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
     async with exploring(SMALL, model="story", text="The fox found a crow") as explorer:
-        await explorer.press("$")
+        await explorer.press("$", "slash")
         await explorer.write("The fox")
         await explorer.press("enter")
         assert "a table needs as many" in " ".join(explorer.text.split())
@@ -104,6 +106,35 @@ async def test_another_length_is_refused_and_every_size_is_drawn() -> None:
         assert isinstance(explorer.app.screen.query_one(HeatMap), HeatMap)
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
+
+
+@pytest.mark.parametrize(
+    "options", [{"model": "copy"}, {"model": "encoder-decoder"}, {"model": "decoder", "ids": [4, 5]}]
+)
+async def test_it_opens_on_a_counterpart_with_as_many_tokens(options) -> None:
+    async with exploring(NARROW, **options) as explorer:
+        await explorer.press("$")
+        screen = await complete(explorer)
+        other = screen.table.other
+        assert other.text or other.ids
+        assert len(other.encoding.tokens) == len(explorer.session.encoding.tokens)
+        assert other.encoding.ids != explorer.session.encoding.ids
+        assert "from the suggested “" in explorer.text
+        if options["model"] == "copy":
+            assert "from the suggested “q f a s m e q f a s m”" in explorer.text
+            await explorer.press("slash")
+            assert explorer.focused_input.value == "q f a s m e q f a s m"
+            await explorer.answer("q f a s m n q f a s m")
+            assert "suggested" not in explorer.text
+
+
+async def test_small_effects_have_no_full_colour() -> None:
+    async with exploring(NARROW, model="copy") as explorer:
+        await explorer.press("$", "slash")
+        await explorer.answer(explorer.session.text)  # of itself: nothing changes
+        await complete(explorer)
+        scale = explorer.app.screen.query_one(HeatMap)._scale
+        assert scale.high - scale.low >= 1
 
 
 async def test_a_model_without_words_says_so() -> None:

@@ -83,6 +83,9 @@ async def test_the_next_part_and_back_to_the_main_screen(path: Path):
     async with exploring(NARROW, model="story") as explorer:
         open_file(explorer.parts.port, path)
         await explorer.shown("survey of story")
+        assert "mean over the texts" in explorer.text
+        assert "enter: texts where it is strongest · r: the next measure · f: the next part" in explorer.text
+        assert "full bar 1" in explorer.text
         first = explorer.app.screen.table.part
         await explorer.press("f")
         assert explorer.app.screen.table.part != first

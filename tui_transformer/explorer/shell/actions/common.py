@@ -17,6 +17,7 @@ CHOOSE_SHOWN = Action("", "", "Go to what is under the cursor", "go there", "ent
 CELL_SHOWN = Action("", "", "Move the cell", "cell", "← ↑ ↓ →", EVERY_WAY)
 WIDTH_SHOWN = Action("", "", "Wider or narrower cells", "width", "+ -", ZOOM)
 HIDING = (
+    Action("hide", "hide", "Hide special tokens, the first token, both, or none", "hide"),
     Action("hide.special", "hide('special')", "Hide special tokens, and show them again", "hide special"),
     Action("hide.first", "hide('first')", "Hide the first token, and show it again", "hide first"),
 )

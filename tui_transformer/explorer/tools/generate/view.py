@@ -144,7 +144,7 @@ class GenerateView(Vertical):
         draft, listed, inks = shown.draft, shown.choices, inks_of(self.screen)
         before, model = draft.state.ids[-WINDOW:], draft.writer.model
         tokens = self.query_one(LineList)
-        columns = Columns.fitting(max(tokens.size.width - 2, 0), max(choice.share for choice in listed) or 1.0)
+        columns = Columns.fitting(max(tokens.size.width - 2, 0))
         bar = bar_style(Surface.of(self.app))
 
         def entry(index: int) -> Text:
@@ -213,9 +213,8 @@ def drawn(draft: Draft, name: str) -> str:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the list of tokens, each so many cells wide; the longest bar is of the largest share."""
+    """The columns of the list of tokens, each so many cells wide; a full bar is a share of 1."""
 
-    largest: float
     short: bool
     with_model: bool
     name: int
@@ -223,14 +222,14 @@ class Columns:
     bar: int
 
     @classmethod
-    def fitting(cls, width: int, largest: float) -> Columns:
+    def fitting(cls, width: int) -> Columns:
         short, with_model = width < NARROW_LIST, width >= WIDE_LIST
         name, number = max(min(width // 4, 24), 8) - 2 * short, 7 if short else 8
         bar = max(width - name - 2 - 8 - (2 + with_model) * (number + 1), 4)
-        return cls(largest, short, with_model, name, number, bar)
+        return cls(short, with_model, name, number, bar)
 
     def heading(self, inks: Inks) -> Text:
-        bar = "0" + percent(self.largest).rjust(self.bar - 1)
+        bar = "0" + "1".rjust(self.bar - 1)
         names = ("share", *(("model",) if self.with_model else ()), "logit")
         numbers = "".join(f" {name:>{self.number}}" for name in names)
         return Text(f"  {fit('token', self.name)}{'ID':>7} {fit(bar, self.bar)}{numbers}", inks.quiet, no_wrap=True)
@@ -246,7 +245,7 @@ class Columns:
             line.append(fit(text if cell_len(text) <= room else choice.why, room), inks.quiet)
         else:
             share = answer_summary.percent(choice.share) if self.short else percent(choice.share)
-            line.append(share_bar(choice.share / self.largest, self.bar), bar).append(f" {share:>{self.number}}", ink)
+            line.append(share_bar(choice.share, self.bar), bar).append(f" {share:>{self.number}}", ink)
         numbers = [*([percent(choice.alone)] if self.with_model else []), f"{choice.logit:.{3 - self.short}f}"]
         return line.append("".join(f" {each:>{self.number}}" for each in numbers), inks.quiet)
 

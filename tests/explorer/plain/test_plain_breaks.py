@@ -1,0 +1,47 @@
+"""What is broken on purpose, without a screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.plain.keys import meanings, read
+from tui_transformer.explorer.plain.reader import Reader
+
+
+def typed(reader: Reader, *lines: str) -> str:
+    """The answer to the last of some lines."""
+    return [reader.answer(read(line, meanings({}))) for line in lines][-1]
+
+
+def test_something_is_broken_and_mended(reader):
+    said = typed(reader, ":scaled", "cell 0 8", "break no-scale")
+    assert "changed: broken: without ÷ √d_k; " in said
+    assert "changed: mended: without ÷ √d_k; " in typed(reader, "break no-scale")
+    assert not reader.explored.session.breaks
+    with pytest.raises(InputError, match="nothing to break"):
+        typed(reader, "break rotary-interleaved")
+    with pytest.raises(InputError, match="'nonsense' is none of no-scale"):
+        typed(reader, "break nonsense")
+
+
+def test_breaks_are_told_with_numbers_and_made_with_one(reader):
+    said = typed(reader, "breaks")
+    first, nothing = (
+        said.index("causal mask where there is none (causal-mask): question 99.9 % → statement"),
+        said.index("What changes nothing here: "),
+    )
+    assert (
+        first < said.index("(temperature): question 99.9 % → 75.6 %") < nothing < said.index("(naive-softmax): no sent")
+    )
+    assert "Not here: mask off (no-mask): its mask hides nothing" in said
+    told = typed(reader, "breaks no-scale 0.5")
+    assert told.startswith("scores ÷ √d_k × 0.5: question 99.91 % → 99.92 %; ")
+    assert "nothing from 0 to 4 turns the answer" in told
+    assert not reader.explored.session.breaks
+    assert "broken: scores ÷ √d_k × 0.5" in typed(reader, "break no-scale 0.5")
+    assert reader.explored.session.breaks == ("no-scale=0.5",)
+    assert "broken: scores ÷ √d_k × 2" in typed(reader, "break no-scale=2")
+    assert "mended: scores ÷ √d_k × 2" in typed(reader, "break")
+    with pytest.raises(InputError, match="takes no number"):
+        typed(reader, "break causal-mask 0.5")

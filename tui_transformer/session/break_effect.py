@@ -1,0 +1,244 @@
+"""What a break makes of the answer, and the step where it acts, before and after.
+
+How far an answer moves is ½ Σ |p − q| over all words, the total variation distance: 0 where nothing changes, 1 where
+all of the probability is elsewhere. Of a model that gives a vector x it is ‖x' − x‖ ÷ ‖x‖.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tui_transformer.analysis.attentions import Report
+from tui_transformer.analysis.effects import answer_step
+from tui_transformer.diagnosis.breaking import Broken, broken
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Index
+from tui_transformer.engine.number_format import in_percent, spoken
+from tui_transformer.engine.program import LABEL
+from tui_transformer.engine.trace import Trace
+from tui_transformer.session.answer_summary import Guess, answer_position, answers, percent, shares_in
+from tui_transformer.session.session import Session
+from tui_transformer.text.display import visible
+from tui_transformer.views.step_view import place_of, scale_for, tile_extremes, view_of
+from tui_transformer.views.view import Axis, Scale, View, around, window_of
+
+NO_CHANGE = 5e-5
+"""An answer that moves by less has not changed: it would be written as 0.00 %."""
+
+MUCH = 0.001
+"""An answer that moves by as much has changed, though the share of its word is written as before."""
+
+MOST_ROWS, MOST_COLUMNS = 48, 64
+"""Rows and columns around the cell that changes most which are handed over."""
+
+NO_NUMBER = "no number"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a model answers.
+
+    Attributes:
+        values: The shares of all words or labels; of a model that gives neither, a vector.
+        label: The word of each, safe to show; None of a vector.
+    """
+
+    values: Host
+    label: Callable[[int], str] | None
+
+    @property
+    def best(self) -> int:
+        """The likeliest; −1 where there are no shares, or they are no numbers."""
+        return -1 if self.label is None or not np.isfinite(self.values).all() else int(self.values.argmax())
+
+    def guess(self, index: int) -> Guess:
+        """A word and its share."""
+        return Guess(NO_NUMBER if index < 0 or self.label is None else self.label(index), float(self.values[index]))
+
+    def __str__(self) -> str:
+        """`question 99.9 %`; of a vector, its length."""
+        if self.label is None:
+            return f"a vector of length {spoken(float(np.linalg.norm(self.values)), 4)}"
+        return str(self.guess(self.best)) if self.best >= 0 else NO_NUMBER
+
+    @property
+    def name(self) -> str:
+        """The word."""
+        return self.guess(self.best).name
+
+
+def outcome(session: Session, trace: Trace, report: Report = lambda _: None) -> Outcome:
+    """What a trace of a session answers: a word, a label or a vector; `report` may raise to end it."""
+    if answers(session):
+        return Outcome(shares_in(trace, answer_position(session), report), session.model.target_label)
+    last = trace.program.steps[-1]
+    if last.axes[-1].name == LABEL and last.name.endswith("probabilities"):
+        trace.compute((last.name,), before=lambda step: report(step.name))
+        rows, words = trace[last.name].reshape(-1, last.shape[-1]), last.axes[-1].words
+        return Outcome(rows[0].astype(np.float64), lambda at: visible(words[at]) if words else f"label {at}")
+    name = answer_step(trace)
+    trace.compute((name,), before=lambda step: report(step.name))
+    return Outcome(trace[name].astype(np.float64).ravel(), None)
+
+
+def moved(was: Outcome, becomes: Outcome) -> float:
+    """How far one answer is from another, from 0; see above."""
+    one, other = was.values, becomes.values
+    if one.shape != other.shape or not np.isfinite(other).all():
+        return 1.0
+    if was.label is None:
+        return float(np.linalg.norm(other - one) / (np.linalg.norm(one) or 1.0))
+    return float(np.abs(other - one).sum() / 2)
+
+
+def changes(was: Outcome, becomes: Outcome) -> bool:
+    """Whether an answer is another, or another share of the same word, as they are written."""
+    size = moved(was, becomes)
+    if was.label is None or size < NO_CHANGE or was.best != becomes.best:
+        return size >= NO_CHANGE
+    return size >= MUCH or _shares(was, becomes, ".2%")[0] != _shares(was, becomes, ".2%")[1]
+
+
+def change_said(was: Outcome, becomes: Outcome) -> str:
+    """`question 99.9 % → statement 62.1 %`, the word once where it stays."""
+    if not changes(was, becomes):
+        return "changes nothing here" + (f": {was}" if was.label is not None else "")
+    if was.label is None:
+        return f"moves by {in_percent(moved(was, becomes))}"
+    if was.best != becomes.best or becomes.best < 0:
+        return f"{was} → {becomes}"
+    shares = _shares(was, becomes)
+    return f"{was.name} {' → '.join(shares if shares[0] != shares[1] else _shares(was, becomes, '.2%'))}"
+
+
+def _shares(was: Outcome, becomes: Outcome, form: str = "") -> tuple[str, str]:
+    """The shares of a word that is the likeliest before and after."""
+    one, other = (each.guess(each.best).share for each in (was, becomes))
+    return (in_percent(one, form), in_percent(other, form)) if form else (percent(one), percent(other))
+
+
+# The effect of one break
+
+
+@dataclass(frozen=True, eq=False)
+class BreakEffect:
+    """The effect of a break on a sentence.
+
+    Attributes:
+        made: The break.
+        was: The answer before.
+        becomes: The answer with it.
+        size: How far it moves.
+        step: The step where the break acts: the first that changes, or the first that is computed otherwise.
+        cell: Its cell that changes most.
+        before: The cells around that before.
+        after: The same cells with the break.
+        scale: The colours of both.
+        at: The cell's row and column in them.
+    """
+
+    made: Broken
+    was: Outcome
+    becomes: Outcome
+    size: float
+    step: str
+    cell: Index
+    before: View
+    after: View
+    scale: Scale
+    at: tuple[int, int]
+
+    @property
+    def changes(self) -> bool:
+        """Whether the answer does."""
+        return changes(self.was, self.becomes)
+
+    @property
+    def turns(self) -> bool:
+        """Whether the answer becomes another word."""
+        return self.was.best != self.becomes.best
+
+    @property
+    def said(self) -> str:
+        """The answer before → after."""
+        return change_said(self.was, self.becomes)
+
+    @property
+    def likeliest(self) -> Sequence[int]:
+        """The words of both answers, the likeliest first."""
+        if self.was.label is None:
+            return ()
+        both = np.fmax(self.was.values, self.becomes.values)
+        order: list[int] = np.argsort(-both, kind="stable").tolist()
+        return order
+
+
+def whole(session: Session) -> Session:
+    """The session with nothing broken."""
+    return session.with_breaks() if session.breaks else session
+
+
+def trial(session: Session, made: Broken) -> Trace:
+    """The trace of a session that nothing is broken in, with a break; edits stay as far as their steps are there."""
+    trace = broken(session.base, (str(made),))
+    known = trace.program
+    kept = [edit for edit in session.edits if edit.name in known.by_name or edit.name in known.weights]
+    return trace.edited(kept) if kept else trace
+
+
+def effect_of(session: Session, made: Broken, report: Report) -> BreakEffect:
+    """Effect of a break on a session that nothing is broken in; `report` may raise to end it."""
+    before, after = session.trace, trial(session, made)
+    was, becomes = outcome(session, before, report), outcome(session, after, report)
+    step, cell = _where_it_acts(before, after, made, report)
+    views, at = _around(session, (before, after), step, cell)
+    low, high = tile_extremes(np.stack([view.window(range(view.shape[0]), range(view.shape[1])) for view in views]))
+    scale = scale_for(views[0].kind, low, high)
+    return BreakEffect(made, was, becomes, moved(was, becomes), step, cell, *views, scale, at)
+
+
+def _where_it_acts(before: Trace, after: Trace, made: Broken, report: Report) -> tuple[str, Index]:
+    """The first step that changes, and its cell that does most; the first that is computed otherwise, if none does."""
+    otherwise = {step.name for step in made.steps(before)}
+    names = [step.name for step in before.program.steps if step.name in after.program.by_name]
+    first = next(place for place, name in enumerate(names) if name in otherwise)
+    for name in names[first:]:
+        report(name)
+        if (cell := _largest(before[name], after[name])) is not None:
+            return name, cell
+    return names[first], (0,) * len(before.program.shape(names[first]))
+
+
+def _largest(before: Host, after: Host) -> Index | None:
+    """The cell that changes most by more than roundings; None where none does."""
+    with np.errstate(invalid="ignore"):
+        size = np.where(before == after, 0.0, np.abs(after.astype(np.float64) - before))
+    size = np.where(np.isnan(size), np.inf, size)
+    index = tuple(map(int, np.unravel_index(int(size.argmax()), size.shape)))
+    was = abs(float(before[index]))
+    return index if size[index] > 1e-5 * max(1.0, was if np.isfinite(was) else 1.0) else None
+
+
+def _around(
+    session: Session, traces: tuple[Trace, Trace], name: str, cell: Index
+) -> tuple[tuple[View, View], tuple[int, int]]:
+    """The cells around one, before and after, and where it is among them."""
+    place = place_of(traces[0].program.axes(name), cell)
+    views = [view_of(each, name, session.labels, head=place.head) for each in traces]
+    rows = around(place.row, views[0].rows.size, MOST_ROWS)
+    columns = around(place.column, views[0].columns.size, MOST_COLUMNS)
+    cut = [_part(view, rows, columns) for view in views]
+    return (cut[0], cut[1]), (place.row - rows.start, place.column - columns.start)
+
+
+def _part(view: View, rows: range, columns: range) -> View:
+    """Some cells of a view, read now."""
+
+    def side(axis: Axis, part: range) -> Axis:
+        return replace(axis, size=len(part), label=lambda at: axis.label(part.start + at))
+
+    down, across = side(view.rows, rows), side(view.columns, columns)
+    return replace(view, rows=down, columns=across, window=window_of(view.window(rows, columns)), edited=())
