@@ -195,8 +195,8 @@ def effect_of(session: Session, made: Broken, report: Report) -> BreakEffect:
     was, becomes = outcome(session, before, report), outcome(session, after, report)
     step, cell = _where_it_acts(before, after, made, report)
     views, at = _around(session, (before, after), step, cell)
-    low, high = tile_extremes(np.stack([view.window(range(view.shape[0]), range(view.shape[1])) for view in views]))
-    scale = scale_for(views[0].kind, low, high)
+    limits = tile_extremes(np.stack([view.window(range(view.shape[0]), range(view.shape[1])) for view in views]))
+    scale = scale_for(views[0].kind, *limits)
     return BreakEffect(made, was, becomes, moved(was, becomes), step, cell, *views, scale, at)
 
 
