@@ -139,7 +139,7 @@ def use(path: Path) -> None:
     for table in survey.tables:
         table.order(reverse=False)
         for row in table.rows:
-            line(row, table.largest, 100, "")
+            line(row, table.scale, 100, "")
             survey.examples(row)
 
 

@@ -52,6 +52,8 @@ class Serve(Edited):
         return of_tour(self.tour, self.model)
 
     def run(self) -> None:
+        if self.watch and not self.token:
+            raise UsageError("--watch knows by the address who leads and who looks on: leave out --no-token")
         try:
             from tui_transformer.cli.server import LOOPBACK, BoundedServer
         except ImportError as error:
@@ -62,8 +64,6 @@ class Serve(Edited):
             check_theme(self.theme)
         self.options()  # what cannot be is said now, and not to every visitor
         url, files = self._url(), self._folder()
-        if self.watch and not self.token:
-            raise UsageError("--watch knows by the address who leads and who looks on: leave out --no-token")
         if not self.idle <= LONGEST:
             raise UsageError(f"--idle {self.idle:g}: {LONGEST:,} minutes at most, and 0 for never")
         _check_address(self.host, self.port)

@@ -33,7 +33,7 @@ async def test_whatever_has_the_keys_the_cursor_is_where_the_position_is(screen_
         await explorer.press("1")
         assert under().startswith("did 7 @1")
         await explorer.press("t")
-        assert under().startswith("▌.99 ▐")
+        assert under().startswith("→.99 ←")
         await explorer.press("escape", "0")
         await explorer.until(lambda: under()[0] in "▀▄ ")
         x, y = explorer.app.cursor_position
