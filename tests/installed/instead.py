@@ -52,6 +52,7 @@ INSTEAD = {
     "tui-transformer serve --model question --port 8000": Instead(
         HAS_EXTRA.format("serve"), "goes on until it is ended"
     ),
+    "tui-transformer serve --watch --tour question": Instead(HAS_EXTRA.format("serve"), "goes on until it is ended"),
     "tui-transformer --plain": Instead("echo q | tui-transformer --plain", "waits for what is typed"),
     "tui-transformer fetch org/name": OFFLINE,
     "tui-transformer train --recipe NAME --out FOLDER": Instead(
