@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from driving import NARROW, exploring
 from textual.command import CommandList
+from textual.css.query import NoMatches
 from textual.widgets import Input
 from textual.widgets.option_list import Option
 
@@ -61,6 +64,24 @@ async def test_what_was_typed_is_not_searched_where_the_palette_is_closed():
         await palette.dismiss()
         await palette._on_message(typed)
         await explorer.until(lambda: explorer.app.screen is explorer.main)
+
+
+async def test_a_search_that_fails_while_the_palette_is_closed_ends_nothing():
+    async def search() -> None:
+        await asyncio.shield(asyncio.sleep(0.05))
+        raise NoMatches("No nodes match 'CommandList'")
+
+    async with exploring(NARROW) as explorer:
+        await explorer.keys("ctrl+p")
+        await explorer.until(lambda: explorer.app.screen is not explorer.main)
+        palette = explorer.app.screen
+        await palette.dismiss()
+        palette.run_worker(search(), name="late", exclusive=False)
+        await asyncio.sleep(0.2)
+        assert explorer.app.is_running
+        assert explorer.app.failure is None
+        await explorer.press("space")
+        assert explorer.place[0] == 2
 
 
 async def test_a_line_ends_with_its_key_which_finds_it_too_and_what_was_chosen_lately_is_first():

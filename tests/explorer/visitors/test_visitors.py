@@ -115,7 +115,7 @@ READ = {
     "another checkpoint", "a dump", "checkpoints", "cuts add", "lens tuned", "open", "settings", "survey", "train",
     "vocabulary", "edit += {}", "edit = mean({})", "compare-dump",
 }  # fmt: skip
-WRITTEN = {"bookmark", "export", "record", "export of a chart", "generate export"}
+WRITTEN = {"bookmark", "export", "record", "export of a chart", "generate export", "poster export"}
 
 
 @pytest.mark.slow

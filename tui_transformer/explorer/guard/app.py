@@ -33,6 +33,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
+from textual.worker import Worker as TextualWorker
+from textual.worker import WorkerState
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
@@ -299,6 +301,16 @@ class Commands(CommandPalette):
 
     def dismiss(self, result: None = None) -> AwaitComplete:
         return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    def run_worker(self, *work: Any, **options: Any) -> TextualWorker[Any]:
+        """Search; what fails while it is closed, whose list is gone, ends nothing."""
+        return super().run_worker(*work, **{**options, "exit_on_error": False})
+
+    def on_worker_state_changed(self, event: TextualWorker.StateChanged) -> None:
+        """Say what failed while it is there."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and isinstance(error, Exception) and self.is_active:
+            self.app._handle_exception(error)
 
     def _action_command_list(self, action: str) -> None:
         """Do what a key stands for in the list, once that has a place on the screen: Textual counts its lines by it."""
