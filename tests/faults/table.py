@@ -257,7 +257,7 @@ FAULTS = (
         "analysis/input_attribution.py",
         "weight * CROWDING * place ** (CROWDING - 1) * slope",
         "weight * slope",
-        "tests/analysis/test_attribution.py::test_integrated_gradients_are_the_mean_gradient_and_complete[baseline0]",
+        "tests/analysis/test_attribution.py::test_integrated_gradients_are_the_mean_gradient_and_complete",
     ),
     Fault(
         "what is unknown to a Llama in GGUF is another token",
