@@ -196,3 +196,15 @@ async def test_a_recording_of_the_explorer_is_offered_a_free_name(
         await explorer.settled()
         assert explorer.app.screen.query_one(Input).value == "walk-02.html"
         await explorer.press("escape")
+
+
+async def test_a_recording_that_goes_on_while_the_program_ends_looks_at_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with exploring(NARROW, model="question") as explorer:
+        recording = explorer.parts.recording
+        recording.begin_or_end()
+        monkeypatch.setattr(explorer.app, "_screen_stacks", {explorer.app.current_mode: []})
+        recording._look()
+        monkeypatch.undo()
+        recording._goes_on = False

@@ -52,7 +52,7 @@ class LiveRecording:
 
     def _look(self) -> None:
         """Keep the screen where it is another than before, as often as that may be."""
-        if not self._goes_on:
+        if not self._goes_on or not self._screen.app.screen_stack:  # the program ends
             return
         lines = (packed(strip) for strip in strips_of(self._screen.app))
         numbers = tuple(self._lines.setdefault(line, len(self._lines)) for line in lines)
