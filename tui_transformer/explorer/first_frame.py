@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -66,7 +67,7 @@ class FirstFrame:
 
     def _stand(self) -> None:
         """Draw it, and again as long as it is waited for."""
-        wait, colors = SOON, ("", "", "")
+        wait, colors = SOON, ("", "")
         while not self._ready.wait(wait):
             wait, colors = AGAIN, colors if any(colors) else _colors(self._wanted)
             with self._lock:
@@ -86,7 +87,7 @@ class FirstFrame:
         with self._lock:
             self._take_down()
             self._echo(on=True)
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, self._handlers[number] or signal.SIG_DFL)
             signal.raise_signal(number)
             signal.signal(number, self._signalled)
 
@@ -106,7 +107,7 @@ class FirstFrame:
         except (ImportError, OSError, ValueError):  # Windows; or the terminal has gone
             return
 
-    def _drawn(self, page: str, bar: str, quiet: str) -> str:
+    def _drawn(self, page: str, bar: str) -> str:
         """The whole screen, from its upper left corner on."""
         try:
             width, height = get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ else 2)
@@ -116,7 +117,7 @@ class FirstFrame:
         if width < LEAST[0] or height < LEAST[1]:
             return f"\x1b[H{page}\x1b[2J{fit(says, width)}"
         box = _box("Sentence", [self._text, ""], width) + _box("", ["", says], width, height - 6)
-        lines = [bar + fit(f" tui-transformer   {self._what}", width), *(page + quiet + line for line in box)]
+        lines = [bar + fit(f" tui-transformer   {self._what}", width), *(page + line for line in box)]
         lines.append(bar + fit(" interrupt it with ctrl+c", width))
         return "".join(f"\x1b[{y}H{line}\x1b[0m" for y, line in enumerate(lines, 1))
 
@@ -128,10 +129,10 @@ def _box(title: str, lines: list[str], width: int, height: int = 4) -> list[str]
     return [named + "─" * (width - cells(named) - 1) + "╮", *inside, f"╰{'─' * (width - 2)}╯"]
 
 
-def _colors(wanted: str | None) -> tuple[str, str, str]:
-    """Sequences for the page, the bars and quiet words; none where the terminal has not all colours."""
+def _colors(wanted: str | None) -> tuple[str, str]:
+    """Sequences for the page and the bars; none but reversed bars where the terminal has not all colours."""
     if "NO_COLOR" in os.environ or os.environ.get("COLORTERM") not in ("truecolor", "24bit"):
-        return "", "\x1b[7m", ""
+        return "", "\x1b[7m"
     from textual.theme import BUILTIN_THEMES
 
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
@@ -142,9 +143,9 @@ def _colors(wanted: str | None) -> tuple[str, str, str]:
     theme = themes.get(SHORT.get(name, name), THEMES[0])
     page, panel = theme.background, theme.panel or theme.background
     front = theme.foreground
-    if not all(each and each.startswith("#") for each in (page, panel, front)):
-        return "", "\x1b[7m", ""
-    return _paint(48, page) + _paint(38, front), _paint(48, panel) + _paint(38, front), ""
+    if not all(each and re.fullmatch("#[0-9a-fA-F]{6}", each) for each in (page, panel, front)):
+        return "", "\x1b[7m"
+    return _paint(48, page) + _paint(38, front), _paint(48, panel) + _paint(38, front)
 
 
 def _paint(place: int, color: str | None) -> str:
