@@ -67,22 +67,25 @@ def keys_page() -> Iterator[str]:
     """Every screen with its keys, their meanings, and the names by which a keymap file changes them."""
     everywhere = _everywhere()
     for screen, actions in SCREENS.items():
-        own = [action for action in actions if action.keys and (screen == "main" or _sign(action) not in everywhere)]
+        own = [
+            action
+            for action in actions
+            if action.keys and (screen == "main" or (action.direct and _sign(action) not in everywhere))
+        ]
         if own:
             yield f"## {screen[0].upper()}{screen[1:]}"
             yield ""
-            yield from table(
-                ("key", "what it does", "name"), ([_keys(each), each.title, f"`{each.id}`"] for each in own)
-            )
+            rows = ([_keys(each), each.title, f"`{each.id}`" if each.id else ""] for each in own)
+            yield from table(("key", "what it does", "name"), rows)
     yield "## Classic"
     yield ""
     yield "What `classic = true` gives, where it is another key."
     yield ""
     titles = {action.id: action.title for actions in SCREENS.values() for action in actions}
-    rows = [(keys.split(","), name) for name, keys in CLASSIC.items() if not keys.startswith(UNBOUND)]
+    classic = [(keys.split(","), name) for name, keys in CLASSIC.items() if not keys.startswith(UNBOUND)]
     yield from table(
         ("key", "what it does", "name"),
-        ([" ".join(f"`{spelled(key)}`" for key in keys), titles[name], f"`{name}`"] for keys, name in rows),
+        ([" ".join(f"`{spelled(key)}`" for key in keys), titles[name], f"`{name}`"] for keys, name in classic),
     )
     yield "## A pane that has the keys"
     yield ""
@@ -101,7 +104,9 @@ def _sign(action: Action) -> tuple[str, str]:
 
 def _keys(action: Action) -> str:
     keys = [f"`{spelled(key)}`" for key in action.keys.split(",") if not key.startswith(UNBOUND)]
-    if not action.direct:
+    if not action.id:  # a widget of the screen has it
+        keys = [f"`{key}`" for key in action.shown.split()]
+    elif not action.direct:
         keys = [f"`{key}`" for key in in_menu(action.id).split()]
     return " ".join(keys) or "palette"
 

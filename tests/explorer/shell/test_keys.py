@@ -20,10 +20,11 @@ from tui_transformer import explorer as package
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import SCREENS
 from tui_transformer.explorer.shell.actions.main import ACTIONS, FOCUSED
-from tui_transformer.explorer.shell.actions.tools import OVERVIEW
+from tui_transformer.explorer.shell.actions.tools import OVERVIEW, TOOLS
 from tui_transformer.explorer.shell.keymap import key_in, page_with_keys, with_keys, without
 from tui_transformer.explorer.shell.keys import CLASSIC, IN_MENUS, KEYS, MEANINGS, MENUS, UNBOUND, Action, spelled
 from tui_transformer.explorer.shell.preferences import RENAMED, Preferences, read_preferences
+from tui_transformer.explorer.widgets.cursor import CURSOR_KEYS
 from tui_transformer.guide.lecture import Lecture, lecture
 from tui_transformer.guide.texts import Stop, help_text, tours
 
@@ -79,6 +80,17 @@ def test_the_main_screen_has_few_plain_keys_and_no_letter_has_two():
     digits = [key for key in plain if key in "123456"]
     assert len(plain) - len(digits) + len(["digits", "arrows", "hjkl", "enter"]) <= MOST_PLAIN
     assert len(keys) == len(set(keys))
+
+
+MOST_OF_A_TOOL = 3
+"""Keys that a tool has alone."""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_has_few_keys_that_no_other_screen_explains(tool: str):
+    common = {"find", "kind", "order", "reverse", "export", *CURSOR_KEYS, *(each.id for each in ACTIONS if each.direct)}
+    keys = {each.id for each in TOOLS[tool] if each.id and not each.keys.startswith(UNBOUND)}
+    assert len(keys - common) <= MOST_OF_A_TOOL, keys - common
 
 
 def test_what_was_a_key_before_there_were_menus_is_in_a_menu_or_a_plain_key_and_classic_keeps_it():
@@ -307,7 +319,7 @@ def test_help_names_all_keys_of_a_screen(name):
     page = {"all heads": "all-heads", "ablation": "ablate"}.get(name, name)
     text = help_text(page)
     for action in SCREENS[name]:
-        keys = [spelled(key) for key in action.keys.split(",")] if action.id in KEYS else []
+        keys = [spelled(key) for key in action.keys.split(",")] if action.id in KEYS and action.direct else []
         if action.id not in ("theme", "suspend", "help", "quit", "pane.back"):
             there = action.id in named(text) or any(key in said(text) or f"`{key}`" in text for key in keys)
             assert not keys or there, action

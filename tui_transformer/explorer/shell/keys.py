@@ -169,8 +169,6 @@ KEYS: Mapping[str, str] = {
     "hide": "d",
     "hide.itself": "X",
     "arcs": "a",
-    "checkpoints": "F",
-    "explore": "E",
 }
 """The keys of each meaning, separated by commas; on the main screen what is in a menu is only there.
 
@@ -188,6 +186,7 @@ CLASSIC: Mapping[str, str] = {
     "vocabulary.open": "v",
     "export": "x",
     "checkpoints": "F",
+    "explore": "E",
     "target.edit": "T",
     "find": "ctrl+f",
     "cuts": "V",

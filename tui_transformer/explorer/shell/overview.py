@@ -99,6 +99,9 @@ class Overview(ExplorerScreen[None]):
     pieces: Pieces[Any, Any] | None = None
     """The work that is done bit by bit."""
 
+    ended = False
+    """Whether that was ended by hand."""
+
     def __init_subclass__(cls, tool: str = "", topic: str = "", **options: Any) -> None:
         """A tool: its row in the table of keys, and its page of help, where that has another name."""
         if tool:
@@ -168,6 +171,23 @@ class Overview(ExplorerScreen[None]):
             self.show_lines()
 
         self.requests.ask(self.KIND, cost, work, done)
+        self.show_lines()
+
+    def action_go_on(self) -> None:
+        """Go on with the work that was ended."""
+        if self.ended and self.pieces is not None:
+            self.ended = False
+            self.pieces.go_on()
+            self.show_lines()
+
+    def action_end(self) -> None:
+        """End the work that is done bit by bit; where none is, leave."""
+        if self.pieces is None or self.pieces.idle:
+            self.action_leave()
+            return
+        self.ended = True
+        self.pieces.halt()
+        self.requests.doing = ""
         self.show_lines()
 
     def change(self, changed: Callable[[Session], Session]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from tui_transformer.analysis.effects import answer_positions, answer_step, counted_positions, effect
 from tui_transformer.engine.edits import Change
@@ -12,6 +11,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
@@ -38,6 +38,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
     """The effect of each head, layer, position or neuron on the answer, the largest first."""
 
     HAS_COLUMNS = True
+    pieces: Pieces[Search, tuple[Search, Effects]]
 
     def __init__(self, port: Port, pause: float = PAUSE) -> None:
         """Begin with the heads, set to 0; what was found so far is shown after so many seconds."""
@@ -45,12 +46,16 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self._pause = pause
         self.scopes = scopes(self.session.trace.program, port.position.stop)
         self.at = 0
-        self.mean = self.reverse = self.ended = self.by_hand = False
+        self.mean = self.reverse = self.by_hand = False
         self.positions = _answer(self.session)
-        self._use()
-
-    def _use(self) -> None:
-        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self._pause)
+        self.pieces = Pieces(
+            self.requests,
+            self.KIND,
+            lambda: self.search if self.search.missing and not self.ended else None,
+            lambda _: AT_ONCE + 1,
+            self._found,
+            self._take,
+        )
 
     def begin(self) -> None:
         """Find what is missing; a notice about the ablation before would lie over it."""
@@ -59,31 +64,28 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
 
     def begin_again(self) -> None:
         """Show the table of what is chosen, and find what is missing in it."""
-        self.worker.cancel(self.KIND)
-        self.requests.doing, self.ended, self.by_hand = "", False, False
-        self._use()
+        self.ended = self.by_hand = False
+        self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self._pause)
         search, color = self.search, "" if self.app.no_color else "cyan"
         self.lines.show(
             len(search.targets),
             lambda index: search.line(search.targets[index], self.lines.size.width, color),
         )
         self.put_in_order()
-        self._find()
-
-    def _find(self) -> None:
-        """Find what is missing; the worker hands over what it found until then."""
-        search = self.search
-
-        def take(effects: Effects) -> None:
-            search.known.effects.update(effects)
-            if search is self.search:
-                self.put_in_order()
-                self.show_lines()
-
-        if search.missing:
-            hand_over = partial(self.worker.post, self.while_there(take))
-            self.requests.ask(self.KIND, AT_ONCE + 1, partial(search.find, hand_over), take)
+        self.pieces.again()
         self.show_lines()
+
+    def _found(self, search: Search, task: Task) -> tuple[Search, Effects]:
+        """What is missing, on the worker, which hands over what it found until then."""
+        take = self.while_there(self._take)
+        return search, search.find(lambda effects: self.worker.post(take, (search, effects)), task)
+
+    def _take(self, found: tuple[Search, Effects]) -> None:
+        search, effects = found
+        search.known.effects.update(effects)
+        if search is self.search:
+            self.put_in_order()
+            self.show_lines()
 
     def put_in_order(self) -> None:
         """Order the list; once the cursor was moved it stays on its line, before that on the first."""
@@ -103,7 +105,7 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
             active(edits, search.program) if self.has_class("-wide") else f"{len(edits)} edit{'s' * (len(edits) > 1)}"
         )
         useful = {
-            "step.on": self.ended,
+            "step.next": self.ended,
             "layer.next": len(places(search.program, search.scope.kind)) > 1,
             "measure": search.in_words,
             "answer": search.in_words and not on_targets(search.measure),
@@ -153,18 +155,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
             answer = _answer(self.session)
             self.positions = counted_positions(self.session.trace) if self.positions == answer else answer
             self.begin_again()
-
-    def action_go_on(self) -> None:
-        if self.ended:
-            self.ended = False
-            self._find()
-
-    def action_end(self) -> None:
-        if not self.worker.cancel(self.KIND):
-            self.action_leave()
-            return
-        self.ended, self.requests.doing = True, ""
-        self.show_lines()
 
     def moved(self) -> None:
         self.by_hand = True

@@ -115,13 +115,18 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         backend = port.session.model.backend
         self.run, self.place, self.selection = run, len(run.all) - 1, HeadSelection()
         self.computed = Computed(run, backend.device, str(backend.dtype))
+
+        def keep(computed: tuple[int, Heads]) -> None:
+            self.computed.keep(*computed)
+            self.show_lines()
+
         self.pieces = Pieces(
             self.requests,
             self.KIND,
             lambda: self.computed.missing(self.place, self.side_by_side),
             lambda _: AT_ONCE + 1,
             lambda place, task: self.computed.compute(place, task),
-            self._keep,
+            keep,
             lambda place: self.computed.leaves_out(place),
         )
 
@@ -133,17 +138,8 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     def begin(self) -> None:
         for widget in (self.query_one(MatrixPane).cells, self.query_one(TileGrid)):
             widget.can_focus = False
-        self._show()
+        self.show_lines()
         self.pieces.go_on()
-
-    def on_resize(self) -> None:
-        super().on_resize()
-        if self.is_there:
-            self._show()
-
-    def _keep(self, computed: tuple[int, Heads]) -> None:
-        self.computed.keep(*computed)
-        self._show()
 
     # What is shown
 
@@ -164,8 +160,10 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         known = self.computed.attentions
         return self.selection.of(known) if known else None
 
-    def _show(self) -> None:
+    def show_lines(self) -> None:
         """Draw the head at the checkpoint that is looked at, and small at those side by side."""
+        if not self.is_there:
+            return
 
         def picture(index: int, side: int) -> Values | None:
             heads, head = self.computed.heads.get(places[index]), self.head
@@ -187,7 +185,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             self.query_one(MatrixPane).show_matrix(matrix, WEIGHT, tile, Place(), note="rows queries, columns keys")
         tiles = Tiles(len(places), None, picture, labels, str, lambda _: WEIGHT)
         small.show(tiles, min(range(len(places)), key=lambda at: abs(places[at] - self.place)))
-        self.show_lines()
+        super().show_lines()
 
     def texts(self) -> Texts:
         at, head, run = self.run.all[self.place], self.head, self.run
@@ -212,14 +210,14 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
     def action_step(self, by: int) -> None:
         self.place = max(min(self.place + by, len(self.run.all) - 1), 0)
-        self._show()
+        self.show_lines()
         if self.place not in self.computed.heads:
             self.pieces.again()
 
     def action_turn(self, what: Turned, by: int) -> None:
         if known := self.computed.attentions:
             self.selection = self.selection.turned(known, what, by)
-        self._show()
+        self.show_lines()
 
     def action_sentence(self) -> None:
         sample = self.computed.sample
@@ -232,7 +230,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
         def begin_again(sample: Sample) -> None:
             self.computed = Computed(self.run, self.computed.device, self.computed.dtype, sample)
-            self._show()
+            self.show_lines()
             self.pieces.again()
 
         hint = "the source; the last checkpoint writes what the decoder reads" if sample.decoder_ids else ""

@@ -94,9 +94,6 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self.ordered = in_order(self.measured, self.measure, reverse=self.reverse, common=self.common)
         self.grid.show(self.ordered.tiles(), 0 if selected is None else self.ordered.order.index(selected))
         self._show_legend()
-
-    def _again(self, selected: int | None) -> None:
-        self.put_in_order(selected)
         self.show_lines()
 
     def _show_legend(self) -> None:
@@ -131,27 +128,27 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         choices: list[Measure | None] = [None, *self.measured.measures]
         selected, current = self.selected, self.measure if self.measure in choices else None
         self.measure, self.reverse = following(choices, current), False
-        self._again(selected if self.measure is None else None)
+        self.put_in_order(selected if self.measure is None else None)
 
     def action_reverse(self) -> None:
         self.reverse = not self.reverse
-        self._again(None)
+        self.put_in_order(None)
 
     def action_scale(self) -> None:
         self.common = not self.common
-        self._again(self.selected)
+        self.put_in_order(self.selected)
 
     def action_group(self) -> None:
         program = self.session.trace.program
         self.group = following(groups(program), self.group)
         self.measured = replace(self.measured, steps=attentions(program, self.group))
-        self._again(0)
+        self.put_in_order(0)
         self.pieces.again()
 
     def action_hide(self, which: str = "") -> None:
         """Hide tokens, or show them again: measure without them."""
         selected, self.measured = self.selected, replace(self.measured, hidden=self.measured.hidden.turned(which))
-        self._again(selected)
+        self.put_in_order(selected)
         self.pieces.again()
 
     def moved(self) -> None:

@@ -62,7 +62,6 @@ class PatchingScreen(Overview, tool="patching"):
         self.at = 0
         self.table: PatchTable | None = None
         self.suggested = ""
-        self.ended = False
         self.pieces = Pieces(
             self.requests,
             self.KIND,
@@ -139,6 +138,7 @@ class PatchingScreen(Overview, tool="patching"):
             note,
             self._cell(table),
             done + (" · ended" if self.ended else ""),
+            hidden=() if self.ended else ("step.next",),
         )
 
     def _cell(self, table: PatchTable) -> tuple[str, str]:
@@ -170,20 +170,6 @@ class PatchingScreen(Overview, tool="patching"):
     def _begin_again(self) -> None:
         if self.table is not None:
             self._begin(self.table.other)
-
-    def action_go_on(self) -> None:
-        self.ended = False
-        self.pieces.go_on()
-        self.show_lines()
-
-    def action_end(self) -> None:
-        if self.pieces.idle:
-            self.action_leave()
-            return
-        self.ended = True
-        self.pieces.halt()
-        self.requests.doing = ""
-        self.show_lines()
 
     def chosen(self) -> None:
         table = self.table

@@ -29,7 +29,11 @@ OVERVIEW = (
 """What every overview has besides its own."""
 
 MEASURE = Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure")
-GO_ON = Action("step.on", "go_on", "Go on where it was ended", "go on")
+GO_ON = (
+    Action("step.next", "go_on", "Go on where it was ended", "go on"),
+    Action("step.on", "go_on", "Go on where it was ended", direct=False),
+)
+EXPLORE = Action("explore", "explore", "Explore it in the main screen", direct=False)
 END = Action("back", "end", "End the computation; then leave")
 
 TOOLS: Mapping[str, tuple[Action, ...]] = {
@@ -79,7 +83,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
     ),
     "ablation": (
         Action("", "", "Make the ablation in the main screen", "ablate", of=CHOOSE),
-        GO_ON,
+        *GO_ON,
         Action("kind", "scope", "Heads, layers, positions, neurons", "of what"),
         Action("layer.next", "place(1)", "The next layer", "layer", "{ }", LAYER),
         Action("layer.back", "place(-1)", "The layer before"),
@@ -94,7 +98,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("sentence.edit", "sentence", "Another sentence that values come from", "other sentence"),
         Action("kind", "kind", "Positions, heads, layers", "of what"),
         MEASURE,
-        GO_ON,
+        *GO_ON,
         CELL_SHOWN,
         WIDTH_SHOWN,
         END,
@@ -132,7 +136,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         *(Action(f"cursor.{last}", "step(1000000)", "The last checkpoint") for last in ("bottom", "row-end")),
         *A_HEAD,
         Action("cursor.choose", "explore", "Explore this checkpoint", "explore"),
-        Action("explore", "explore", "Explore this checkpoint"),
+        EXPLORE,
         Action("compare", "compare", "Compare with the last checkpoint", "compare with the last"),
         Action("sentence.edit", "sentence", "Another sentence", "sentence"),
         Action("open", "run", "The checkpoints of another run", "run"),
@@ -142,13 +146,16 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("step.next", "one", "One step: one batch, and wait", "one step"),
         Action("cursor.wider", "scale_rate(2)", "Double the learning rate", "rate ×2 ÷2", of=ZOOM),
         Action("cursor.narrower", "scale_rate(0.5)", "Halve the learning rate"),
-        Action("explore", "explore", "Explore the model as it is", "explore"),
+        Action("cursor.choose", "explore", "Explore the model as it is", "explore"),
+        EXPLORE,
         Action("pane.next", "other_part(1)", "The next part, where one is shown at a time"),
         Action("pane.back", "other_part(-1)", "The part before"),
         Action("settings", "rate", "Set the learning rate", "rate"),
         *A_HEAD,
-        Action("save", "save", "Write a checkpoint now", "save"),
-        Action("checkpoints", "checkpoints", "Step through the checkpoints so far", "checkpoints"),
+        Action("export", "save", "Write a checkpoint now", "write it"),
+        Action("save", "save", "Write a checkpoint now"),
+        Action("open", "checkpoints", "Step through the checkpoints so far", "checkpoints"),
+        Action("checkpoints", "checkpoints", "Step through the checkpoints so far", direct=False),
         Action("train.quit", "quit", "Save, and quit the program"),
         THEME,
         SUSPEND,
@@ -175,7 +182,8 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("redo", "redo", "Redo"),
         Action("layer.next", "other_layer(1)", "Cache of the next layer", "layer", "{ }", LAYER),
         Action("layer.back", "other_layer(-1)", "Cache of the layer before"),
-        Action("explore", "explore", "Open the text in the explorer", "explore"),
+        Action("open", "explore", "Open the text in the explorer", "explore"),
+        EXPLORE,
         Action("export", "export", "Write the text to a file", "export"),
         THEME,
         SUSPEND,
@@ -191,7 +199,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
             "open its step",
             of=f"{CHOOSE} export",
         ),
-        Action("explore", "explore", "Take it to the main screen: its model, sentence and step"),
+        EXPLORE,
         Action("export", "explore", "Take it out of the list, to the main screen"),
     ),
     "arcs": (
@@ -214,7 +222,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("layer.back", "head(0, -1)", "The same head of the attention before"),
         Action("sentence.edit", "sentence", "Another sentence: at first one on which the break matters", "sentence"),
         Action("mend", "switch", "Mend everything"),
-        GO_ON,
+        *GO_ON,
         Action("undo", "turn_back('undo')", "Undo the last switch", "undo"),
         Action("redo", "turn_back('redo')", "Redo"),
         END,

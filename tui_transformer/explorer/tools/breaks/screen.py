@@ -107,7 +107,7 @@ class BreaksScreen(Overview, tool="breaks"):
     def __init__(self, port: Port) -> None:
         super().__init__(port)
         self.history = History(self.session)
-        self.ended = self.by_hand = False
+        self.by_hand = False
         self.findings = Findings.begun(self.session)
         self.pieces = Pieces(
             self.requests,
@@ -159,7 +159,7 @@ class BreaksScreen(Overview, tool="breaks"):
             "head.next": each.name == HEAD,
             "layer.next": each.name == HEAD,
             "sentence.edit": findings.reads_text,
-            "step.on": self.ended,
+            "step.next": self.ended,
         }
         title = f"     {fit('broken, each by itself', title_room(self.size.width))}"
         size = "½ Σ |p − q|" if self.session.trace.program.logits else "‖x' − x‖ ÷ ‖x‖"
@@ -266,18 +266,4 @@ class BreaksScreen(Overview, tool="breaks"):
         self.by_hand = self.ended = False
         self.findings = Findings.begun(self.session)
         self.begin()
-        self.show_lines()
-
-    def action_go_on(self) -> None:
-        self.ended = False
-        self.pieces.go_on()
-        self.show_lines()
-
-    def action_end(self) -> None:
-        if self.pieces.idle:
-            self.action_leave()
-            return
-        self.ended = True
-        self.pieces.halt()
-        self.requests.doing = ""
         self.show_lines()
