@@ -10,7 +10,7 @@ from tui_transformer.engine.pool import trim
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.sentences import let_go
-from tui_transformer.session.session import Session
+from tui_transformer.session.session import LOSS, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.store import Store
 from tui_transformer.session.view_state import ViewState
@@ -86,7 +86,13 @@ class Exploration:
         """Whether the session has a stop."""
         program = self.session.trace.program
         known = stop in self.session.stops or stop in program.by_name
-        return known or stop in program.weights or stop in program.givens
+        of_model = stop in program.weights or stop in program.givens
+        return known or of_model or (stop == VOCABULARY and self.session.model.vocabulary is not None)
+
+    @property
+    def beginning_back(self) -> Position | None:
+        """Where a walk backwards begins that is asked for here: nowhere else, but from the vocabulary at the loss."""
+        return Position(LOSS, self.position.place) if self.position.stop == VOCABULARY else None
 
     def stay(self) -> None:
         """Keep the positions that the session has; where it has not this one, go to the first stop.

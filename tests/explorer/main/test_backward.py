@@ -15,7 +15,7 @@ from tui_transformer.guide.texts import matching, tour
 from tui_transformer.model import Model
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import LOSS
+from tui_transformer.session.session import LOSS, VOCABULARY
 from tui_transformer.views.step_view import Place
 
 SIZES = {"sizes": {"d_model": 8, "heads": 2, "d_ff": 16}}
@@ -44,6 +44,18 @@ async def test_the_loss_is_the_first_stop_and_says_what_every_position_adds():
         assert f"← backward · loss {loss:.4g} · step 1 of 21" in explorer.text
         for share in shares:
             assert percent(share) in explorer.text
+
+
+async def test_the_vocabulary_stays_beside_the_steps_and_the_way_back_begins_at_the_loss_from_there():
+    async with exploring(NARROW) as explorer:
+        await backward(explorer, SCALED)
+        explorer.parts.navigation.follow_vocabulary()
+        await explorer.settled()
+        explorer.parts.presenter.show_session()  # as a new explorer begins
+        await explorer.settled()
+        assert explorer.stop == VOCABULARY
+        await explorer.press("b", "b")
+        assert (explorer.session.backward, explorer.stop) == (True, LOSS)
 
 
 async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forward_again():

@@ -92,6 +92,8 @@ async def test_nothing_to_show(screen_text: ScreenText) -> None:
     async with app.run_test(size=(40, 10)) as pilot:
         app.lines.filter([])
         await pilot.press("down", "G", "enter")
+        app.lines.cursor = None  # on no line, as after a search
+        await pilot.press("pagedown", "down", "G", "enter")
         assert app.lines.cursor is None
         assert (app.moved, app.chosen) == ([], [])
         assert not screen_text(app).strip()

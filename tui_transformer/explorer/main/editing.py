@@ -61,7 +61,7 @@ class Editing:
                 "targets", cost, lambda task: backwards(session, task.report), partial(self._set_out, session)
             )
         else:
-            self._port.change(session.with_overlay(GRADIENT))
+            self._port.change(session.with_overlay(GRADIENT), self._explored.beginning_back)
 
     def _set_out(self, asked: Session, session: Session) -> None:
         """Go back from a target that was found, unless something else is explored by now."""

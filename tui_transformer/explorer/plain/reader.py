@@ -227,6 +227,8 @@ class Reader:
             raise InputError("this model has no loss: it makes no predictions to compare with targets")
         found = session.targets is None and session.scalar is None and not session.backward
         back = backwards(session, lambda _: None) if found else session.with_overlay(GRADIENT)
+        if not session.backward:
+            self.explored.position = self.explored.beginning_back or self.explored.position
         self._replace(session.with_overlay(NOTHING) if session.backward else back)
         of = " of the second most likely answer" if found else ""
         return "forward again" if session.backward else f"backward, with gradients{of}"

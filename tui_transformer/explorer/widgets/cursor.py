@@ -250,7 +250,7 @@ class GridWidget(ScrollView):
 
     def move(self, cell: Cell) -> None:
         """Put the cursor on a row and column as the user asks, and say so where it moves."""
-        if self.inside(cell) != self.at:
+        if all(self.extent) and self.inside(cell) != self.at:
             self.put(cell)
             self.post_message(self.Moved(self))
 
