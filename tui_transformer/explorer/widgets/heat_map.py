@@ -38,8 +38,9 @@ from tui_transformer.explorer.widgets.matrix_drawing import (
     Drawing,
     Header,
     choose_grid,
+    small_picture,
 )
-from tui_transformer.explorer.widgets.palette import Palette, Surface, palette, uncolored
+from tui_transformer.explorer.widgets.palette import Palette, Surface, bar_style, palette, uncolored
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.views.numbers import (
     BRACKETS,
@@ -50,7 +51,7 @@ from tui_transformer.views.numbers import (
     widest_label,
 )
 from tui_transformer.views.step_view import Place
-from tui_transformer.views.view import Scale, Tile, View
+from tui_transformer.views.view import Frame, Meeting, Scale, Tile, View
 
 CORNERS = 6
 """Columns of a border that its title cannot have."""
@@ -58,6 +59,10 @@ CORNERS = 6
 _WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
 _NARROWEST_RAMP = 5
 _GAP = "   "
+_WIDEST_PRODUCT, _WIDEST_TERM = 32, 3
+"""Columns of a product and a sum, and of a term in the lines above one another."""
+
+_TO_COME = "·"
 BLANK = "blank"
 """Sign for a glyph of nothing but spaces."""
 
@@ -135,14 +140,28 @@ class HeatMap(GridWidget, can_focus=True):
     _row_label: Callable[[int], str] = str
     _column_label: Callable[[int], str] = str
     _drawing: Drawing | None = None
+    _frame: Frame | None = None
 
-    def show(self, view: View, scale: Scale, tile: Tile, *, number_width: int = 0, cursor: Cell | None = None) -> None:
+    def show(
+        self,
+        view: View,
+        scale: Scale,
+        tile: Tile,
+        *,
+        number_width: int = 0,
+        cursor: Cell | None = None,
+        frame: Frame | None = None,
+    ) -> None:
         """Show a view, of which a tile of values is at hand; one of another shape is scrolled as the cursor needs.
 
-        A number has at least `number_width` columns, so that the cells of two heat maps are as wide as each other.
+        In their place a moment on the way to them is drawn, where one is given. A number has at least `number_width`
+        columns, so that the cells of two heat maps are as wide as each other.
         Without a cursor it stays where it is, as far as the matrix reaches.
         """
         how = number_width, self.wanted_width, self.always_numbers, self.marks_row_alone, self.points
+        if frame is not self._frame:
+            self._frame = frame
+            self._redraw()
         if view is self._view and scale == self._scale and how == self._how:
             shown = self.shown
             if tile is not self._tile and not (all(shown) and self._tile.covers(*shown)):
@@ -163,7 +182,7 @@ class HeatMap(GridWidget, can_focus=True):
 
     def clear(self) -> None:
         """Show nothing: another matrix is still to come."""
-        self._view = self._drawing = None
+        self._view = self._drawing = self._frame = None
         self.lay_out(Grid(0, 0, 1, 1, 0, 0), Offset())
 
     def supply(self, tile: Tile, view: View) -> None:
@@ -238,23 +257,26 @@ class HeatMap(GridWidget, can_focus=True):
 
     def _make_drawing(self) -> Drawing:
         ink, page, view, width = self.ink, self.ink(), self._view, self.grid.cell_width
+        frame, surface = self._frame, Surface.of(self.app)
         names = view is not None and view.integer
         number = None
         if width >= SMALLEST_NUMBER_CELL:
             exact = self.wanted_width is not None and self.wanted_width >= _FIRST_EXACT_WIDTH
             number = number_format(self._scale, width - BRACKETS, integer=names, exact=exact)
         table = CellTable(
-            uncolored(page) if names else palette(self._scale.kind, Surface.of(self.app), page),
+            uncolored(page) if names else palette(self._scale.kind, surface, page),
             width,
             number,
             masked=ink("heat-map--masked"),
             missing=ink("heat-map--missing"),
             cursor=ink("heat-map--cursor-label" if self.points else "heat-map--cursor"),
             marks=ARROWS if self.points else None,
+            bar=page + bar_style(surface),
         )
         header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
         edited = () if view is None else view.edited
-        return Drawing(header, self._row_label, table, self._tile, self._scale, page, edited)
+        tile, bars = (self._tile, False) if frame is None else (frame.tile, bool(frame.bars))
+        return Drawing(header, self._row_label, table, tile, self._scale, page, edited, bars)
 
     def _request_missing(self) -> None:
         """Ask for the cells on screen that the tile lacks, with one screen more on each side."""
@@ -298,13 +320,19 @@ class MatrixPane(Vertical):
         titles: Sequence[str] = ("",),
         note: str = "",
         number_width: int = 0,
+        frame: Frame | None = None,
     ) -> None:
-        """Show a matrix with the cursor at a place, under the first of the titles that there is room for."""
+        """Show a matrix with the cursor at a place, under the first of the titles that there is room for.
+
+        Where it is on its way, what runs into the cell stands in the place of the scale.
+        """
         self._titles = titles
         self.on_resize()
-        self.cells.show(view, scale, tile, number_width=number_width, cursor=(place.row, place.column))
-        masked = not bool(np.isfinite(tile.values).all())
-        self._legend.show(None if view.integer else scale, note=note, masked=masked, edited=bool(view.edited))
+        cursor = place.row, place.column
+        self.cells.show(view, scale, tile, number_width=number_width, cursor=cursor, frame=frame)
+        masked, edited = not bool(np.isfinite(tile.values).all()), bool(view.edited)
+        note = note if frame is None else ""  # it is of the values
+        self._legend.show(None if view.integer else scale, note=note, masked=masked, edited=edited, frame=frame)
 
     def show_missing(self, title: str) -> None:
         """Show the frame of a matrix that is still to come."""
@@ -321,7 +349,7 @@ class MatrixPane(Vertical):
 
 @careful
 class Legend(Widget):
-    """The low value, the ramp, the high value, what a masked cell looks like, and a note."""
+    """The low value, the ramp, the high value, what a masked cell looks like, and a note; or what runs into a cell."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"legend--text"}
 
@@ -336,19 +364,34 @@ class Legend(Widget):
 
     _scale: Scale | None = None
     _remarks: tuple[str, ...] = ()
+    _frame: Frame | None = None
 
-    def show(self, scale: Scale | None, *, note: str = "", masked: bool = False, edited: bool = False) -> None:
+    def show(
+        self,
+        scale: Scale | None,
+        *,
+        note: str = "",
+        masked: bool = False,
+        edited: bool = False,
+        frame: Frame | None = None,
+    ) -> None:
         """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
         beyond = ""
         if scale is not None and scale.farthest:
             glyphs = BEYOND_GLYPHS if scale.low < 0 else BEYOND_GLYPHS[0]
             beyond = f"{glyphs} to {short_number(scale.farthest)}, beyond the 99.5th percentile"
         signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, beyond, note)
-        self._scale, self._remarks = scale, tuple(filter(None, signs))
+        self._scale, self._remarks, self._frame = scale, tuple(filter(None, signs)), frame
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        strip = Strip(self._segments(self._scale)) if self._scale and y == 0 else Strip([])
+        strip, frame = Strip([]), self._frame
+        if self._scale and y == 0 and frame is not None and frame.meeting is not None:
+            strip = Strip(self._meets(frame.meeting))
+        elif self._scale and y == 0 and frame is not None and frame.bars:
+            strip = Strip([Segment(frame.bars, self.rich_style)])
+        elif self._scale and y == 0:
+            strip = Strip(self._segments(self._scale))
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
     def _segments(self, scale: Scale) -> list[Segment]:
@@ -362,6 +405,24 @@ class Legend(Widget):
             if room >= min(cells(remark), _NARROWEST_RAMP):
                 segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
         return segments
+
+    def _meets(self, meeting: Meeting) -> list[Segment]:
+        """The two lines above one another as far as they have met, each by its own largest; then the last product."""
+        text, surface = self.get_component_rich_style("legend--text"), Surface.of(self.app)
+        numbers, done, names = meeting.numbers, meeting.done, (f"{meeting.first} ", f" {meeting.second}")
+        first, second = (short_number(float(value)) for value in numbers[:, done - 1])
+        said = f"   + {first} · {second} → {short_number(meeting.value)}"
+        room = self.size.width - sum(map(cells, names)) - _WIDEST_PRODUCT
+        start = max(0, min(done - 1, numbers.shape[1] - max(room, _NARROWEST_RAMP)))
+        lines = numbers / np.maximum(np.abs(numbers).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        shown = lines[:, start : start + max(room, _NARROWEST_RAMP)]
+        picture = small_picture(shown, Scale("diverging", -1.0, 1.0), surface, self.rich_style)[0]
+        wide = max(1, min(_WIDEST_TERM, room // len(picture)))
+        strip = [
+            Segment(each.text * wide, each.style) if start + at < done else Segment(_TO_COME * wide, text)
+            for at, each in enumerate(picture)
+        ]
+        return [Segment(names[0], text), *strip, Segment(names[1], text), Segment(said, self.rich_style)]
 
     def _ramp(self, scale: Scale, room: int) -> list[Segment]:
         """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
