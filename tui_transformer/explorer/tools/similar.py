@@ -48,7 +48,7 @@ def open_nearest(port: Port) -> None:
 
     def find(asked: tuple[str, tuple[Term, ...]]) -> None:
         text, terms = asked
-        port.keep_words(text if len(terms) > 1 else "")
+        port.look(words=text if len(terms) > 1 else "")
         port.ask(
             "nearest",
             COST * math.prod(session.trace.program.shape(table)),
