@@ -49,6 +49,8 @@ def flow_of(trace: Trace, view: View, labels: Labels, rows: range, columns: rang
     if looked_at.is_large:
         return None
     acts = tuple(acts_of(looked_at))
+    if not acts:
+        return None
 
     def at(progress: float) -> Frame:
         which, within = divmod(min(max(progress, 0.0), 1.0) * len(acts), 1.0)
@@ -131,7 +133,8 @@ class _Part:
             changed = np.s_[:, : number + 1] if across else np.s_[: number + 1]
             values = before.copy()
             values[changed] = after[changed]
-            return self.frame(values, f"{number + 1} of {count} {what}", of)
+            front = None if across else self.rows[number]
+            return self.frame(values, f"{number + 1} of {count} {what}", of, front=front)
 
         return count, moment
 
@@ -209,7 +212,10 @@ def _factors(part: _Part) -> tuple[Floats, Floats, Floats | float, float]:
 
 
 def _shared(part: _Part) -> Iterator[Act]:
-    """Every row becomes bars e^(s − max), key by key; then each is divided by its sum."""
+    """Every row becomes bars e^(s − max), key by key; then each is divided by its sum. Parts of rows arrive."""
+    if len(part.columns) < part.step.shape[-1]:
+        yield from _arriving(part) if part.step.square else ()
+        return
     size, rows, row = part.step.shape[-1], len(part.rows), min(max(part.place.row, part.rows[0]), part.rows[-1])
     scores = part.input(0, (*part.region[:-1], range(size))).reshape(rows, size)
     sinks = part.input(1).reshape(-1) if len(part.step.inputs) > 1 else np.array([-np.inf])
@@ -218,22 +224,21 @@ def _shared(part: _Part) -> Iterator[Act]:
     powers = np.where(np.isneginf(scores), np.nan, np.exp(scores - top))
     total = np.nansum(powers, axis=1, keepdims=True) + np.exp(sinks - top)
     shares = powers / np.where(total > 0, total, 1.0)
-    count, keys = len(part.columns), "keys" if part.step.axes[-1].name == "key" else "columns"
+    keys = "keys" if part.step.square else "columns"
 
-    def bars(values: Floats, so_far: str, of: str, columns: range) -> Frame:
-        summed = np.nansum(values[row - part.rows.start, : columns.stop])
-        said = f"a full bar is 1 · {part.view.rows.label(row)}: sum {spoken(float(summed), 3)}"
-        return part.frame(values[:, columns.start : columns.stop], so_far, of, bars=said)
+    def bars(values: Floats, so_far: str, of: str, front: int | None = None) -> Frame:
+        summed = spoken(float(np.nansum(values[row - part.rows.start])), 3)
+        said = f"a full bar is 1 · {part.view.rows.label(row)}: sum {summed}"
+        return part.frame(values, so_far, of, front=front, bars=said)
 
     def arrived(number: int) -> Frame:
-        shown = range(part.columns.start, part.columns.start + number + 1)
-        return bars(powers, f"{number + 1} of {count} {keys}", "e^(s − max)", shown)
+        return bars(powers[:, : number + 1], f"{number + 1} of {size} {keys}", "e^(s − max)")
 
     def divided(number: int) -> Frame:
         values = np.concatenate([shares[: number + 1], powers[number + 1 :]])
-        return bars(values, f"{number + 1} of {rows} rows", "÷ the row's sum", part.columns)
+        return bars(values, f"{number + 1} of {rows} rows", "÷ the row's sum", part.rows[number])
 
-    yield count, arrived
+    yield size, arrived
     yield rows, divided
 
 
@@ -282,7 +287,8 @@ def _arriving(part: _Part) -> Iterator[Act]:
     count = len(part.rows)
 
     def moment(number: int) -> Frame:
-        return part.frame(part.result[: number + 1], f"{number + 1} of {count} rows", part.formula)
+        arrived, so_far = part.result[: number + 1], f"{number + 1} of {count} rows"
+        return part.frame(arrived, so_far, part.formula, front=part.rows[number])
 
     yield count, moment
 

@@ -95,12 +95,14 @@ class Frame:
         tile: The values so far; cells outside are not there yet.
         says: How far it is, in words: these are not the step's values.
         meeting: What runs into the cell under the cursor.
+        front: The row that is being made; None where all are.
         bars: Of values that are drawn as bars, of which a full one is 1, what they sum to, in words; "" for others.
     """
 
     tile: Tile
     says: str
     meeting: Meeting | None = None
+    front: int | None = None
     bars: str = ""
 
 

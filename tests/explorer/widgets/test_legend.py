@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 
-from tui_transformer.explorer.widgets.heat_map import Legend
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.view import Scale
 
 ScreenText = Callable[[App[Any]], str]

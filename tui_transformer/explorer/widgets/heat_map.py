@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
-from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -15,9 +15,7 @@ from textual.content import Content
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.widgets.cursor import (
     ACROSS,
     CHOOSE,
@@ -29,42 +27,22 @@ from tui_transformer.explorer.widgets.cursor import (
     GridWidget,
     next_size,
 )
-from tui_transformer.explorer.widgets.matrix_drawing import (
-    BEYOND_GLYPHS,
-    EDITED_GLYPH,
-    MASKED_GLYPH,
-    WIDTHS,
-    CellTable,
-    Drawing,
-    Header,
-    choose_grid,
-    small_picture,
-)
-from tui_transformer.explorer.widgets.palette import Palette, Surface, bar_style, palette, uncolored
-from tui_transformer.text.display import cells, fit_label, visible
+from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
+from tui_transformer.explorer.widgets.palette import Surface, bar_style, palette, uncolored
+from tui_transformer.text.display import cells, visible
 from tui_transformer.views.numbers import (
     BRACKETS,
     SMALLEST_NUMBER_CELL,
     least_number_width,
     number_format,
-    short_number,
     widest_label,
 )
 from tui_transformer.views.step_view import Place
-from tui_transformer.views.view import Frame, Meeting, Scale, Tile, View
+from tui_transformer.views.view import Frame, Scale, Tile, View
 
 CORNERS = 6
 """Columns of a border that its title cannot have."""
-
-_WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
-_NARROWEST_RAMP = 5
-_GAP = "   "
-_WIDEST_PRODUCT, _WIDEST_TERM = 32, 3
-"""Columns of a product and a sum, and of a term in the lines above one another."""
-
-_TO_COME = "·"
-BLANK = "blank"
-"""Sign for a glyph of nothing but spaces."""
 
 _FIRST_EXACT_WIDTH = 9
 _LABELS_KEPT = 4096
@@ -275,8 +253,10 @@ class HeatMap(GridWidget, can_focus=True):
         )
         header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
         edited = () if view is None else view.edited
-        tile, bars = (self._tile, False) if frame is None else (frame.tile, bool(frame.bars))
-        return Drawing(header, self._row_label, table, tile, self._scale, page, edited, bars)
+        drawing = Drawing(header, self._row_label, table, self._tile, self._scale, page, edited)
+        if frame is None:
+            return drawing
+        return replace(drawing, tile=frame.tile, bars=bool(frame.bars), front=frame.front)
 
     def _request_missing(self) -> None:
         """Ask for the cells on screen that the tile lacks, with one screen more on each side."""
@@ -345,105 +325,3 @@ class MatrixPane(Vertical):
         shown = [visible(title) for title in self._titles]
         room = self.outer_size.width - CORNERS
         self.border_title = Content(next((title for title in shown if cells(title) <= room), shown[-1]))
-
-
-@careful
-class Legend(Widget):
-    """The low value, the ramp, the high value, what a masked cell looks like, and a note; or what runs into a cell."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"legend--text"}
-
-    DEFAULT_CSS = """
-    Legend {
-        height: 1;
-        background: $background;
-        color: $foreground;
-        & > .legend--text { color: $foreground 65%; }
-    }
-    """
-
-    _scale: Scale | None = None
-    _remarks: tuple[str, ...] = ()
-    _frame: Frame | None = None
-
-    def show(
-        self,
-        scale: Scale | None,
-        *,
-        note: str = "",
-        masked: bool = False,
-        edited: bool = False,
-        frame: Frame | None = None,
-    ) -> None:
-        """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
-        beyond = ""
-        if scale is not None and scale.farthest:
-            glyphs = BEYOND_GLYPHS if scale.low < 0 else BEYOND_GLYPHS[0]
-            beyond = f"{glyphs} to {short_number(scale.farthest)}, beyond the 99.5th percentile"
-        signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, beyond, note)
-        self._scale, self._remarks, self._frame = scale, tuple(filter(None, signs)), frame
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        strip, frame = Strip([]), self._frame
-        if self._scale and y == 0 and frame is not None and frame.meeting is not None:
-            strip = Strip(self._meets(frame.meeting))
-        elif self._scale and y == 0 and frame is not None and frame.bars:
-            strip = Strip([Segment(frame.bars, self.rich_style)])
-        elif self._scale and y == 0:
-            strip = Strip(self._segments(self._scale))
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
-
-    def _segments(self, scale: Scale) -> list[Segment]:
-        text = self.get_component_rich_style("legend--text")
-        low, high = f"{short_number(scale.low)} ", f" {short_number(scale.high)}"
-        room = self.size.width - len(low) - len(high)
-        ramp = self._ramp(scale, room) if room >= _NARROWEST_RAMP else [Segment("to", text)]
-        segments = [Segment(low, text), *ramp, Segment(high, text)]
-        for remark in self._remarks:
-            room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
-            if room >= min(cells(remark), _NARROWEST_RAMP):
-                segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
-        return segments
-
-    def _meets(self, meeting: Meeting) -> list[Segment]:
-        """The two lines above one another as far as they have met, each by its own largest; then the last product."""
-        text, surface = self.get_component_rich_style("legend--text"), Surface.of(self.app)
-        numbers, done, names = meeting.numbers, meeting.done, (f"{meeting.first} ", f" {meeting.second}")
-        first, second = (short_number(float(value)) for value in numbers[:, done - 1])
-        said = f"   + {first} · {second} → {short_number(meeting.value)}"
-        room = self.size.width - sum(map(cells, names)) - _WIDEST_PRODUCT
-        start = max(0, min(done - 1, numbers.shape[1] - max(room, _NARROWEST_RAMP)))
-        lines = numbers / np.maximum(np.abs(numbers).max(axis=1, keepdims=True), np.finfo(float).tiny)
-        shown = lines[:, start : start + max(room, _NARROWEST_RAMP)]
-        picture = small_picture(shown, Scale("diverging", -1.0, 1.0), surface, self.rich_style)[0]
-        wide = max(1, min(_WIDEST_TERM, room // len(picture)))
-        strip = [
-            Segment(each.text * wide, each.style) if start + at < done else Segment(_TO_COME * wide, text)
-            for at, each in enumerate(picture)
-        ]
-        return [Segment(names[0], text), *strip, Segment(names[1], text), Segment(said, self.rich_style)]
-
-    def _ramp(self, scale: Scale, room: int) -> list[Segment]:
-        """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
-        colors = palette(scale.kind, Surface.of(self.app), self.rich_style)
-        if not colors.has_color:
-            return [Segment(_glyph_ramp(colors, min(room, _WIDEST_GLYPHS)), self.rich_style)]
-        width = min(room, _WIDEST_RAMP)
-        width -= (width + 1) % 2
-        at = np.rint(np.linspace(0, len(colors.styles) - 1, width)).astype(int)
-        segments = [Segment(" ", colors.styles[level]) for level in at.tolist()]
-        if scale.kind == "diverging":
-            segments[width // 2] = Segment("0", colors.styles[at[width // 2]])
-        return segments
-
-
-def _glyph_ramp(colors: Palette, width: int) -> str:
-    """The glyphs of the levels as in the cells, apart from each other, a blank one as a word; as many as fit."""
-    text = ""
-    for count in range(len(colors.glyphs), 1, -1):
-        at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
-        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else BLANK for level in at.tolist())
-        if len(text) <= width:
-            break
-    return text[:width]

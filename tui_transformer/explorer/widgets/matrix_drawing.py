@@ -26,8 +26,11 @@ MASKED_GLYPH, MISSING_GLYPH, EDITED_GLYPH = "×", "·", "*"
 BEYOND_GLYPHS = "▲▼"
 """Signs of values above and below the scale."""
 
-BAR_HEIGHTS = " ▁▂▃▄▅▆▇█"
-"""Bars by the eighths of a line."""
+BAR_HEIGHTS, LEAST_BAR = " ▁▂▃▄▅▆▇█", 0.01
+"""Bars by the eighths of a line, and the smallest share that has one."""
+
+FRONT = "▸"
+"""Sign between a label and its row, where that is being made."""
 
 _CURSOR_CONTRAST = 2.5
 _REVERSE = Style(bold=True, reverse=True)
@@ -49,6 +52,7 @@ class Drawing:
         page: The style of what holds no cell.
         edited: Rows × columns of the cells that were set.
         bars: Whether cells are bars of shares of 1, without numbers.
+        front: The row that is being made, which is pointed at; None for none.
     """
 
     header: Header
@@ -59,6 +63,7 @@ class Drawing:
     page: Style
     edited: Sequence[tuple[range, range]] = ()
     bars: bool = False
+    front: int | None = None
     _kept: dict[int, tuple[Line, Line]] = field(default_factory=dict)
     _kept_columns: range = range(0)
 
@@ -79,15 +84,24 @@ class Drawing:
             cells = self._bars(row, columns, cursor, line)
         else:
             cells = self._cells(row, columns, cursor, is_text=is_text)
-        return self._strip(label, cells, columns, scroll, width, marked=row == cursor[0])
+        pointer = FRONT if is_text and row == self.front else " "
+        return self._strip(label, cells, columns, scroll, width, marked=row == cursor[0], pointer=pointer)
 
     def _strip(
-        self, label: str, cells: Line, columns: range, scroll: Offset, width: int, *, marked: bool = False
+        self,
+        label: str,
+        cells: Line,
+        columns: range,
+        scroll: Offset,
+        width: int,
+        *,
+        marked: bool = False,
+        pointer: str = " ",
     ) -> Strip:
         gutter, cell_width = self.header.grid.gutter, self.header.grid.cell_width
         room, hidden = max(width - gutter, 0), scroll.x - columns.start * cell_width
         strip = Strip(cells, len(columns) * cell_width).crop_extend(hidden, hidden + room, self.page)
-        fitted = fit_label(label, gutter - 1, "right") + " " * min(gutter, 1)
+        fitted = fit_label(label, gutter - 1, "right") + pointer * min(gutter, 1)
         style = self.header.marked if marked and label else self.header.plain
         return Strip([Segment(fitted, style), *strip], gutter + room).crop(0, width)
 
@@ -119,8 +133,8 @@ class Drawing:
         levels, values = self._window(row, columns)
         grid = self.header.grid
         full, below = 8 * grid.cell_height - 1, 8 * (grid.cell_height - 1 - line)
-        eighths = np.ceil(np.nan_to_num(values) * full) - below
-        heights = np.clip(eighths, 0, 8).astype(int)
+        seen = np.where(values >= LEAST_BAR, values, 0.0)
+        heights = np.clip(np.ceil(seen * full) - below, 0, 8).astype(int)
         at = cursor[1] - columns.start if row == cursor[0] else -1
         return self.table.bars(levels, heights, at, is_text=line == grid.text_line)
 

@@ -90,9 +90,10 @@ class MatrixPair(Container):
         else:
             self._show(step, scene)
             remark = visible(apart(scene.session, stop)) if scene.session.overlay.kind == "trace" else ""
-        moving = "" if step is None or step.frame is None else visible(step.frame.says)
-        texts = (moving, remark) if scene.has_pair else (moving or remark, "")
-        for pane, text in zip((self.first, self.second), map(Content, texts), strict=True):
+        first, second = (Content(text) for text in (("", remark) if scene.has_pair else (remark, "")))
+        if step is not None and step.frame is not None:
+            first = Content.styled(visible(step.frame.says), "bold $accent")  # so that nobody takes it for the values
+        for pane, text in zip((self.first, self.second), (first, second), strict=True):
             if pane.border_subtitle != text.markup:
                 pane.border_subtitle = text
 
