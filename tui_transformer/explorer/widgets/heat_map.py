@@ -283,6 +283,7 @@ class MatrixPane(Vertical):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._titles: Sequence[str] = ("",)
+        self._title: str | None = None
         self.cells = HeatMap(id="cells")
         self._legend = Legend(id="legend")
 
@@ -324,4 +325,7 @@ class MatrixPane(Vertical):
     def on_resize(self) -> None:
         shown = [visible(title) for title in self._titles]
         room = self.outer_size.width - CORNERS
-        self.border_title = Content(next((title for title in shown if cells(title) <= room), shown[-1]))
+        title = next((title for title in shown if cells(title) <= room), shown[-1])
+        if title != self._title:
+            self._title = title
+            self.border_title = Content(title)
