@@ -220,7 +220,7 @@ async def test_bars_stand_in_the_place_of_shares(line: Line, monkeypatch: pytest
         explorer.parts.presenter._motion._began -= 0.4 * FOR_EVER
         await explorer.until(lambda: "so far 8 of 9 keys" in explorer.text)
         shown = next(line for line in explorer.text.splitlines() if "▇" in line)
-        assert "▁" in shown
+        assert "▂" in shown
         assert "." not in shown
 
 

@@ -88,21 +88,22 @@ class Legend(Widget):
 
     def _meets(self, meeting: Meeting) -> list[Segment]:
         """The two lines above one another as far as they have met, each by its own largest; then the last product."""
-        text, surface = self.get_component_rich_style("legend--text"), Surface.of(self.app)
-        numbers, done, names = meeting.numbers, meeting.done, (f"{meeting.first} ", f" {meeting.second}")
+        text, numbers, done = self.get_component_rich_style("legend--text"), meeting.numbers, meeting.done
         first, second = (short_number(float(value)) for value in numbers[:, done - 1])
-        said = f"   + {first} · {second} → {short_number(meeting.value)}"
-        room = self.size.width - sum(map(cells, names)) - _WIDEST_PRODUCT
-        start = max(0, min(done - 1, numbers.shape[1] - max(room, _NARROWEST_RAMP)))
+        second = f"({second})" if numbers[1, done - 1] < 0 else second
+        names, said = (f"{meeting.first} ", f" {meeting.second}"), f"   + {first} · {second} → "
+        room = max(self.size.width - sum(map(cells, names)) - _WIDEST_PRODUCT, _NARROWEST_RAMP)
         lines = numbers / np.maximum(np.abs(numbers).max(axis=1, keepdims=True), np.finfo(float).tiny)
-        shown = lines[:, start : start + max(room, _NARROWEST_RAMP)]
-        picture = small_picture(shown, Scale("diverging", -1.0, 1.0), surface, self.rich_style)[0]
-        wide = max(1, min(_WIDEST_TERM, room // len(picture)))
-        strip = [
-            Segment(each.text * wide, each.style) if start + at < done else Segment(_TO_COME * wide, text)
-            for at, each in enumerate(picture)
+        met = lines[:, max(done - room, 0) : done]
+        picture = small_picture(met, Scale("diverging", -1.0, 1.0), Surface.of(self.app), self.rich_style)[0]
+        shown = min(numbers.shape[1], room)
+        wide = max(1, min(_WIDEST_TERM, room // shown))
+        return [
+            Segment(names[0], text),
+            *(Segment(each.text * wide, each.style) for each in picture),
+            Segment(_TO_COME * wide * (shown - len(picture)) + names[1], text),
+            Segment(said + short_number(meeting.value), self.rich_style),
         ]
-        return [Segment(names[0], text), *strip, Segment(names[1], text), Segment(said, self.rich_style)]
 
     def _ramp(self, scale: Scale, room: int) -> list[Segment]:
         """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
