@@ -93,7 +93,9 @@ class Motion:
     def _go_on(self) -> None:
         """Show another moment, where nobody waits and the terminal has shown the last."""
         line = self._app.line
-        if line is None or not line.is_quick or time.monotonic() - self._began >= SECONDS:
+        if not self._screen.is_there:
+            self._stop()
+        elif line is None or not line.is_quick or time.monotonic() - self._began >= SECONDS:
             self.end()
         elif line.asked is None and self._app.in_turn.idle:
             line.measure()
