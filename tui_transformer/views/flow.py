@@ -170,7 +170,8 @@ def _summed(part: _Part) -> Iterator[Act]:
     names, place, count = SUMMED[type(part.step.op)], part.place, left.shape[1]
     row, column = place.row - part.rows.start, place.column - part.columns.start
     is_seen = 0 <= row < len(part.rows) and 0 <= column < len(part.columns)
-    lines = f"{names.row} {part.view.rows.label(place.row)}", f"{names.column} {part.view.columns.label(place.column)}"
+    sides = (names.row, part.view.rows, place.row), (names.column, part.view.columns, place.column)
+    first, second = (f"{name} {axis.label(at)}" if axis.name else name for name, axis, at in sides)
     axis = part.trace.program.axes(part.step.inputs[0])[-1]
     word = part.labels.of(axis) if isinstance(part.step.op, ops.Context) else None
 
@@ -179,7 +180,7 @@ def _summed(part: _Part) -> Iterator[Act]:
         meets = None
         if is_seen:
             numbers = np.stack([left[row], right[:, column]])
-            meets = Meeting(*lines, numbers, number + 1, float(values[row, column]))
+            meets = Meeting(first, second, numbers, number + 1, float(values[row, column]))
         last = "" if word is None else f" ({word(number)})"
         return part.frame(values, f"{number + 1} of {count} {names.terms}{last}", part.formula, meeting=meets)
 

@@ -12,10 +12,13 @@ import pytest
 from driving import MEDIUM, NARROW, WIDE, Explorer, exploring
 from textual import events
 
+from tui_transformer.explorer import run
 from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.main import motion
-from tui_transformer.explorer.shell.preferences import Preferences, read_preferences
+from tui_transformer.explorer.shell.preferences import Preferences, preferences_path, read_preferences
 from tui_transformer.explorer.tools.settings import SettingsScreen
+from tui_transformer.model.options import ModelOptions
+from tui_transformer.session.open_session import open_session
 
 BEFORE, SCORES = (f"encoder.0.self_attention.{name}" for name in ("value", "scores"))
 FOR_EVER, SOON = 600.0, 1e-3
@@ -259,3 +262,18 @@ def test_the_file_of_preferences_turns_it_off_for_good(tmp_path):
     path.write_text("motion = 0")
     assert read_preferences(path).problems == (f"{path}: motion is true or false",)
     assert read_preferences(path).motion
+
+
+def test_the_program_begins_with_what_the_file_and_the_environment_say(monkeypatch: pytest.MonkeyPatch):
+    start = run.Start(open_session(ModelOptions("question"), None), None, "", None)
+
+    def moves() -> bool:
+        return run._explorer(start, None, None, in_browser=False)._view.motion
+
+    assert moves()
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    assert not moves()
+    monkeypatch.delenv("TEXTUAL_ANIMATIONS")
+    preferences_path().parent.mkdir(parents=True)
+    preferences_path().write_text("motion = false")
+    assert not moves()

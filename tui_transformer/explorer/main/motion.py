@@ -46,14 +46,14 @@ class Motion:
         """Whether the values themselves are shown."""
         return self._scene is None
 
-    def follow(self, before: Scene | None, made: Scene) -> None:
+    def follow(self, before: Scene, made: Scene) -> None:
         """Begin where a scene that was just drawn leads on from the one before; go on where it is of the same cell."""
         if self._scene is not None and _is_of_the_same(self._scene, made):
             self._scene = made
             self._draw()
             return
         self._stop()
-        if before is not None and leads_on(before, made):
+        if leads_on(before, made):
             now, last = time.monotonic(), self._stepped
             self._stepped = now
             if now - last >= PAUSE and self._is_seen:

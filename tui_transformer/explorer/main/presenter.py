@@ -161,10 +161,11 @@ class Presenter:
         before, self._explored.scene = self._explored.scene, made
         self.panes.show(made)
         self.lines.show(made)
-        if made.view.motion or self._motion is not None:
+        moves = made.view.motion and before is not None and before.position.stop != made.position.stop
+        if before is not None and (moves or self._motion is not None):
             self._move(before, made)
 
-    def _move(self, before: Scene | None, made: Scene) -> None:
+    def _move(self, before: Scene, made: Scene) -> None:
         """Let the step come about before the eye, where the scene leads on from the one before."""
         from tui_transformer.explorer.main.motion import Motion
 
