@@ -209,4 +209,26 @@ OF_THE_EXPLORER = (
         "if size >= -9 else",
         "tests/explorer/widgets/test_bars.py::test_signed_bars_go_left_and_right_from_zero",
     ),
+    Fault(
+        "a key is handled before the step is there",
+        "explorer/guard/event_queue.py",
+        "                        self._ends()\n",
+        "                        pass\n",
+        "tests/explorer/main/test_motion.py"
+        "::test_any_key_ends_it_and_finds_the_screen_that_it_would_find_without[right]",
+    ),
+    Fault(
+        "a step moves on a line that has become slow",
+        "explorer/main/motion.py",
+        "line is None or not line.is_quick or time",
+        "line is None or time",
+        "tests/explorer/main/test_motion.py::test_a_line_that_becomes_slow_ends_it_and_is_measured_again_at_the_next_step",
+    ),
+    Fault(
+        "one product less is summed than is said",
+        "views/flow.py",
+        "left[:, : number + 1] @ right[: number + 1]",
+        "left[:, :number] @ right[:number]",
+        "tests/views/test_flow.py::test_scores_are_the_products_so_far",
+    ),
 )

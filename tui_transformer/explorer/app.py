@@ -140,6 +140,8 @@ class ExplorerApp(GuardedApp):
         for message in self._preferences.problems:
             self.notify(message, severity="warning", markup=False)
         self.call_after_refresh(self.collecting.begin)
+        if self._view.motion and self.line is not None:
+            self.call_after_refresh(self.line.measure)
 
     async def on_click(self, event: Click) -> None:
         """Do what the word of the line of keys says that is clicked."""

@@ -175,5 +175,6 @@ def _explorer(start: Start, theme: str | None, survey: Results | None, *, in_bro
     chosen = replace(preferences, theme=theme or preferences.theme)
     share_one_heap()
     begun = start.at or (telling(start.session) if start.tour is None else None)
-    view = ViewState(whole=None if chosen.whole and start.at is None else False)
+    moves = chosen.motion and os.environ.get("TEXTUAL_ANIMATIONS") != "none"
+    view = ViewState(whole=None if chosen.whole and start.at is None else False, motion=moves)
     return ExplorerApp(start.session, chosen, begun, start.says, start.tour, opens, view=view)

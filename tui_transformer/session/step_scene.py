@@ -26,7 +26,7 @@ from tui_transformer.session.session import Session, gradient_cost
 from tui_transformer.session.store import ENDLESS, Reading, Store
 from tui_transformer.session.view_state import Shown, ViewState
 from tui_transformer.views.step_view import Limits, Place, index_of, joined, scale_for, tile_extremes, view_of
-from tui_transformer.views.view import Scale, Tile, Values, View
+from tui_transformer.views.view import Frame, Scale, Tile, Values, View
 
 SCAN_COST = 4
 """Operations that it takes to look through a step, per cell."""
@@ -54,6 +54,7 @@ class StepScene:
         values: The numbers beside the cell.
         edited: How the cell was set; "" where it was computed.
         near: Of a row of an embedding the nearest words, empty until they are there; None of any other step.
+        frame: A moment on the way to the values, which is drawn in their place; None where they are.
     """
 
     view: View
@@ -68,6 +69,7 @@ class StepScene:
     values: tuple[Value, ...] = ()
     edited: str = ""
     near: tuple[Near, ...] | None = None
+    frame: Frame | None = None
 
     @property
     def alone(self) -> OverlayMatrix | None:

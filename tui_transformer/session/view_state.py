@@ -55,6 +55,7 @@ class ViewState:
         by_size: Whether the terms of a cell are in the order of their size.
         zoom: The pane that has the whole screen; None for all that there is room for.
         pointed: The step and the cell that arrows point at while the cursor is there; None for none.
+        motion: Whether the next step is shown on its way to its values, where the terminal is quick enough.
     """
 
     wanted: Shown = "both"
@@ -69,6 +70,7 @@ class ViewState:
     by_size: bool = False
     zoom: str | None = None
     pointed: tuple[str, Place] | None = None
+    motion: bool = False
 
 
 @dataclass(frozen=True)

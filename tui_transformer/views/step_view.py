@@ -89,7 +89,7 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
     single = "ID" if is_names else "value"
 
     def window(wanted_rows: range, wanted_columns: range) -> Values:
-        values = trace.window(name, _region(axes, head, wanted_rows, wanted_columns), item)
+        values = trace.window(name, region_of(axes, head, wanted_rows, wanted_columns), item)
         return values.reshape(len(wanted_rows), len(wanted_columns))
 
     across = (lambda _: single) if columns is ONE else labels.of(columns)
@@ -128,7 +128,7 @@ def gradient_of(view: View, axes: Axes, gradient: Host) -> View:
     """The gradient of what a view shows: ∂loss/∂value of every cell, from the whole array of one sentence."""
 
     def window(rows: range, columns: range) -> Values:
-        region = _region(axes, view.head or 0, rows, columns)
+        region = region_of(axes, view.head or 0, rows, columns)
         part: Values = gradient[tuple(slice(each.start, each.stop) for each in region)]
         return part.reshape(len(rows), len(columns))
 
@@ -185,7 +185,8 @@ def _sides(axes: Axes) -> tuple[str, ...]:
     return ("head", "row", "column")[-len(axes) :]
 
 
-def _region(axes: Axes, head: int, rows: range, columns: range) -> Region:
+def region_of(axes: Axes, head: int, rows: range, columns: range) -> Region:
+    """The part of an array that rows and columns of its view show."""
     parts = {"head": range(head, head + 1), "row": rows, "column": columns}
     return tuple(parts[side] for side in _sides(axes))
 

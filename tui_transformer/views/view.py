@@ -76,6 +76,36 @@ class Tile:
         return in_rows and self.column <= columns.start and columns.stop <= self.column + width
 
 
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Two lines of numbers that meet in a cell: the products of the first `done` are in it, which makes `value`."""
+
+    first: str
+    second: str
+    numbers: Values
+    done: int
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A moment on the way.
+
+    Attributes:
+        tile: The values so far; cells outside are not there yet.
+        says: How far it is, in words: these are not the step's values.
+        meeting: What runs into the cell under the cursor.
+        front: The row that is being made; None where all are.
+        bars: Of values that are drawn as bars, of which a full one is 1, what they sum to, in words; "" for others.
+    """
+
+    tile: Tile
+    says: str
+    meeting: Meeting | None = None
+    front: int | None = None
+    bars: str = ""
+
+
 @dataclass(frozen=True)
 class View:
     """One step (of one head, where it has heads) as a matrix of rows × columns numbers.

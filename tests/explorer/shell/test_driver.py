@@ -17,6 +17,7 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from tui_transformer.explorer.guard import line
 from tui_transformer.explorer.guard.driver import (
     AT_ONCE,
     MOST_WAITING,
@@ -26,6 +27,7 @@ from tui_transformer.explorer.guard.driver import (
     _can_be,
     driver_for,
 )
+from tui_transformer.explorer.guard.line import LOST, SLOW
 
 STRANGE = (
     "\x1b[9999999999u",
@@ -76,6 +78,35 @@ def test_the_driver_takes_the_place_of_textuals_own_alone():
 
     assert driver_for(LinuxDriver) is TerminalDriver
     assert driver_for(Other) is Other
+
+
+async def test_the_answer_of_the_terminal_says_how_quick_the_line_is(monkeypatch: pytest.MonkeyPatch):
+    app, now, written = Slow(), [100.0], list[str]()
+    monkeypatch.setattr(line.time, "monotonic", lambda: now[0])
+    driver = TerminalDriver(app)
+    driver.write = written.append
+    assert not driver.is_quick
+    driver.measure()
+    driver.measure()
+    assert written == ["\x1b[6n"], "one question at a time"
+    now[0] += 0.02
+    driver._hand_on(Parser().feed("\x1b[12;40R"))
+    assert driver.took == pytest.approx(0.02)
+    assert driver.is_quick
+    assert not app.taken, "nobody else hears of it"
+    driver.measure()
+    now[0] += 2 * SLOW
+    assert not driver.is_quick, "the answer is overdue"
+    driver.measure()
+    assert len(written) == 2
+    now[0] += LOST
+    driver.measure()
+    assert len(written) == 3, "that answer will not come"
+    now[0] += 2 * SLOW
+    driver._hand_on(Parser().feed("\x1b[1;1R"))
+    assert not driver.is_quick
+    driver._hand_on(Parser().feed("\x1b[1;1R"))
+    assert driver.took == pytest.approx(2 * SLOW), "nobody asked"
 
 
 class Slow(App[None]):

@@ -24,8 +24,9 @@ from tui_transformer.explorer.main.panes.whole import WholePane
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.pages import CardScreen, MessageScreen
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend, MatrixPane
+from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.labels import DrawnWidget
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.session.store import AT_ONCE
 

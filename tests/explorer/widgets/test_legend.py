@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from textual.app import App, ComposeResult
 
-from tui_transformer.explorer.widgets.heat_map import Legend
-from tui_transformer.views.view import Scale
+from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.views.view import Frame, Meeting, Scale, Tile
 
 ScreenText = Callable[[App[Any]], str]
 UNIT = Scale("sequential", 0.0, 0.9912)
@@ -68,3 +69,26 @@ async def test_without_colour_the_ramp_is_of_glyphs(screen_text: ScreenText, mon
 @pytest.mark.parametrize("size", [1, 5, 12, 20, 30])
 async def test_any_width(size: int, screen_text: ScreenText) -> None:
     assert (await line(screen_text, SIGNED, size, masked=True, note="a long note \x1b[31m"))[:4] == "−3.5"[:size]
+
+
+def meeting(done: int, of: int) -> Frame:
+    numbers = np.linspace([-1.0, 0.5], [2.0, -0.5], of).T
+    return Frame(Tile(0, 0, np.zeros((1, 1))), "", Meeting("q where", "k did", numbers, done, 1.234567))
+
+
+async def test_two_lines_that_meet_stand_in_the_place_of_the_scale(screen_text: ScreenText) -> None:
+    text = await line(screen_text, SIGNED, frame=meeting(2, 4))
+    assert text.rstrip() == "q where ▀▀▀▀▀▀······ k did   + 0 · 0.167 → 1.23"
+    assert "· (−0.5) → 1.23" in await line(screen_text, SIGNED, frame=meeting(4, 4))
+
+
+async def test_of_many_products_the_last_ones_are_shown(screen_text: ScreenText) -> None:
+    text = await line(screen_text, SIGNED, frame=meeting(300, 384))
+    assert text.startswith(f"q where {'▀' * 34} k did   + ")
+    text = await line(screen_text, SIGNED, frame=meeting(3, 384))
+    assert text.startswith(f"q where ▀▀▀{'·' * 31} k did   + ")
+
+
+@pytest.mark.parametrize("size", [1, 9, 20, 40])
+async def test_lines_meet_in_any_width(size: int, screen_text: ScreenText) -> None:
+    assert (await line(screen_text, SIGNED, size, frame=meeting(3, 8)))[:7] == "q where"[:size]

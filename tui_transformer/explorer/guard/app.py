@@ -41,6 +41,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import Behind, Collecting, InTurn, certain
 from tui_transformer.explorer.guard.failures import DISPATCH, Failures, Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.guard.frame import Changes, Frame
+from tui_transformer.explorer.guard.line import MeasuringDriver
 from tui_transformer.text.guarded import end_guarded
 
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
@@ -102,6 +103,11 @@ class GuardedApp(App[None]):
         from tui_transformer.explorer.guard.driver import driver_for
 
         return driver_for(driver)
+
+    @property
+    def line(self) -> MeasuringDriver | None:
+        """The line to the terminal; None where its quickness is not known, and without a terminal."""
+        return self._driver if isinstance(self._driver, MeasuringDriver) else None
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """Write an update to the terminal, as far as it changes anything; nothing at all where it does not."""

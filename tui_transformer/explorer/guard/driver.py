@@ -17,6 +17,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from tui_transformer.explorer.guard.line import MeasuringDriver
 from tui_transformer.text.guarded import end_awaited, is_awaited
 
 LARGEST = 10_000
@@ -62,7 +63,7 @@ class Parser(XTermParser):
             return []
 
 
-class TerminalDriver(LinuxDriver):
+class TerminalDriver(MeasuringDriver, LinuxDriver):
     """A driver whose reading goes on whatever is read, and which turns off every way in which the mouse reports."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:

@@ -63,6 +63,7 @@ class InTurn:
         self._lost: asyncio.TimerHandle | None = None
         self._now: events.Event | None = None
         self._put_off: Callable[[], None] | None = None
+        self._ends: Callable[[], None] = lambda: None
 
     @property
     def repeats(self) -> bool:
@@ -76,6 +77,10 @@ class InTurn:
         """
         self._put_off = function if self.repeats else None
         return self.repeats
+
+    def until_next(self, end: Callable[[], None]) -> None:
+        """Call a function before the next key, click or paste is handled."""
+        self._ends = end
 
     @property
     def waiting(self) -> int:
@@ -118,6 +123,8 @@ class InTurn:
             self._now = event
             if screen is None or screen in self._app.screen_stack:
                 with saying_what_fails(self._app):  # the events behind it wait for nobody else
+                    if not isinstance(event, events.MouseMove):
+                        self._ends()
                     await self._hand_on(event)
         if self._behind is None:
             self._catch_up()

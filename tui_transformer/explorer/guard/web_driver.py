@@ -9,6 +9,7 @@ from textual import events
 from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
+from tui_transformer.explorer.guard.line import MeasuringDriver
 from tui_transformer.gate import QUIT, REDRAW, SAY
 from tui_transformer.text.guarded import end_awaited, end_guarded
 
@@ -27,7 +28,7 @@ class Shown(Protocol):
         """Show a message that goes away by itself."""
 
 
-class VisitorDriver(WebDriver):
+class VisitorDriver(MeasuringDriver, WebDriver):
     """A driver that draws all again for a page that was away."""
 
     def process_message(self, message: Message) -> None:

@@ -26,7 +26,7 @@ from tui_transformer.session.finding import Search
 from tui_transformer.session.pane_fit import room_for_whole
 from tui_transformer.session.position import Position, destination, head_at, names, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
-from tui_transformer.session.view_state import Size, next_shown
+from tui_transformer.session.view_state import Size, ViewState, next_shown
 from tui_transformer.session.whole.scene import neighbour_box, reader, standing
 from tui_transformer.session.words import TEMPERATURES, WORDS
 from tui_transformer.views.step_view import Place, place_of
@@ -65,6 +65,11 @@ class Navigation:
     def position(self) -> Position:
         """The step and the cell that are shown."""
         return self._explored.position
+
+    @property
+    def view(self) -> ViewState:
+        """How one looks at it."""
+        return self._explored.view
 
     # What tools ask for
 
@@ -112,10 +117,6 @@ class Navigation:
     def hint(self, text: str) -> str:
         """A text that names keys by their meanings, `{undo} takes it back`, with the keys that are in use."""
         return hint(self._screen.app, text)
-
-    def keep_words(self, text: str) -> None:
-        """Show the neighbours of a sum of words beside every embedding from now on."""
-        self.look(words=text)
 
     def banner(self, line: Widget) -> None:
         """Show a line above everything, unless one of its kind is there."""

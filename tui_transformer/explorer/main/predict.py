@@ -23,7 +23,8 @@ from tui_transformer.explorer.shell.keymap import key_line
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.user_files import count_answer
-from tui_transformer.explorer.widgets.heat_map import Legend, MatrixPane
+from tui_transformer.explorer.widgets.heat_map import MatrixPane
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.overlay import OverlayMatrix

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from textual.css.scalar import Scalar
 from textual.timer import Timer
@@ -42,6 +42,9 @@ from tui_transformer.session.view_state import Shown, Size
 from tui_transformer.session.words import WORDS
 from tui_transformer.views.view import Tile
 
+if TYPE_CHECKING:
+    from tui_transformer.explorer.main.motion import Motion
+
 PARTS = "parts"
 """What the worker is asked for by scenes."""
 
@@ -66,11 +69,12 @@ class Presenter:
         self._asked: frozenset[object] = frozenset()
         self._is_stopped = False
         self._late: Timer | None = None
+        self._motion: Motion | None = None
 
     @property
     def settled(self) -> bool:
         """Whether the screen shows the state, or waits for the worker."""
-        return self._late is None
+        return self._late is None and (self._motion is None or self._motion.rests)
 
     # The loop
 
@@ -154,9 +158,19 @@ class Presenter:
             self._late.stop()
             self._late = None
         draw_together(self._screen)
-        self._explored.scene = made
+        before, self._explored.scene = self._explored.scene, made
         self.panes.show(made)
         self.lines.show(made)
+        moves = made.view.motion and before is not None and before.position.stop != made.position.stop
+        if before is not None and (moves or self._motion is not None):
+            self._move(before, made)
+
+    def _move(self, before: Scene, made: Scene) -> None:
+        """Let the step come about before the eye, where the scene leads on from the one before."""
+        from tui_transformer.explorer.main.motion import Motion
+
+        self._motion = self._motion or Motion(self._screen)
+        self._motion.follow(before, made)
 
     def _stay(self) -> bool:
         """Be where one was, where another step cannot be computed; whether one was anywhere in this session."""

@@ -24,7 +24,8 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.cursor import CursorMessage, GridWidget
-from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

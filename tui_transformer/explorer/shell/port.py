@@ -13,6 +13,7 @@ from tui_transformer.explorer.shell.worker import Background, Task, Worker
 from tui_transformer.session.exploration import Way
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
+from tui_transformer.session.view_state import ViewState
 
 Result = TypeVar("Result")
 
@@ -27,6 +28,10 @@ class Port(Protocol):
     @property
     def position(self) -> Position:
         """The step and the cell that are shown."""
+
+    @property
+    def view(self) -> ViewState:
+        """How one looks at it."""
 
     @property
     def worker(self) -> Worker:
@@ -60,8 +65,8 @@ class Port(Protocol):
     def open(self, screen: Screen[Any], done: Callable[[Any], None] | None = None) -> None:
         """Put a screen in front; `done` is given its result."""
 
-    def keep_words(self, text: str) -> None:
-        """Show the neighbours of a sum of words beside every embedding from now on."""
+    def look(self, **changes: Any) -> None:
+        """Look at it in another way from now on: parts of the view state by name."""
 
     def begin_tour(self, name: str) -> None:
         """Begin a tour of what is explored."""

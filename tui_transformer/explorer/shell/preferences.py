@@ -12,6 +12,9 @@ from tui_transformer.files import is_there, own_folders, read_toml
 FILE = "config.toml"
 LARGEST = 1 << 20
 
+SWITCHES = {"whole": True, "classic": False, "motion": True}
+"""What is true or false in a file, and what it is without one."""
+
 RENAMED = {"beside": "overlay"}
 """Names that actions once had, which a file may still give keys to, with those that they have now."""
 
@@ -21,13 +24,14 @@ class Preferences:
     """The settings of the file. `problems` are lines about what could not be used.
 
     Without `whole` the explorer opens with lists of steps and heads, however large the terminal is. With `classic` it
-    has the keys that were before there were menus.
+    has the keys that were before there were menus. Without `motion` no step is shown on its way to its values.
 
     A file looks so::
 
         theme = "tui-light"
         whole = false
         classic = true
+        motion = false
         [keys]
         "step.next" = "space,j"
     """
@@ -37,6 +41,7 @@ class Preferences:
     keys: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     classic: bool = False
+    motion: bool = True
 
     @property
     def keymap(self) -> Mapping[str, str]:
@@ -60,7 +65,11 @@ def read_preferences(path: Path) -> Preferences:
     except (InputError, OSError) as error:
         return Preferences(problems=(str(error),))
     theme, keys = raw.get("theme"), raw.get("keys", {})
-    switches = {"whole": raw.get("whole", True), "classic": raw.get("classic", False)}
+    switches = {
+        "whole": raw.get("whole", True),
+        "classic": raw.get("classic", False),
+        "motion": raw.get("motion", True),
+    }
     problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "keys", *switches)]
     if theme is not None and not isinstance(theme, str):
         problems.append(f"{path}: theme is a name in quotes")
@@ -71,5 +80,9 @@ def read_preferences(path: Path) -> Preferences:
         problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
     name = theme if isinstance(theme, str) else None
     renamed = {RENAMED[former]: key for former, key in good.items() if former in RENAMED}
-    whole, classic = switches["whole"] is not False, switches["classic"] is True
-    return Preferences(name, whole, renamed | good, tuple(problems), classic)
+    whole, classic, motion = (
+        switches["whole"] is not False,
+        switches["classic"] is True,
+        switches["motion"] is not False,
+    )
+    return Preferences(name, whole, renamed | good, tuple(problems), classic, motion)

@@ -13,7 +13,8 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to, show_map, value_at
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.views.step_view import (
     HEAD_MATRICES,

@@ -17,7 +17,7 @@ from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.heat_map import Legend
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
 from tui_transformer.views.view import Scale, Values
 

@@ -20,7 +20,7 @@ from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, p
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.heat_map import Legend
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file
 from tui_transformer.model.options import texts_of, traced

@@ -24,7 +24,8 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.explorer.tools.patch import Draft
-from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.other_sentences import counterpart

@@ -8,7 +8,8 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, show_map, value_at
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.tools.links import arcs_of
-from tui_transformer.explorer.widgets.heat_map import HeatMap, Legend
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.step_view import placed, rollout_view
 from tui_transformer.views.view import Scale, View
 

@@ -30,7 +30,7 @@ from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import built_in_vocabularies
 
-FILE = "file"
+FILE, MOTION = "file", "motion"
 NONE, SAME = "none", "as it is"
 """A vocabulary that is not there, or that is neither built in nor a file; both are kept."""
 LOCKED = "The sizes and weights are in the model's folder and stay as they are."
@@ -66,10 +66,11 @@ COLUMNS = (
             "What values may take, as 512MiB; the rest is made again where it is looked at.",
             longest=TEXT,
         ),
+        Field(MOTION, "motion", "A step is half a second on its way, where the terminal is quick enough.", OFF_ON),
     ),
 )
 NUMBERS = frozenset({"seed", "layers", "decoder_layers", "d_model", "heads", "d_ff", "max_length"})
-FREE = frozenset({"vocabulary", "file", "dtype", "device", "budget"})
+FREE = frozenset({"vocabulary", "file", "dtype", "device", "budget", MOTION})
 """Settings of a model that was read from a folder which can change."""
 
 PATIENCE = 0.15
@@ -83,13 +84,18 @@ def open_from(port: Port) -> None:
     session = port.session
     target = session.decoder_encoding
     lengths = max(len(session.encoding.tokens), 1), 1 if target is None else len(target.tokens)
-    settings = SettingsScreen(port.worker, session.model, Memory(session.budget, session.trace.held_bytes, *lengths))
+    memory = Memory(session.budget, session.trace.held_bytes, *lengths)
+    settings = SettingsScreen(port.worker, session.model, memory, moves=port.view.motion)
 
     def finish(model: Model | None) -> None:
-        memory = settings.memory
+        memory, now = settings.memory, port.session
         if model is None or memory is None:
             return
-        now = port.session if memory.budget == port.session.budget else port.session.with_budget(memory.budget)
+        if settings.moves != port.view.motion:
+            port.look(motion=settings.moves)
+        if model is now.model and memory.budget == now.budget:
+            return
+        now = now if memory.budget == now.budget else now.with_budget(memory.budget)
         try:
             port.change(now if model is now.model else now.with_model(model))
         except InputError as error:
@@ -205,7 +211,7 @@ def _parsed(key: str, value: str) -> int | bool | str:
 class SettingsScreen(Dialog[Model]):
     """A form of the model's settings; gives the changed model, or None where it is left or nothing differs.
 
-    Where only the memory is another, the model is given as it was; `memory` says what was set.
+    Where only the memory or the motion is another, the model is given as it was; `memory` and `moves` say what was set.
     """
 
     ACTIONS = FORM
@@ -223,11 +229,13 @@ class SettingsScreen(Dialog[Model]):
     }
     """
 
-    def __init__(self, worker: Worker, model: Model, memory: Memory | None = None) -> None:
+    def __init__(self, worker: Worker, model: Model, memory: Memory | None = None, *, moves: bool = False) -> None:
         """Show the settings of a model; the worker builds others, as a vocabulary may be large, and a GPU far."""
-        values = values_of(model) | ({} if memory is None else {"budget": readable(memory.budget)})
+        values = values_of(model)
+        if memory is not None:
+            values |= {"budget": readable(memory.budget), MOTION: OFF_ON[moves]}
         super().__init__("Settings")
-        self._model, self.memory = model, memory
+        self._model, self.memory, self.moves, self._begun = model, memory, moves, values
         note = LOCKED if model.folder is not None else DECODER if _is_decoder(model) else ""
         self._form = Form(fields_of(model, values), values, self._changed, note=note)
         self._requests = Requests(self, worker, self._show_progress)
@@ -262,10 +270,11 @@ class SettingsScreen(Dialog[Model]):
         """Say what would be built or what is wrong; or give the model."""
         self._wait()
         model, memory, values = self._model, self.memory, dict(self._form.values)
+        same_model = {key for key, value in values.items() if value != self._begun.get(key)} == {MOTION}
 
         def work(_: Task) -> tuple[Model, Memory | None] | str:
             try:
-                return build(model, values), memory and memory.changed(values["budget"])
+                return model if same_model else build(model, values), memory and memory.changed(values["budget"])
             except InputError as error:
                 return str(error)
 
@@ -275,8 +284,9 @@ class SettingsScreen(Dialog[Model]):
             elif not apply:
                 self._describe(*checked)
             else:
-                same = checked[0] is self._model and checked[1] == self.memory
-                self.memory = checked[1]
+                moves = values.get(MOTION) == OFF_ON[1]
+                same = checked[0] is self._model and (checked[1], moves) == (self.memory, self.moves)
+                self.memory, self.moves = checked[1], moves
                 self.dismiss(None if same else checked[0])
 
         self._requests.ask(KIND, AT_ONCE + 1, work, show)

@@ -26,7 +26,7 @@ from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, p
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.widgets.heat_map import Legend
+from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
 from tui_transformer.session.session import Session
@@ -48,7 +48,7 @@ def open_nearest(port: Port) -> None:
 
     def find(asked: tuple[str, tuple[Term, ...]]) -> None:
         text, terms = asked
-        port.keep_words(text if len(terms) > 1 else "")
+        port.look(words=text if len(terms) > 1 else "")
         port.ask(
             "nearest",
             COST * math.prod(session.trace.program.shape(table)),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
-from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -15,9 +15,7 @@ from textual.content import Content
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
-from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.widgets.cursor import (
     ACROSS,
     CHOOSE,
@@ -29,37 +27,22 @@ from tui_transformer.explorer.widgets.cursor import (
     GridWidget,
     next_size,
 )
-from tui_transformer.explorer.widgets.matrix_drawing import (
-    BEYOND_GLYPHS,
-    EDITED_GLYPH,
-    MASKED_GLYPH,
-    WIDTHS,
-    CellTable,
-    Drawing,
-    Header,
-    choose_grid,
-)
-from tui_transformer.explorer.widgets.palette import Palette, Surface, palette, uncolored
-from tui_transformer.text.display import cells, fit_label, visible
+from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
+from tui_transformer.explorer.widgets.palette import Surface, bar_style, palette, uncolored
+from tui_transformer.text.display import cells, visible
 from tui_transformer.views.numbers import (
     BRACKETS,
     SMALLEST_NUMBER_CELL,
     least_number_width,
     number_format,
-    short_number,
     widest_label,
 )
 from tui_transformer.views.step_view import Place
-from tui_transformer.views.view import Scale, Tile, View
+from tui_transformer.views.view import Frame, Scale, Tile, View
 
 CORNERS = 6
 """Columns of a border that its title cannot have."""
-
-_WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
-_NARROWEST_RAMP = 5
-_GAP = "   "
-BLANK = "blank"
-"""Sign for a glyph of nothing but spaces."""
 
 _FIRST_EXACT_WIDTH = 9
 _LABELS_KEPT = 4096
@@ -135,14 +118,28 @@ class HeatMap(GridWidget, can_focus=True):
     _row_label: Callable[[int], str] = str
     _column_label: Callable[[int], str] = str
     _drawing: Drawing | None = None
+    _frame: Frame | None = None
 
-    def show(self, view: View, scale: Scale, tile: Tile, *, number_width: int = 0, cursor: Cell | None = None) -> None:
+    def show(
+        self,
+        view: View,
+        scale: Scale,
+        tile: Tile,
+        *,
+        number_width: int = 0,
+        cursor: Cell | None = None,
+        frame: Frame | None = None,
+    ) -> None:
         """Show a view, of which a tile of values is at hand; one of another shape is scrolled as the cursor needs.
 
-        A number has at least `number_width` columns, so that the cells of two heat maps are as wide as each other.
+        In their place a moment on the way to them is drawn, where one is given. A number has at least `number_width`
+        columns, so that the cells of two heat maps are as wide as each other.
         Without a cursor it stays where it is, as far as the matrix reaches.
         """
         how = number_width, self.wanted_width, self.always_numbers, self.marks_row_alone, self.points
+        if frame is not self._frame:
+            self._frame = frame
+            self._redraw()
         if view is self._view and scale == self._scale and how == self._how:
             shown = self.shown
             if tile is not self._tile and not (all(shown) and self._tile.covers(*shown)):
@@ -163,7 +160,7 @@ class HeatMap(GridWidget, can_focus=True):
 
     def clear(self) -> None:
         """Show nothing: another matrix is still to come."""
-        self._view = self._drawing = None
+        self._view = self._drawing = self._frame = None
         self.lay_out(Grid(0, 0, 1, 1, 0, 0), Offset())
 
     def supply(self, tile: Tile, view: View) -> None:
@@ -238,23 +235,28 @@ class HeatMap(GridWidget, can_focus=True):
 
     def _make_drawing(self) -> Drawing:
         ink, page, view, width = self.ink, self.ink(), self._view, self.grid.cell_width
+        frame, surface = self._frame, Surface.of(self.app)
         names = view is not None and view.integer
         number = None
         if width >= SMALLEST_NUMBER_CELL:
             exact = self.wanted_width is not None and self.wanted_width >= _FIRST_EXACT_WIDTH
             number = number_format(self._scale, width - BRACKETS, integer=names, exact=exact)
         table = CellTable(
-            uncolored(page) if names else palette(self._scale.kind, Surface.of(self.app), page),
+            uncolored(page) if names else palette(self._scale.kind, surface, page),
             width,
             number,
             masked=ink("heat-map--masked"),
             missing=ink("heat-map--missing"),
             cursor=ink("heat-map--cursor-label" if self.points else "heat-map--cursor"),
             marks=ARROWS if self.points else None,
+            bar=page + bar_style(surface),
         )
         header = Header(self._column_label, self.grid, ink("heat-map--label"), ink("heat-map--cursor-label"))
         edited = () if view is None else view.edited
-        return Drawing(header, self._row_label, table, self._tile, self._scale, page, edited)
+        drawing = Drawing(header, self._row_label, table, self._tile, self._scale, page, edited)
+        if frame is None:
+            return drawing
+        return replace(drawing, tile=frame.tile, bars=bool(frame.bars), front=frame.front)
 
     def _request_missing(self) -> None:
         """Ask for the cells on screen that the tile lacks, with one screen more on each side."""
@@ -281,6 +283,7 @@ class MatrixPane(Vertical):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._titles: Sequence[str] = ("",)
+        self._title: str | None = None
         self.cells = HeatMap(id="cells")
         self._legend = Legend(id="legend")
 
@@ -298,13 +301,19 @@ class MatrixPane(Vertical):
         titles: Sequence[str] = ("",),
         note: str = "",
         number_width: int = 0,
+        frame: Frame | None = None,
     ) -> None:
-        """Show a matrix with the cursor at a place, under the first of the titles that there is room for."""
+        """Show a matrix with the cursor at a place, under the first of the titles that there is room for.
+
+        Where it is on its way, what runs into the cell stands in the place of the scale.
+        """
         self._titles = titles
         self.on_resize()
-        self.cells.show(view, scale, tile, number_width=number_width, cursor=(place.row, place.column))
-        masked = not bool(np.isfinite(tile.values).all())
-        self._legend.show(None if view.integer else scale, note=note, masked=masked, edited=bool(view.edited))
+        cursor = place.row, place.column
+        self.cells.show(view, scale, tile, number_width=number_width, cursor=cursor, frame=frame)
+        masked, edited = not bool(np.isfinite(tile.values).all()), bool(view.edited)
+        note = note if frame is None else ""  # it is of the values
+        self._legend.show(None if view.integer else scale, note=note, masked=masked, edited=edited, frame=frame)
 
     def show_missing(self, title: str) -> None:
         """Show the frame of a matrix that is still to come."""
@@ -316,73 +325,7 @@ class MatrixPane(Vertical):
     def on_resize(self) -> None:
         shown = [visible(title) for title in self._titles]
         room = self.outer_size.width - CORNERS
-        self.border_title = Content(next((title for title in shown if cells(title) <= room), shown[-1]))
-
-
-@careful
-class Legend(Widget):
-    """The low value, the ramp, the high value, what a masked cell looks like, and a note."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"legend--text"}
-
-    DEFAULT_CSS = """
-    Legend {
-        height: 1;
-        background: $background;
-        color: $foreground;
-        & > .legend--text { color: $foreground 65%; }
-    }
-    """
-
-    _scale: Scale | None = None
-    _remarks: tuple[str, ...] = ()
-
-    def show(self, scale: Scale | None, *, note: str = "", masked: bool = False, edited: bool = False) -> None:
-        """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
-        beyond = ""
-        if scale is not None and scale.farthest:
-            glyphs = BEYOND_GLYPHS if scale.low < 0 else BEYOND_GLYPHS[0]
-            beyond = f"{glyphs} to {short_number(scale.farthest)}, beyond the 99.5th percentile"
-        signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, beyond, note)
-        self._scale, self._remarks = scale, tuple(filter(None, signs))
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        strip = Strip(self._segments(self._scale)) if self._scale and y == 0 else Strip([])
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
-
-    def _segments(self, scale: Scale) -> list[Segment]:
-        text = self.get_component_rich_style("legend--text")
-        low, high = f"{short_number(scale.low)} ", f" {short_number(scale.high)}"
-        room = self.size.width - len(low) - len(high)
-        ramp = self._ramp(scale, room) if room >= _NARROWEST_RAMP else [Segment("to", text)]
-        segments = [Segment(low, text), *ramp, Segment(high, text)]
-        for remark in self._remarks:
-            room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
-            if room >= min(cells(remark), _NARROWEST_RAMP):
-                segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
-        return segments
-
-    def _ramp(self, scale: Scale, room: int) -> list[Segment]:
-        """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
-        colors = palette(scale.kind, Surface.of(self.app), self.rich_style)
-        if not colors.has_color:
-            return [Segment(_glyph_ramp(colors, min(room, _WIDEST_GLYPHS)), self.rich_style)]
-        width = min(room, _WIDEST_RAMP)
-        width -= (width + 1) % 2
-        at = np.rint(np.linspace(0, len(colors.styles) - 1, width)).astype(int)
-        segments = [Segment(" ", colors.styles[level]) for level in at.tolist()]
-        if scale.kind == "diverging":
-            segments[width // 2] = Segment("0", colors.styles[at[width // 2]])
-        return segments
-
-
-def _glyph_ramp(colors: Palette, width: int) -> str:
-    """The glyphs of the levels as in the cells, apart from each other, a blank one as a word; as many as fit."""
-    text = ""
-    for count in range(len(colors.glyphs), 1, -1):
-        at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
-        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else BLANK for level in at.tolist())
-        if len(text) <= width:
-            break
-    return text[:width]
+        title = next((title for title in shown if cells(title) <= room), shown[-1])
+        if title != self._title:
+            self._title = title
+            self.border_title = Content(title)

@@ -26,6 +26,12 @@ MASKED_GLYPH, MISSING_GLYPH, EDITED_GLYPH = "×", "·", "*"
 BEYOND_GLYPHS = "▲▼"
 """Signs of values above and below the scale."""
 
+BAR_HEIGHTS, LEAST_BAR = " ▁▂▃▄▅▆▇█", 0.01
+"""Bars by the eighths of a line, and the smallest share that has one."""
+
+FRONT = "▸"
+"""Sign between a label and its row, where that is being made."""
+
 _CURSOR_CONTRAST = 2.5
 _REVERSE = Style(bold=True, reverse=True)
 _WHITE, _BLACK = Color.parse("#ffffff"), Color.parse("#000000")
@@ -45,6 +51,8 @@ class Drawing:
     Attributes:
         page: The style of what holds no cell.
         edited: Rows × columns of the cells that were set.
+        bars: Whether cells are bars of shares of 1, without numbers.
+        front: The row that is being made, which is pointed at; None for none.
     """
 
     header: Header
@@ -54,6 +62,8 @@ class Drawing:
     scale: Scale
     page: Style
     edited: Sequence[tuple[range, range]] = ()
+    bars: bool = False
+    front: int | None = None
     _kept: dict[int, tuple[Line, Line]] = field(default_factory=dict)
     _kept_columns: range = range(0)
 
@@ -70,16 +80,28 @@ class Drawing:
             return Strip.blank(width, self.page)
         is_text = line == grid.text_line
         label = self.row_label(row) if is_text else ""
-        cells = self._cells(row, columns, cursor, is_text=is_text)
-        return self._strip(label, cells, columns, scroll, width, marked=row == cursor[0])
+        if self.bars:
+            cells = self._bars(row, columns, cursor, line)
+        else:
+            cells = self._cells(row, columns, cursor, is_text=is_text)
+        pointer = FRONT if is_text and row == self.front else " "
+        return self._strip(label, cells, columns, scroll, width, marked=row == cursor[0], pointer=pointer)
 
     def _strip(
-        self, label: str, cells: Line, columns: range, scroll: Offset, width: int, *, marked: bool = False
+        self,
+        label: str,
+        cells: Line,
+        columns: range,
+        scroll: Offset,
+        width: int,
+        *,
+        marked: bool = False,
+        pointer: str = " ",
     ) -> Strip:
         gutter, cell_width = self.header.grid.gutter, self.header.grid.cell_width
         room, hidden = max(width - gutter, 0), scroll.x - columns.start * cell_width
         strip = Strip(cells, len(columns) * cell_width).crop_extend(hidden, hidden + room, self.page)
-        fitted = fit_label(label, gutter - 1, "right") + " " * min(gutter, 1)
+        fitted = fit_label(label, gutter - 1, "right") + pointer * min(gutter, 1)
         style = self.header.marked if marked and label else self.header.plain
         return Strip([Segment(fitted, style), *strip], gutter + room).crop(0, width)
 
@@ -105,6 +127,16 @@ class Drawing:
             if row in rows:
                 line = self.table.with_edits(line, [at for at, column in enumerate(columns) if column in part])
         return line, fill
+
+    def _bars(self, row: int, columns: range, cursor: Cell, line: int) -> Line:
+        """One of the lines of a row of bars, which stand on its last line and do not touch the row above."""
+        levels, values = self._window(row, columns)
+        grid = self.header.grid
+        full, below = 8 * grid.cell_height - 1, 8 * (grid.cell_height - 1 - line)
+        seen = np.where(values >= LEAST_BAR, values, 0.0)
+        heights = np.clip(np.ceil(seen * full) - below, 0, 8).astype(int)
+        at = cursor[1] - columns.start if row == cursor[0] else -1
+        return self.table.bars(levels, heights, at, is_text=line == grid.text_line)
 
     def _window(self, row: int, columns: range) -> tuple[Levels, Values]:
         """Levels and values of cells of a row; cells outside the tile have the level of missing ones."""
@@ -196,8 +228,10 @@ class CellTable:
         missing: Style,
         cursor: Style,
         marks: tuple[str, str] | None = None,
+        bar: Style | None = None,
     ) -> None:
         self.palette, self._width, self._number, self._cursor = palette, width, number, cursor
+        self._bar = bar or cursor
         self.missing = palette.masked + 1
         self._styles = (*palette.styles, masked, missing)
         fills = [(glyph * width)[:width] for glyph in palette.glyphs]
@@ -215,6 +249,20 @@ class CellTable:
         return [
             Segment(self._written(value), self._styles[level]) if level < self.palette.masked else self._plain[level]
             for level, value in zip(levels.tolist(), values.tolist(), strict=True)
+        ]
+
+    def bars(self, levels: Levels, heights: Levels, cursor: int, *, is_text: bool) -> list[Segment]:
+        """Bars, so many eighths of a line high, with a gap between two where there is room; that at the cursor marked.
+
+        On the line that says something, masked and missing cells have their signs.
+        """
+        gap = " " * (self._width > NARROW)
+        bars = [BAR_HEIGHTS[height] * (self._width - len(gap)) + gap for height in range(len(BAR_HEIGHTS))]
+        signs = self._plain if is_text else self.fills
+        bar, marked = self._bar, self._bar + Style(color=self._cursor.color, bold=True)
+        return [
+            Segment(bars[height], marked if at == cursor else bar) if level < self.palette.masked else signs[level]
+            for at, (level, height) in enumerate(zip(levels.tolist(), heights.tolist(), strict=True))
         ]
 
     def with_beyond(self, line: list[Segment], beyond: Sequence[int], values: Values) -> list[Segment]:

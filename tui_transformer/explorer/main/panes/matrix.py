@@ -90,8 +90,11 @@ class MatrixPair(Container):
         else:
             self._show(step, scene)
             remark = visible(apart(scene.session, stop)) if scene.session.overlay.kind == "trace" else ""
-        for pane, text in zip((self.first, self.second), ("", remark) if scene.has_pair else (remark, ""), strict=True):
-            if pane.border_subtitle != text:
+        first, second = (Content(text) for text in (("", remark) if scene.has_pair else (remark, "")))
+        if step is not None and step.frame is not None:
+            first = Content.styled(visible(step.frame.says), "bold $accent")  # so that nobody takes it for the values
+        for pane, text in zip((self.first, self.second), (first, second), strict=True):
+            if pane.border_subtitle != text.markup:
                 pane.border_subtitle = text
 
     def _show(self, step: StepScene, scene: Scene) -> None:
@@ -100,7 +103,14 @@ class MatrixPair(Container):
         if step.alone is None:
             titles = matrix_titles(scene.session, step, wide=scene.arrangement.is_wide, both=both)
             self.first.show_matrix(
-                step.view, step.scale, step.tile, step.place, titles=titles, note=scale_note(step), number_width=width
+                step.view,
+                step.scale,
+                step.tile,
+                step.place,
+                titles=titles,
+                note=scale_note(step),
+                number_width=width,
+                frame=step.frame,
             )
         pane = self.second if step.alone is None else self.first
         if overlay is not None and (both or pane is self.first):

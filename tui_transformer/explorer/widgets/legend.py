@@ -1,0 +1,130 @@
+"""The scale of a matrix in one line: its range, remarks on it, and in its place what runs into a cell."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from rich.segment import Segment
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui_transformer.explorer.guard.failures import careful
+from tui_transformer.explorer.widgets.matrix_drawing import BEYOND_GLYPHS, EDITED_GLYPH, MASKED_GLYPH, small_picture
+from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.text.display import cells, fit_label
+from tui_transformer.views.numbers import short_number
+from tui_transformer.views.view import Frame, Meeting, Scale
+
+_WIDEST_RAMP, _WIDEST_GLYPHS = 24, 40
+_NARROWEST_RAMP = 5
+_GAP = "   "
+_WIDEST_PRODUCT, _WIDEST_TERM = 32, 3
+"""Columns of a product and a sum, and of a term in the lines above one another."""
+
+_TO_COME = "·"
+BLANK = "blank"
+"""Sign for a glyph of nothing but spaces."""
+
+
+@careful
+class Legend(Widget):
+    """The low value, the ramp, the high value, what a masked cell looks like, and a note; or what runs into a cell."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"legend--text"}
+
+    DEFAULT_CSS = """
+    Legend {
+        height: 1;
+        background: $background;
+        color: $foreground;
+        & > .legend--text { color: $foreground 65%; }
+    }
+    """
+
+    _scale: Scale | None = None
+    _remarks: tuple[str, ...] = ()
+    _frame: Frame | None = None
+
+    def show(
+        self,
+        scale: Scale | None,
+        *,
+        note: str = "",
+        masked: bool = False,
+        edited: bool = False,
+        frame: Frame | None = None,
+    ) -> None:
+        """Show a scale, None for an empty line; behind it what masked cells and those that were set look like."""
+        beyond = ""
+        if scale is not None and scale.farthest:
+            glyphs = BEYOND_GLYPHS if scale.low < 0 else BEYOND_GLYPHS[0]
+            beyond = f"{glyphs} to {short_number(scale.farthest)}, beyond the 99.5th percentile"
+        signs = (f"{MASKED_GLYPH} masked" * masked, f"{EDITED_GLYPH} edited" * edited, beyond, note)
+        self._scale, self._remarks, self._frame = scale, tuple(filter(None, signs)), frame
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        strip, frame = Strip([]), self._frame
+        if self._scale and y == 0 and frame is not None and frame.meeting is not None:
+            strip = Strip(self._meets(frame.meeting))
+        elif self._scale and y == 0 and frame is not None and frame.bars:
+            strip = Strip([Segment(frame.bars, self.rich_style)])
+        elif self._scale and y == 0:
+            strip = Strip(self._segments(self._scale))
+        return strip.adjust_cell_length(self.size.width, self.rich_style)
+
+    def _segments(self, scale: Scale) -> list[Segment]:
+        text = self.get_component_rich_style("legend--text")
+        low, high = f"{short_number(scale.low)} ", f" {short_number(scale.high)}"
+        room = self.size.width - len(low) - len(high)
+        ramp = self._ramp(scale, room) if room >= _NARROWEST_RAMP else [Segment("to", text)]
+        segments = [Segment(low, text), *ramp, Segment(high, text)]
+        for remark in self._remarks:
+            room = self.size.width - Segment.get_line_length(segments) - len(_GAP)
+            if room >= min(cells(remark), _NARROWEST_RAMP):
+                segments.append(Segment(_GAP + fit_label(remark, min(cells(remark), room)), text))
+        return segments
+
+    def _meets(self, meeting: Meeting) -> list[Segment]:
+        """The two lines above one another as far as they have met, each by its own largest; then the last product."""
+        text, numbers, done = self.get_component_rich_style("legend--text"), meeting.numbers, meeting.done
+        first, second = (short_number(float(value)) for value in numbers[:, done - 1])
+        second = f"({second})" if numbers[1, done - 1] < 0 else second
+        names, said = (f"{meeting.first} ", f" {meeting.second}"), f"   + {first} · {second} → "
+        room = max(self.size.width - sum(map(cells, names)) - _WIDEST_PRODUCT, _NARROWEST_RAMP)
+        lines = numbers / np.maximum(np.abs(numbers).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        met = lines[:, max(done - room, 0) : done]
+        picture = small_picture(met, Scale("diverging", -1.0, 1.0), Surface.of(self.app), self.rich_style)[0]
+        shown = min(numbers.shape[1], room)
+        wide = max(1, min(_WIDEST_TERM, room // shown))
+        return [
+            Segment(names[0], text),
+            *(Segment(each.text * wide, each.style) for each in picture),
+            Segment(_TO_COME * wide * (shown - len(picture)) + names[1], text),
+            Segment(said + short_number(meeting.value), self.rich_style),
+        ]
+
+    def _ramp(self, scale: Scale, room: int) -> list[Segment]:
+        """One column a colour, where a signed scale says where 0 is; glyphs where there is no colour."""
+        colors = palette(scale.kind, Surface.of(self.app), self.rich_style)
+        if not colors.has_color:
+            return [Segment(_glyph_ramp(colors, min(room, _WIDEST_GLYPHS)), self.rich_style)]
+        width = min(room, _WIDEST_RAMP)
+        width -= (width + 1) % 2
+        at = np.rint(np.linspace(0, len(colors.styles) - 1, width)).astype(int)
+        segments = [Segment(" ", colors.styles[level]) for level in at.tolist()]
+        if scale.kind == "diverging":
+            segments[width // 2] = Segment("0", colors.styles[at[width // 2]])
+        return segments
+
+
+def _glyph_ramp(colors: Palette, width: int) -> str:
+    """The glyphs of the levels as in the cells, apart from each other, a blank one as a word; as many as fit."""
+    text = ""
+    for count in range(len(colors.glyphs), 1, -1):
+        at = np.rint(np.linspace(0, len(colors.glyphs) - 1, count)).astype(int)
+        text = " ".join(colors.glyphs[level] if colors.glyphs[level].strip() else BLANK for level in at.tolist())
+        if len(text) <= width:
+            break
+    return text[:width]

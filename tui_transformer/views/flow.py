@@ -1,0 +1,325 @@
+"""A step on its way: what there is of its values while they are made, from the very numbers that they are made of.
+
+`flow_of` gives a function of the progress from 0 to 1: products run into their cells, a row becomes shares, the rows of
+V fall into one. Only the rows and columns that are looked at are worked out. At 1 it is the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from tui_transformer.engine import ops
+from tui_transformer.engine.axis import Region, cells, whole
+from tui_transformer.engine.explanation import Floats
+from tui_transformer.engine.number_format import spoken
+from tui_transformer.engine.ops.norms import Norm
+from tui_transformer.engine.ops.pooling import SHARES
+from tui_transformer.engine.program import Step
+from tui_transformer.engine.trace import Trace
+from tui_transformer.views.step_view import Labels, Place, region_of
+from tui_transformer.views.view import Frame, Meeting, Tile, View
+
+MOST_CELLS, MOST_PRODUCTS = 1 << 19, 1 << 24
+"""Cells that are read, and products that are made for all that is looked at, a few milliseconds: more does not move."""
+
+
+Flow = Callable[[float], Frame]
+"""What there is at a progress from 0 to 1."""
+
+Act = tuple[int, Callable[[int], Frame]]
+"""A part of the way: how many moments it has, and each of them by its number."""
+
+
+def flow_of(trace: Trace, view: View, labels: Labels, rows: range, columns: range, place: Place) -> Flow | None:
+    """The way of some rows and columns of a step, with the cell at a place among them.
+
+    None where the step does not move: it is given, set, no longer in memory or elsewhere, or too much.
+    """
+    name = trace.program.aliases.get(view.name, view.name)
+    step = trace.program.by_name.get(name)
+    acts_of = None if step is None else FLOWS.get(type(step.op))
+    if step is None or acts_of is None or view.edited or not (rows and columns and _is_here(trace, step)):
+        return None
+    looked_at = _Part(trace, step, view, labels, rows, columns, place)
+    if looked_at.is_large:
+        return None
+    acts = tuple(acts_of(looked_at))
+    if not acts:
+        return None
+
+    def at(progress: float) -> Frame:
+        which, within = divmod(min(max(progress, 0.0), 1.0) * len(acts), 1.0)
+        if which == len(acts):
+            which, within = which - 1.0, 1.0
+        count, moment = acts[int(which)]
+        return moment(min(int(within * count), count - 1))
+
+    return at
+
+
+def _is_here(trace: Trace, step: Step) -> bool:
+    """Whether a step and what it reads can be read at once."""
+    given = trace.program.weights.keys() | trace.program.givens.keys()
+    needed = (name for name in (step.name, *step.inputs) if name not in given)
+    return trace.backend.device == "cpu" and all(trace.held_value(name) is not None for name in needed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The part of a step that is looked at, and what it is made of, in float64."""
+
+    trace: Trace
+    step: Step
+    view: View
+    labels: Labels
+    rows: range
+    columns: range
+    place: Place
+
+    @cached_property
+    def region(self) -> Region:
+        """Its cells in the array."""
+        return region_of(self.step.axes, self.view.head or 0, self.rows, self.columns)
+
+    @cached_property
+    def read(self) -> tuple[Region, ...]:
+        """The cells of each input that it is made of, as far as whole rows are not needed."""
+        shapes = tuple(map(self.trace.program.shape, self.step.inputs))
+        return self.step.op.reads(self.region, shapes)
+
+    @property
+    def is_large(self) -> bool:
+        inner = self.read[0][-1] if self.step.op.__class__ in SUMMED else range(1)
+        products = len(self.rows) * len(self.columns) * len(inner)
+        whole_rows = len(self.rows) * self.step.shape[-1] if self.step.op.whole_rows else 0
+        read = () if self.step.op.is_lookup else self.read
+        return sum(map(cells, read)) + whole_rows > MOST_CELLS or products > MOST_PRODUCTS
+
+    def input(self, which: int, region: Region | None = None) -> Floats:
+        """Cells of an input, by default those that this part is made of."""
+        name = self.step.inputs[which]
+        window = self.trace.window(name, self.read[which] if region is None else region)
+        return np.atleast_2d(np.asarray(window, dtype=np.float64))
+
+    @cached_property
+    def result(self) -> Floats:
+        """The step's own values."""
+        return np.asarray(self.view.window(self.rows, self.columns), dtype=np.float64)
+
+    @property
+    def formula(self) -> str:
+        return self.step.op.formula
+
+    def matrix(self, values: Floats) -> Floats:
+        """Values of this part as rows × columns."""
+        return values.reshape(len(self.rows), len(self.columns))
+
+    def frame(self, values: Floats, so_far: str, of: str, **how: Any) -> Frame:
+        """Values from the first row and column on."""
+        return Frame(Tile(self.rows.start, self.columns.start, values), f"so far {so_far} · {of}", **how)
+
+    def swept(self, before: Floats, after: Floats, of: str) -> Act:
+        """One value after another becomes the next: row by row, of a single row column by column."""
+        across = len(self.rows) == 1
+        count, what = (len(self.columns), "columns") if across else (len(self.rows), "rows")
+        before, after = self.matrix(before), self.matrix(after)
+
+        def moment(number: int) -> Frame:
+            changed = np.s_[:, : number + 1] if across else np.s_[: number + 1]
+            values = before.copy()
+            values[changed] = after[changed]
+            front = None if across else self.rows[number]
+            return self.frame(values, f"{number + 1} of {count} {what}", of, front=front)
+
+        return count, moment
+
+
+# Products that run into their cells
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What a sum is over, and its two lines: that of the row and that of the column."""
+
+    terms: str
+    row: str
+    column: str
+
+
+_OF_WEIGHTS = _Names("products", "x", "W")
+SUMMED: Mapping[type[ops.Op], _Names] = {
+    ops.Scores: _Names("products", "q", "k"),
+    ops.DistanceScores: _Names("products", "x", "distance"),
+    ops.Context: _Names("rows of V", "weights", "V"),
+    ops.Linear: _OF_WEIGHTS,
+    ops.Project: _OF_WEIGHTS,
+    ops.Unembed: _Names("products", "x", "E"),
+    ops.Pool: _Names("tokens", "shares", "x"),
+}
+"""The operations that are sums of products."""
+
+
+def _summed(part: _Part) -> Iterator[Act]:
+    """The products run into every cell, and with them what is added to their sum."""
+    left, right, shift, scale = _factors(part)
+    names, place, count = SUMMED[type(part.step.op)], part.place, left.shape[1]
+    row, column = place.row - part.rows.start, place.column - part.columns.start
+    is_seen = 0 <= row < len(part.rows) and 0 <= column < len(part.columns)
+    sides = (names.row, part.view.rows, place.row), (names.column, part.view.columns, place.column)
+    first, second = (f"{name} {axis.label(at)}" if axis.name else name for name, axis, at in sides)
+    axis = part.trace.program.axes(part.step.inputs[0])[-1]
+    word = part.labels.of(axis) if isinstance(part.step.op, ops.Context) else None
+
+    def moment(number: int) -> Frame:
+        values = left[:, : number + 1] @ right[: number + 1] * scale + shift
+        meets = None
+        if is_seen:
+            numbers = np.stack([left[row], right[:, column]])
+            meets = Meeting(first, second, numbers, number + 1, float(values[row, column]))
+        last = "" if word is None else f" ({word(number)})"
+        return part.frame(values, f"{number + 1} of {count} {names.terms}{last}", part.formula, meeting=meets)
+
+    yield count, moment
+
+
+def _factors(part: _Part) -> tuple[Floats, Floats, Floats | float, float]:
+    """Rows × terms, terms × columns, and what is added to the sum of their products, once that is scaled."""
+    op = part.step.op
+    if isinstance(op, ops.Pool):
+        x = part.input(0)
+        shares = SHARES[op.kind](np, x[None], part.input(1))[0]
+        if shares.shape[1] == 1:
+            return shares.T, x, 0.0, 1.0
+        return np.ones((1, len(x))), shares * x, 0.0, 1.0  # of every column another row
+    if isinstance(op, ops.Scores | ops.Context):
+        first, second = part.input(0)[0], part.input(1)[0]
+        return first, second if isinstance(op, ops.Context) else second.T, 0.0, 1.0
+    first, second = part.input(0), part.input(1)
+    shift: Floats | float = part.input(2)[0] if len(part.step.inputs) > 2 else 0.0
+    if isinstance(op, ops.Unembed):
+        return first, second.T, shift, op.scale
+    if isinstance(op, ops.Project):  # reads whole heads
+        own = slice(part.columns.start, part.columns.stop)
+        return first, second[:, own], shift[own] if isinstance(shift, np.ndarray) else shift, 1.0
+    return first, second, shift, 1.0
+
+
+# Rows that become shares, or one size
+
+
+def _shared(part: _Part) -> Iterator[Act]:
+    """Every row becomes bars e^(s − max), key by key; then each is divided by its sum. Parts of rows arrive."""
+    if len(part.columns) < part.step.shape[-1]:
+        yield from _arriving(part) if part.step.square else ()
+        return
+    size, rows, row = part.step.shape[-1], len(part.rows), min(max(part.place.row, part.rows[0]), part.rows[-1])
+    scores = part.input(0, (*part.region[:-1], range(size))).reshape(rows, size)
+    sinks = part.input(1).reshape(-1) if len(part.step.inputs) > 1 else np.array([-np.inf])
+    top = np.maximum(scores.max(axis=1, keepdims=True), sinks)
+    top = np.where(np.isneginf(top), 0.0, top)
+    powers = np.where(np.isneginf(scores), np.nan, np.exp(scores - top))
+    total = np.nansum(powers, axis=1, keepdims=True) + np.exp(sinks - top)
+    shares = powers / np.where(total > 0, total, 1.0)
+    keys = "keys" if part.step.square else "columns"
+
+    def bars(values: Floats, so_far: str, of: str, front: int | None = None) -> Frame:
+        summed = spoken(float(np.nansum(values[row - part.rows.start])), 3)
+        said = f"a full bar is 1 · {part.view.rows.label(row)}: sum {summed}"
+        return part.frame(values, so_far, of, front=front, bars=said)
+
+    def arrived(number: int) -> Frame:
+        return bars(powers[:, : number + 1], f"{number + 1} of {size} {keys}", "e^(s − max)")
+
+    def divided(number: int) -> Frame:
+        values = np.concatenate([shares[: number + 1], powers[number + 1 :]])
+        return bars(values, f"{number + 1} of {rows} rows", "÷ the row's sum", part.rows[number])
+
+    yield size, arrived
+    yield rows, divided
+
+
+def _normalised(part: _Part) -> Iterator[Act]:
+    """Every row is brought to its middle, where the norm does that, and to one size; then it is weighed."""
+    op = cast(Norm, part.step.op)
+    own, size = slice(part.columns.start, part.columns.stop), part.step.shape[-1]
+    x = part.input(0, (*part.region[:-1], range(size))).reshape(len(part.rows), size)
+    centred = x - x.mean(axis=1, keepdims=True) if op.centred else x
+    normal = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + op.epsilon)
+    if op.centred:
+        yield part.swept(x[:, own], centred[:, own], "x − μ")
+    yield part.swept(centred[:, own], normal[:, own], op.normal_text)
+    yield part.swept(normal[:, own], part.result, part.formula)
+
+
+# Cell by cell, and rows that arrive
+
+
+def _added(part: _Part) -> Iterator[Act]:
+    """One addend after the other falls on what is there."""
+    before = part.input(0)
+    for which in range(1, len(part.step.inputs)):
+        after = before + part.input(which)
+        yield part.swept(before, after, part.formula)
+        before = after
+
+
+def _sum_normalised(part: _Part) -> Iterator[Act]:
+    """The addends fall on each other; then every row is normalised."""
+    before = part.input(0)
+    for which in range(1, cast(ops.NormOfSum, part.step.op).parts):
+        after = before + part.input(which)
+        yield part.swept(before, after, "the sum")
+        before = after
+    yield part.swept(before, part.result, part.formula)
+
+
+def _turned(part: _Part) -> Iterator[Act]:
+    """The cells of the first input become those of the step."""
+    yield part.swept(part.input(0, part.region), part.result, part.formula)
+
+
+def _arriving(part: _Part) -> Iterator[Act]:
+    """One row after the other is there."""
+    count = len(part.rows)
+
+    def moment(number: int) -> Frame:
+        arrived, so_far = part.result[: number + 1], f"{number + 1} of {count} rows"
+        return part.frame(arrived, so_far, part.formula, front=part.rows[number])
+
+    yield count, moment
+
+
+def _merged(part: _Part) -> Iterator[Act]:
+    """One head after the other stands beside those before."""
+    heads, _, width = whole(part.trace.program.shape(part.step.inputs[0]))
+    first, last = part.columns.start // len(width), (part.columns.stop - 1) // len(width)
+
+    def moment(number: int) -> Frame:
+        stop = (first + number + 1) * len(width) - part.columns.start
+        return part.frame(part.result[:, :stop], f"{first + number + 1} of {len(heads)} heads", part.formula)
+
+    yield last - first + 1, moment
+
+
+_MOVING: tuple[tuple[Callable[[_Part], Iterator[Act]], tuple[type[ops.Op], ...]], ...] = (
+    (_summed, tuple(SUMMED)),
+    (_shared, (ops.Softmax, ops.SoftmaxWithSink)),
+    (_normalised, (ops.LayerNorm, ops.LayerNormByHead, ops.RmsNorm)),
+    (_sum_normalised, (ops.NormOfSum,)),
+    (_added, (ops.Add,)),
+    (_turned, (ops.Scale, ops.Gate, ops.ClampedGate, ops.Mask, ops.Rotate, ops.UnitLength, ops.RmsNormOfHeads)),
+    (_turned, (ops.RelativeBias, ops.DistanceBias, ops.Disentangle)),
+    (_turned, (ops.Gelu, ops.GeluTanh, ops.QuickGelu, ops.Relu, ops.ReluSquared, ops.Sigmoid)),
+    (_turned, (ops.Silu, ops.ClampedSwish, ops.SoftCap, ops.Tanh)),
+    (_arriving, (ops.Embed, ops.Sinusoid)),
+    (_merged, (ops.MergeHeads,)),
+)
+FLOWS: Mapping[type[ops.Op], Callable[[_Part], Iterator[Act]]] = {
+    kind: acts for acts, kinds in _MOVING for kind in kinds
+}
+"""How each operation moves; the others do not."""
