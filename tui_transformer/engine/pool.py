@@ -25,7 +25,7 @@ LARGE = 1 << 22
 PAGE = 1 << 12
 """Sizes of blocks are multiples of it, so that a sentence that grows by a token finds those of the last one."""
 
-FREE_LIMIT = 1 << 26
+FREE_LIMIT = 1 << 25
 """Bytes that may lie idle whatever is computed."""
 
 UNASKED = 1 << 13
