@@ -56,6 +56,9 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         .problem { color: $error; }
         .quiet { color: $foreground 65%; }
         &.-short #buttons { display: none; }
+        &.-short Form #note.-said { display: none; }  /* the fields need the lines */
+        &.-short Form Static { max-height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        &.-short Form Static.problem { max-height: 4; text-wrap: wrap; }
         &.-short Page { scrollbar-gutter: stable; }  /* in a few cells its bar would come and go for good */
         #box Static { height: auto; padding: 0 1; }
     }

@@ -79,11 +79,11 @@ class Overview(ExplorerScreen[None]):
         #overview-title, #overview-keys { height: 1; width: 1fr; background: $surface; }
         #overview-content { height: 1fr; width: 1fr; border: round $primary; border-title-color: $primary; }
         #overview-content { border-title-style: bold; border-subtitle-color: $foreground 70%; }
-        #overview-columns { height: 1; width: 1fr; color: $foreground 65%; text-wrap: nowrap; }
+        #overview-columns { height: 1; width: 1fr; color: $foreground 65%; text-wrap: nowrap; text-overflow: ellipsis; }
         #overview-detail { height: 2; width: 1fr; padding: 0 1; }
         LineList { height: 1fr; }
         &.-narrow #overview-detail { height: 4; }
-        &.-short #overview-detail { height: 1; }
+        &.-short #overview-detail { height: 1; padding: 0; }
     }
     """
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - the base class has them so
@@ -228,8 +228,9 @@ class Overview(ExplorerScreen[None]):
             self.query_one(f"#overview-{name}", Static).update(line, layout=False)
 
     def on_resize(self) -> None:
-        """Say as much as there is room for."""
+        """Say as much as there is room for, which its classes say once it is laid out."""
         self.show_lines()
+        self.call_after_refresh(self.show_lines)
 
     # Ways out
 

@@ -53,7 +53,7 @@ from tui_transformer.views.view import Values
 
 Result = TypeVar("Result")
 
-MOST_SMALL, SMALLEST = 8, 9
+MOST_SMALL, SMALLEST = 8, 13
 """Small pictures at most, and columns of one at least."""
 
 LEAST_SMALL = 5
@@ -103,6 +103,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         TileGrid { height: 8; }
         &.-narrow #overview-detail { height: 2; }
         &.-short #overview-detail { height: 1; }
+        &.-short TileGrid { display: none; }
     }
     """
     WIDGETS = ()
