@@ -57,8 +57,9 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         .quiet { color: $foreground 65%; }
         &.-short #buttons { display: none; }
         &.-short Form #note.-said { display: none; }  /* the fields need the lines */
-        &.-short Form Static { max-height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-        &.-short Form Static.problem { max-height: 4; text-wrap: wrap; }
+        &.-short Form #help { max-height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        &.-short Form #status { max-height: 2; }
+        &.-short Form #status.problem { max-height: 4; }
         &.-short Page { scrollbar-gutter: stable; }  /* in a few cells its bar would come and go for good */
         #box Static { height: auto; padding: 0 1; }
     }
