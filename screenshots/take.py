@@ -1,6 +1,6 @@
 """Pictures of the explorer, taken from the running program: `python screenshots/take.py [--out FOLDER] [NAME…]`.
 
-Each scene is written as an SVG and a PNG, the walk as a GIF. The PNG is drawn with DejaVu Sans Mono where it is
+Each scene is written as an SVG and a PNG, what moves as a GIF. The PNG is drawn with DejaVu Sans Mono where it is
 installed. The picture `browser` is the page of `serve` as a headless Chromium shows it; where there is none, it stays
 as it is.
 """
@@ -113,12 +113,13 @@ BROWSER = "browser"
 POSTER = "poster"
 """The way back from an attention weight, as `poster` draws it."""
 
-WALK = "walk"
-"""What moves at the top of the README, as `record` writes it: a GIF alone."""
+MOVING = {
+    "walk": 'enter esc space space i ctrl+u "the sailor will hide the map" enter g h',
+    "flow": ': "0.value" enter space space space space space',
+}
+"""The keys of what moves, at the top of the README and in its middle, as `record` writes it: a GIF alone."""
 
-WALKED = 'enter esc space space i ctrl+u "the sailor will hide the map" enter g h'
-
-NAMES = (*SCENES, *OF_PACKAGES, POSTER, BROWSER, WALK)
+NAMES = (*SCENES, *OF_PACKAGES, POSTER, BROWSER, *MOVING)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -139,8 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if name == BROWSER:
                 take_browser(out / f"{name}.png")
                 continue
-            if name == WALK:
-                take_walk(out / f"{name}.gif")
+            if name in MOVING:
+                take_moving(out / f"{name}.gif", MOVING[name])
                 continue
             scene = {**SCENES, **OF_PACKAGES}.get(name)
             if name in OF_PACKAGES and scene is not None and find_spec(scene.model) is None:
@@ -162,15 +163,15 @@ def take_browser(path: Path) -> None:
     print(path)  # noqa: T201 - the answer of the command
 
 
-def take_walk(path: Path) -> None:
-    """Press the keys, and write what is seen meanwhile."""
+def take_moving(path: Path, keys: str) -> None:
+    """Press keys, and write what is seen meanwhile."""
     from tui_transformer.explorer.recorded import Animation
     from tui_transformer.explorer.recording import parse_keys, record_keys
     from tui_transformer.explorer.run import open_session
     from tui_transformer.model.options import ModelOptions
 
     moving, session = Animation(path), open_session(ModelOptions("question", device="cpu"))
-    record_keys(session, parse_keys(WALKED), (100, 30), "dark", moving.add)
+    record_keys(session, parse_keys(keys), (100, 30), "dark", moving.add, moves=True)
     moving.finish()
     print(path)  # noqa: T201 - the answer of the command
 

@@ -200,7 +200,7 @@ class Record(Flags):
         for theme in ("dark", "light") if both else (self.theme,):
             if isinstance(form, Page):
                 form.theme = theme or "dark"
-            if ended := lead(size, theme, form.add):
+            if ended := lead(size, theme, form.add, moves=form.moves):
                 raise SystemExit(ended)
         form.finish()
         if self.out.is_file():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rich.color import ColorSystem
 from rich.console import Console
@@ -79,7 +79,13 @@ def unpacked(line: Packed) -> Strip:
 
 
 class Recorded(Protocol):
-    """A form of a recording; written as a whole at the end, or picture by picture."""
+    """A form of a recording; written as a whole at the end, or picture by picture.
+
+    Attributes:
+        moves: Whether it is seen by itself, one screen after another, so that steps may be seen on their way.
+    """
+
+    moves: ClassVar[bool]
 
     def add(self, shot: Shot) -> None:
         """Add a screen."""
@@ -96,6 +102,8 @@ def file_name(shot: Shot) -> str:
 
 class Pictures:
     """A folder with an SVG for every screen, and a PNG where it can be drawn."""
+
+    moves: ClassVar[bool] = False
 
     def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
         self._folder, self._note, self._png = folder, note, png_drawing()
@@ -121,6 +129,8 @@ class Cast:
     The format is that of asciinema (docs.asciinema.org/manual/asciicast/v2); of each screen the cells that change.
     """
 
+    moves: ClassVar[bool] = True
+
     def __init__(self, path: Path, title: str) -> None:
         self._path, self._title = path, title
         self._frame, self._second = Frame(ColorSystem.TRUECOLOR), 0.0
@@ -145,6 +155,8 @@ class Cast:
 
 class Animation:
     """A moving picture: a GIF of at most 256 colours, or a PNG that moves (APNG)."""
+
+    moves: ClassVar[bool] = True
 
     def __init__(self, path: Path) -> None:
         png = png_drawing(WIDTH)
@@ -180,6 +192,8 @@ class Page:
 
     Of all lines each is kept once, as its text, and lengths and looks of its parts.
     """
+
+    moves: ClassVar[bool] = False
 
     def __init__(self, path: Path, title: str) -> None:
         self._path, self._title = path, title

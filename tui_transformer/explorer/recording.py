@@ -16,6 +16,8 @@ from textual.pilot import Pilot
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.app import ExplorerApp
 from tui_transformer.explorer.guard.frame import strips_of
+from tui_transformer.explorer.main.motion import SECONDS, leads_on, moment, way_to
+from tui_transformer.explorer.main.panes.matrix import MatrixPair
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.plain.keys import key_name
 from tui_transformer.explorer.recorded import Shot
@@ -23,6 +25,7 @@ from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.session.answer_summary import telling
+from tui_transformer.session.scene import Scene
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import ViewState
 
@@ -35,6 +38,9 @@ PATIENCE = 600.0
 BEFORE_KEYS = 1.5
 AFTER_KEY, AFTER_LETTER = 1.0, 0.12
 """Seconds for which a screen is shown: the first, one after a key, and one in the middle of a text."""
+
+MOMENTS = 6
+"""Screens of a step on its way to its values."""
 
 READING, PER_WORD = 2.0, 0.25
 """Seconds for a stop, and for every word of its text."""
@@ -82,8 +88,10 @@ def parse_keys(keys: str) -> tuple[Press, ...]:
     return tuple(presses)
 
 
-def record_tour(session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Take) -> int:
-    """Lead through a tour, and take every stop.
+def record_tour(
+    session: Session, told: Lecture, size: tuple[int, int], theme: str | None, take: Take, *, moves: bool = False
+) -> int:
+    """Lead through a tour, and take every stop; where it `moves`, a step that leads on also on its way to its values.
 
     Returns:
         The exit code: not 0 where a signal ended it before the last stop.
@@ -93,21 +101,32 @@ def record_tour(session: Session, told: Lecture, size: tuple[int, int], theme: s
     """
     stops = tuple(replace(stop, predict=None) for stop in told.stops)  # nobody is there to answer
     told = with_keys(replace(told, stops=stops), {})
-    app = ExplorerApp(session, Preferences(theme), told=told)
+    app = ExplorerApp(session, Preferences(theme), told=told, view=ViewState(motion=moves))
 
     async def stops_of(pilot: Pilot[Any]) -> AsyncIterator[tuple[str, str, float]]:
-        tour = _main(app).parts.tour
+        tour, before = _main(app).parts.tour, None
         for number, stop in enumerate(told.stops, start=1):
             await _until(app, pilot, lambda number=number: tour.stop is not None and tour.stop[0] == number)  # type: ignore[misc]
+            async for shown in _moments(app, pilot, before):
+                yield shown
+            before = _main(app).parts.explored.scene
             yield stop.name, stop.title, READING + PER_WORD * len(stop.text.split())
             tour.go(1)
 
     return _record(app, size, stops_of, take, len(stops))
 
 
-def record_keys(session: Session, keys: Sequence[Press], size: tuple[int, int], theme: str | None, take: Take) -> int:
+def record_keys(
+    session: Session,
+    keys: Sequence[Press],
+    size: tuple[int, int],
+    theme: str | None,
+    take: Take,
+    *,
+    moves: bool = False,
+) -> int:
     """Press keys, and take the screen at first and after each; what is returned and raised is as of a tour."""
-    app = ExplorerApp(session, Preferences(theme), telling(session), view=ViewState())
+    app = ExplorerApp(session, Preferences(theme), telling(session), view=ViewState(motion=moves))
 
     async def screens(pilot: Pilot[Any]) -> AsyncIterator[tuple[str, str, float]]:
         await _until(app, pilot, lambda: True)
@@ -118,11 +137,32 @@ def record_keys(session: Session, keys: Sequence[Press], size: tuple[int, int], 
                 await _until(app, pilot, lambda: True)
                 yield key_name(letter), f"types {press.text}", AFTER_LETTER
             if press.key:
+                before = _main(app).parts.explored.scene
                 await pilot.press(press.key)
                 await _until(app, pilot, lambda: True)
+                async for shown in _moments(app, pilot, before):
+                    yield shown
                 yield key_name(press.key), f"after {press.key}", AFTER_KEY
 
     return _record(app, size, screens, take, 1 + sum(len(press.text) or 1 for press in keys))
+
+
+async def _moments(app: ExplorerApp, pilot: Pilot[Any], before: Scene | None) -> AsyncIterator[tuple[str, str, float]]:
+    """The way to a step that leads on from the scene before, where it is shown; in the end it is as it was."""
+    screen = app.screen
+    made = screen.parts.explored.scene if isinstance(screen, MainScreen) else None
+    if before is None or made is None or not made.view.motion or not leads_on(before, made):
+        return
+    pair = screen.query_one(MatrixPair)
+    flow = way_to(pair, made)
+    if flow is None:
+        return
+    for number in range(MOMENTS):
+        pair.show_scene(moment(made, flow, number / MOMENTS))
+        await pilot.pause()
+        yield "moment", made.position.stop, SECONDS / MOMENTS
+    pair.show_scene(made)
+    await pilot.pause()
 
 
 Screens = Callable[[Pilot[Any]], AsyncIterator[tuple[str, str, float]]]

@@ -111,6 +111,18 @@ def test_a_film_for_a_terminal_ends_on_the_screen_that_is_shown(session: Session
             assert shown == re.sub("[▀▄█]", " ", strip.text.ljust(SIZE[0]))
 
 
+def test_what_moves_shows_a_step_on_its_way_and_then_what_is_shown_without(session: Session) -> None:
+    still, moving = list[Shot](), list[Shot]()
+    keys = parse_keys("space right space")
+    assert record_keys(session, keys, SIZE, None, still.append) == 0
+    assert record_keys(session, keys, SIZE, None, moving.append, moves=True) == 0
+    text = ["\n".join(strip.text for strip in shot.strips) for shot in moving]
+    on_the_way = ["so far" in each for each in text]
+    assert 0 < sum(on_the_way) == len(moving) - len(still)
+    rest = [each for each, way in zip(text, on_the_way, strict=True) if not way]
+    assert rest == ["\n".join(strip.text for strip in shot.strips) for shot in still]
+
+
 @pytest.mark.skipif(shutil.which("asciinema") is None, reason="asciinema is not installed")
 def test_its_own_player_plays_it(session: Session, tmp_path: Path) -> None:
     record(session, "space", Cast(tmp_path / "walk.cast", "A walk"))

@@ -107,15 +107,13 @@ class Motion:
         scene, shown = self._scene, self._pair.first.cells.shown
         if scene is None or scene.step is None:
             return
-        step, session = scene.step, scene.session
         if self._flow is None or self._flow[0] != shown:
-            self._flow = shown, flow_of(session.trace, step.view, session.labels, *shown, step.place)
+            self._flow = shown, way_to(self._pair, scene)
         flow = self._flow[1]
         if flow is None:
             self.end()
         else:
-            frame = flow((time.monotonic() - self._began) / SECONDS)
-            self._show(replace(scene, step=replace(step, frame=frame)))
+            self._show(moment(scene, flow, (time.monotonic() - self._began) / SECONDS))
 
     @property
     def _pair(self) -> MatrixPair:
@@ -125,6 +123,17 @@ class Motion:
         draw_together(self._screen)
         pair = self._pair
         carefully(pair, partial(pair.show_scene, scene))
+
+
+def way_to(pair: MatrixPair, scene: Scene) -> Flow | None:
+    """The way to what is in sight of a scene's matrix; None where it does not move."""
+    step, session, (rows, columns) = scene.step, scene.session, pair.first.cells.shown
+    return None if step is None else flow_of(session.trace, step.view, session.labels, rows, columns, step.place)
+
+
+def moment(scene: Scene, flow: Flow, progress: float) -> Scene:
+    """A scene whose matrix is on its way."""
+    return replace(scene, step=scene.step and replace(scene.step, frame=flow(progress)))
 
 
 def leads_on(before: Scene, made: Scene) -> bool:
