@@ -55,6 +55,8 @@ class ViewState:
         by_size: Whether the terms of a cell are in the order of their size.
         zoom: The pane that has the whole screen; None for all that there is room for.
         pointed: The step and the cell that arrows point at while the cursor is there; None for none.
+        edited: Lines of the sentence while it is edited; 0 where it is not.
+        unread: Whether what is typed there cannot be read: then all is of the sentence before.
     """
 
     wanted: Shown = "both"
@@ -69,6 +71,8 @@ class ViewState:
     by_size: bool = False
     zoom: str | None = None
     pointed: tuple[str, Place] | None = None
+    edited: int = 0
+    unread: bool = False
 
 
 @dataclass(frozen=True)
