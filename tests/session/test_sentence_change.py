@@ -61,7 +61,10 @@ def test_the_answer_has_the_shares_of_both_and_what_became_of_the_words():
     assert change.said == "question 99.9 % → statement 99.9 %"
     assert {change.lines[0].moved, change.lines[1].moved} == {"+99.9", "−99.9"}
     assert words_said(before, after) == "where did went, did came, new? came, ? went"
-    assert change_of(before, before, silent).heads[0].size == 0
+    same = change_of(before, before, silent)
+    assert same.said == "question 99.9 %"
+    assert same.heads[0].size == 0
+    assert change_of(before, before.with_text(f"{before.text} now"), silent).said == "the answer stays question 99.9 %"
 
 
 def test_how_far_a_head_looks_elsewhere_is_half_the_sum_of_what_all_keys_gain_and_lose():

@@ -20,8 +20,8 @@ from tui_transformer.analysis.attentions import BLOCK, Attention, Report, attent
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL, Step
-from tui_transformer.session.answer_summary import answer_position, answers, masked, percent, shares_in
-from tui_transformer.session.break_effect import Outcome, change_said, likeliest, outcome
+from tui_transformer.session.answer_summary import answer_position, answers, describe, masked, percent, shares_in
+from tui_transformer.session.break_effect import Outcome, change_said, changes, likeliest, outcome
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import token_label, visible
@@ -60,7 +60,7 @@ def aligned(before: Sequence[Hashable], after: Sequence[Hashable]) -> tuple[Pair
     middle = _matched([before[at] for at in was], [after[at] for at in now])
     return (
         *((at, at) for at in range(first)),
-        *(tuple(None if at is None else first + at for at in pair) for pair in middle),
+        *((None if i is None else first + i, None if j is None else first + j) for i, j in middle),
         *((len(before) - at, len(after) - at) for at in range(last, 0, -1)),
     )
 
@@ -207,6 +207,7 @@ class SentenceChange:
 def change_of(before: Session, after: Session, report: Report) -> SentenceChange:
     """What a sentence changes; `report` may raise to end it."""
     lines, said = _answer_change(before, after, report)
+    said = describe(after, report) if before is after else said
     heads = () if weights_in(before, after) > MOST_WEIGHTS else tuple(_heads(before, after, report))
     return SentenceChange(before, after, lines, said, tuple(sorted(heads, key=lambda each: -each.size)))
 
@@ -232,7 +233,8 @@ def _answer_change(before: Session, after: Session, report: Report) -> tuple[tup
         was, now = (_outcome(each, report) for each in (before, after))
         best = [] if was.best < 0 or now.best < 0 else likeliest(was, now)[:MOST_LINES]
         shares = ((now.guess(at).name, was.guess(at).share, now.guess(at).share) for at in best)
-        return tuple(AnswerLine(*each) for each in shares), change_said(was, now)
+        said = change_said(was, now) if changes(was, now) else f"the answer stays {now}"
+        return tuple(AnswerLine(*each) for each in shares), said
     values = [_values(each, last.name, report) for each in (before, after)]
     if last.axes[-1].name == LABEL and len(last.axes) == 1:
         words = last.axes[-1].words
@@ -330,8 +332,8 @@ def _of_layer(
             if apart[head, row, column] > largest[head][0]:
                 weights = float(was[head, row, column]), float(now[head, row, column])
                 largest[head] = float(apart[head, row, column]), (start + row, column), *weights
-    for head, (_, (row, column), *weights) in enumerate(largest):
-        yield HeadChange(step, head, float(sizes[head]) / len(queries), queries[row], keys[column], *weights)
+    for head, (_, (row, column), one, other) in enumerate(largest):
+        yield HeadChange(step, head, float(sizes[head]) / len(queries), queries[row], keys[column], one, other)
 
 
 def _beside(session: Session, name: str, queries: Sequence[Pair], keys: Sequence[Pair], side: int) -> Host:
@@ -341,6 +343,6 @@ def _beside(session: Session, name: str, queries: Sequence[Pair], keys: Sequence
     region = range(heads), range(min(rows), max(rows) + 1), range(size)
     weights = np.nan_to_num(session.trace.window(name, region).astype(np.float64))
     padded = np.concatenate([weights, np.zeros((heads, weights.shape[1], 1))], axis=2)
-    places = [size if pair[side] is None else pair[side] for pair in keys]
+    places = [size if (place := pair[side]) is None else place for pair in keys]
     beside: Host = padded[:, np.array(rows) - min(rows)][:, :, places]
     return beside

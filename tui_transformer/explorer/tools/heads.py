@@ -17,8 +17,10 @@ from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
 from tui_transformer.explorer.widgets.heat_map import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
+from tui_transformer.session.session import Session
 from tui_transformer.views.view import Scale, Values
 
 COST = 12
@@ -77,11 +79,27 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         """Show a layer that was measured; put everything in order again where it changes that, or the scale."""
         measured, grid = self.measured, self.grid
         measured.keep(result)
+        if self.ordered.measured.trace is not measured.trace:
+            if not measured.missing():  # of a sentence that is typed all layers are shown at once
+                self.put_in_order(self.selected)
+            return
         if self.measure is not None or measured.largest != self.ordered.high:
             self.put_in_order(self.selected if self.measure is None or grid.index else None)
         else:
             first = list(measured.steps).index(result.attention) * measured.heads
             grid.renew(range(first, first + measured.heads))
+
+    def action_sentence(self) -> None:
+        """Edit the sentence; its heads are shown once all are measured."""
+
+        def follow(session: Session) -> None:
+            steps = attentions(session.trace.program, self.group)
+            self.measured = replace(self.measured, trace=session.trace, steps=steps)
+            self.pieces.again()
+            if not self.measured.missing():
+                self._again(self.selected)
+
+        edit_in(self, follow)
 
     # Order
 
@@ -94,6 +112,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self.ordered = in_order(self.measured, self.measure, reverse=self.reverse, common=self.common)
         self.grid.show(self.ordered.tiles(), 0 if selected is None else self.ordered.order.index(selected))
         self._show_legend()
+        show_as_new(self)
 
     def _again(self, selected: int | None) -> None:
         self.put_in_order(selected)
@@ -110,6 +129,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
     def texts(self) -> Texts:
         step, head = self.measured.place(self.selected)
         known, kinds = self.measured.of(step), groups(self.session.trace.program)
+        useful = {"kind": len(kinds) > 1, "sentence.edit": bool(self.session.model.config.vocab_size)}
         first, second = f"layer {step.layer} · head {head}", "not yet measured"
         if known is not None:
             values = {each.name: written(known.values[each.name][head], each, unit=True) for each in HEAD_MEASURES}
@@ -122,7 +142,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
             " · ".join(filter(None, (self.measured.hidden.text, self.ordered.part_shown(self.grid)))),
             (first, second),
             f"{len(self.measured.known)} of {len(self.measured.steps)} layers measured",
-            hidden=() if len(kinds) > 1 else ("kind",),
+            hidden=[name for name, is_useful in useful.items() if not is_useful],
         )
 
     # What keys do
