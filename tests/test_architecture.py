@@ -49,17 +49,17 @@ CEILINGS = {
     "course": (3_000, 38),
     "diagnosis": (6_650, 26),
     "engine": (6_400, 30),
-    "explorer": (24_300, 121),
+    "explorer": (25_300, 127),
     "features": (600, 3),
     "generation": (1_250, 7),
     "guide": (550, 3),
     "learning": (2_000, 11),
     "model": (10_600, 45),
     "report": (1_400, 8),
-    "session": (5_750, 27),
+    "session": (6_150, 28),
     "survey": (1_000, 6),
     "text": (3_300, 17),
-    "views": (2_650, 14),
+    "views": (3_000, 15),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 

@@ -132,6 +132,15 @@ def test_counting_the_cost_computes_nothing(encoder):
     assert encoder.pending(["output.logits"]) == 0
 
 
+def test_what_is_pending_is_counted_until_it_is_known_to_be_more(encoder):
+    last = ["output.logits"]
+    every = encoder.pending(last)
+    assert encoder.pending(last, every) == every
+    assert 1000 < encoder.pending(last, 1000) < every
+    assert encoder.pending_part("output.logits", 1.0) == every
+    assert 1000 < encoder.pending_part("output.logits", 1.0, 1000) < every
+
+
 def test_progress_names_every_step_before_it_runs_once_and_then_all_is_there(encoder):
     first, seen = encoder["tokens"], []
     encoder.compute(before=lambda step: seen.append((step.name, step.name in encoder.held)))

@@ -231,4 +231,19 @@ OF_THE_EXPLORER = (
         "left[:, :number] @ right[:number]",
         "tests/views/test_flow.py::test_scores_are_the_products_so_far",
     ),
+    Fault(
+        "a pane that waits for a sentence that is typed is not dimmed",
+        "explorer/main/presenter.py",
+        "if scene.is_old and",
+        "if not scene.is_old and",
+        "tests/explorer/main/test_live_sentence.py::test_what_is_not_ready_is_dimmed_and_letters_do_not_wait",
+    ),
+    Fault(
+        "how far a head looks elsewhere is the largest change alone",
+        "session/sentence_change.py",
+        "sizes += apart.sum(axis=(1, 2)) / 2",
+        "sizes += apart.max(axis=(1, 2))",
+        "tests/session/test_sentence_change.py::"
+        "test_how_far_a_head_looks_elsewhere_is_half_the_sum_of_what_all_keys_gain_and_lose",
+    ),
 )

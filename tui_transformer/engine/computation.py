@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -178,9 +179,18 @@ class Computation:
                     values.pop(name, None)
         return {} if discard else {name: self._value(name, values) for name in names}
 
-    def pending(self, names: Sequence[str]) -> int:
-        """Floating-point operations that it would take to have these steps."""
-        return self.batch * sum(self.flops(step) for step in self._order(names, self.recent))
+    def pending(self, names: Sequence[str], most: float = math.inf) -> int:
+        """Floating-point operations that it would take to have these steps; counted until they are more than `most`."""
+        seen, waiting, count = set[str](), list(names), 0
+        while waiting and count <= most:
+            name = waiting.pop()
+            if name in seen or name in self.recent or self._there(name):
+                continue
+            seen.add(name)
+            step = self.program.step(name)
+            count += self.batch * self.flops(step)
+            waiting += self._reads(step)
+        return count
 
     def flops(self, step: Step) -> int:
         """Of a step and of the dropped steps that are made again for it, for one sentence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -196,15 +197,21 @@ class Trace(Mapping[str, Host]):
         step = self.program.step(name)
         self._values.ready(self._values.sources_of(step), before)
 
-    def pending(self, names: Sequence[str]) -> int:
-        """Floating-point operations that it would take to have these steps."""
-        return self._values.pending([self.program.named(name) for name in names])
+    def pending(self, names: Sequence[str], most: float = math.inf) -> int:
+        """Floating-point operations that it would take to have these steps.
 
-    def pending_part(self, name: str, share: float) -> int:
-        """Floating-point operations that it would take to prepare a step, and to have this share of its cells."""
+        Where they are more than `most`, so many that this is known: the rest is not counted.
+        """
+        return self._values.pending([self.program.named(name) for name in names], most)
+
+    def pending_part(self, name: str, share: float, most: float = math.inf) -> int:
+        """The same of what prepares a step, and of this share of its cells."""
         step = self.program.step(name)
+        prepared = self._values.pending(self._values.sources_of(step), most)
+        if prepared > most:
+            return prepared
         cells = self.pending([step.name]) - self.pending(self._values.needed(step.name))
-        return self.pending(self._values.sources_of(step)) + int(share * cells)
+        return prepared + int(share * cells)
 
     def window(self, name: str, region: Region, item: int = 0) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""

@@ -105,7 +105,7 @@ MASKS = ("[MASK]", "<mask>")
 def describe(session: Session, report: Report) -> str:
     """The most likely word, at a masked token where there is one; the label; or which vectors come out."""
     if answers(session):
-        place = _masked(session)
+        place = masked(session)
         likely = str(answer(session, place, report))
         return likely if place is None else f"{MASKS[0]} → {likely}"
     steps = session.trace.program.steps
@@ -132,7 +132,7 @@ def _most_attended(session: Session, weights: Step) -> str:
     return f"query {weights.shape[-2] - 1} looks at key {key}: {percent(float(row[key]))}"
 
 
-def _masked(session: Session) -> int | None:
+def masked(session: Session) -> int | None:
     """The first token that is masked."""
     if session.model.has_decoder or session.model.config.vocab_size == 0:
         return None

@@ -169,11 +169,16 @@ class BreakEffect:
     @property
     def likeliest(self) -> Sequence[int]:
         """The words of both answers, the likeliest first."""
-        if self.was.label is None:
-            return ()
-        both = np.fmax(self.was.values, self.becomes.values)
-        order: list[int] = np.argsort(-both, kind="stable").tolist()
-        return order
+        return likeliest(self.was, self.becomes)
+
+
+def likeliest(was: Outcome, becomes: Outcome) -> Sequence[int]:
+    """The words of two answers, the likeliest first; none of vectors."""
+    if was.label is None:
+        return ()
+    both = np.fmax(was.values, becomes.values)
+    order: list[int] = np.argsort(-both, kind="stable").tolist()
+    return order
 
 
 def whole(session: Session) -> Session:

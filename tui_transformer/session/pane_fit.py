@@ -127,7 +127,7 @@ SHOWN_AGAIN = {"-both": "crumbs", "-broad": "crumbs", "-alone": "summary"}
 CLASSES = (
     *(each.name for each in LAYOUTS),
     *(f"-active-{pane}" for pane in PANES),
-    *("-short", "-tight", "-whole", "-zoomed", "-tour", "-vocabulary", "-text", "-both", "-stacked"),
+    *("-short", "-tight", "-whole", "-zoomed", "-tour", "-vocabulary", "-text", "-both", "-stacked", "-edited"),
     *GIVEN_WAY,
 )
 """Every class that an arrangement may have."""
@@ -157,6 +157,20 @@ def card_lines(size: Size, texts: tuple[tuple[str, ...], ...]) -> int:
     longest = max((sum(len(wrap(each, columns)) for each in stop) for stop in said), default=LEAST_CARD)
     most = size.height * 2 // 5 if size.height >= SHORT_CARD else size.height // 2
     return min(longest + 2, max(most, LEAST_CARD))
+
+
+EDITED: tuple[tuple[int, int], ...] = ((40, 10), (26, 9), (22, 8), (17, 7), (12, 4))
+"""Lines of a screen, and those that a sentence has from there on while it is edited; on a lower one it has the rest."""
+
+LEAST_EDITED, NARROW_EDITED = 3, 50
+"""Lines of it at least, and columns below which there is room for what is typed and for the answer alone."""
+
+
+def lines_edited(size: Size, told: Told = ()) -> int:
+    """Lines of a sentence while it is edited: what is typed, both sentences, the answer and the heads."""
+    room = size.height - (card_lines(size, told) if told else 0)
+    lines = next((lines for least, lines in EDITED if room >= least), LEAST_EDITED)
+    return lines if size.width >= NARROW_EDITED else min(lines, EDITED[-1][1])
 
 
 def lines_below(rows: int, lines: int, room: int, *, first: bool = False) -> int:
@@ -227,6 +241,7 @@ class Arrangement:
         side: Columns of the cell, where it has what the matrix leaves.
         drawn: What has room on the screen, the lists of steps and heads too: lines, panes, and for the matrix `pair`,
             or the words in its place.
+        edited: Lines of the sentence while it is edited; 0 where it is not.
     """
 
     classes: frozenset[str]
@@ -235,6 +250,7 @@ class Arrangement:
     whole: Size
     side: int | None
     drawn: frozenset[str]
+    edited: int = 0
 
     def __contains__(self, name: str) -> bool:
         return name in self.classes
@@ -305,12 +321,14 @@ def arrange(
         "-text": stop in WORDS,
         "-both": both,
         "-stacked": stacked,
+        "-edited": view.edited > 0,
         **dict.fromkeys(given - {*STAYS.get(active, ())}, True),
     }
     classes = frozenset(name for name, holds in wanted.items() if holds)
     hidden = {each for name in classes for each in HIDDEN.get(name, ())} - {active}
     hidden -= {SHOWN_AGAIN.get(name) for name in classes}
     drawn = {*LINES} - hidden | ({active} if view.zoom is not None else {*names} - hidden)
+    drawn |= {"sentence"} if view.edited else set()
     if "matrix" in drawn:
         drawn |= {VOCABULARY if stop == VOCABULARY else TEXT if stop in WORDS else "pair"}
     return Arrangement(
@@ -320,6 +338,7 @@ def arrange(
         Size(size.width, lines) if whole else Size(0, 0),
         size.width - need.width if whole and wide and "-slim" in given else None,
         frozenset(drawn),
+        view.edited,
     )
 
 
@@ -328,7 +347,7 @@ def _whole_lines(
 ) -> int:
     """Lines of the whole: what the step in full does not need, and no more than it can use."""
     short, zoomed, first = size.height < SHORT, view.zoom == "whole", view.active != "whole"
-    room = size.height - (card_lines(size, told) if told else 0)
+    room = size.height - (card_lines(size, told) if told else 0) - view.edited
     if zoomed:
         room -= 1 + (layout.name != "-narrow")  # keys, and the title
     else:

@@ -89,6 +89,11 @@ class Scene:
         return "-tour" in self.arrangement
 
     @property
+    def is_old(self) -> bool:
+        """Whether nothing can be shown yet of a sentence that is typed: what is on the screen stays there, dimmed."""
+        return self.view.edited > 0 and (self.view.unread or self.waits)
+
+    @property
     def waits(self) -> bool:
         """Whether what the stop itself shows is missing: the matrix, or the words."""
         stop = self.position.stop
@@ -166,6 +171,19 @@ def scene(
         tuple(reading.failed),
         lost,
     )
+
+
+def lacks(scene: Scene, pane: str) -> bool:
+    """Whether something that a pane shows is still to come, where the matrix of the stop is there."""
+    match pane:
+        case "whole":
+            return scene.whole is not None and any(each.missing for _, band in scene.whole.bands for each in band)
+        case "heads":
+            return scene.heads is None
+        case "chart":
+            return scene.kind is not None and scene.chart is None
+        case _:
+            return False
 
 
 # The heads of a step

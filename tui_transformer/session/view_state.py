@@ -56,6 +56,8 @@ class ViewState:
         zoom: The pane that has the whole screen; None for all that there is room for.
         pointed: The step and the cell that arrows point at while the cursor is there; None for none.
         motion: Whether the next step is shown on its way to its values, where the terminal is quick enough.
+        edited: Lines of the sentence while it is edited; 0 where it is not.
+        unread: Whether what is typed there cannot be read: then all is of the sentence before.
     """
 
     wanted: Shown = "both"
@@ -71,6 +73,8 @@ class ViewState:
     zoom: str | None = None
     pointed: tuple[str, Place] | None = None
     motion: bool = False
+    edited: int = 0
+    unread: bool = False
 
 
 @dataclass(frozen=True)

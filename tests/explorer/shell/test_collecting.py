@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 
 from driving import exploring
 from textual import events
+from textual._styles_cache import StylesCache
 from textual.app import App
+from textual.widgets import Static
 
 from tui_transformer.explorer.guard.event_queue import RARE, Collecting, InTurn
 
@@ -59,6 +62,19 @@ async def test_what_a_screen_leaves_behind_goes_while_keys_come_again_and_again(
         while left() is not None:
             await app.in_turn.take(events.Key("a", "a"))
             await pilot.pause(0.001)
+
+
+async def test_the_lines_of_widgets_that_are_gone_go_with_them() -> None:
+    async with (app := Small()).run_test() as pilot:
+        await app.mount(Static("words"))
+        await pilot.pause()
+        kept = StylesCache.get_inner_outer.cache_info
+        assert kept().currsize
+        app.collecting.due = True
+        end = time.monotonic() + 20
+        while kept().currsize:
+            assert time.monotonic() < end
+            await pilot.pause(0.01)
 
 
 async def test_leaving_a_screen_says_that_there_is_something_to_collect() -> None:

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from textual import events
+from textual._styles_cache import StylesCache
 from textual.app import App, ScreenStackError
 from textual.dom import NoScreen
 from textual.errors import NoWidget
@@ -252,5 +253,6 @@ class Collecting:
         self._taken = self._in_turn.taken
         if self.due or (rests and gc.get_count()[2]):
             self.due = False
+            StylesCache.get_inner_outer.cache_clear()  # it keeps 1,024 widgets' lines, gone ones too (textual 8.2)
             gc.collect()
         later(self._app, self._every, self._look)

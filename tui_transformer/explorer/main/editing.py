@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Literal
 
@@ -18,9 +17,11 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.sentence.prompt import BothSentences, prompt_for
 from tui_transformer.session.answer_summary import answer_cost
 from tui_transformer.session.edit_format import read_number, written
 from tui_transformer.session.exploration import Exploration, Way
+from tui_transformer.session.pane_fit import lines_edited
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, Session
 from tui_transformer.session.store import AT_ONCE
@@ -86,36 +87,37 @@ class Editing:
             self._port.say("this model reads one sentence")
         else:
             title, value = "Target, after the start token" if has_words else "Target", session.decoder_text
-            self._ask_text(title, value if has_words else session.decoder_encoding.text, session.with_decoder_text)
+            written = value if has_words else session.decoder_encoding.text
+            self._ask_text(title, written, session.with_decoder_text, target=True)
 
-    def _ask_text(self, title: str, value: str, changed_by: Callable[[str], Session]) -> None:
+    def _ask_text(self, title: str, value: str, changed_by: Callable[[str], Session], *, target: bool = False) -> None:
         """Ask for a text, and let every pane follow while it is typed."""
         explored, session = self._explored, self._explored.session
-        hint = "token IDs" if session.model.vocabulary is None else f"up to {session.model.most_tokens:,} tokens"
-        position, trail, lately = explored.position, explored.trail, recent("sentences")
+        position, trail = explored.position, explored.trail
 
-        def check(text: str) -> None:
-            explored.history.current = session if text == value else changed_by(text)
-
-        def show() -> None:
+        def follow(changed: Session | None) -> None:
+            explored.history.current = changed or explored.session
+            explored.change_view(unread=changed is None)
             explored.position, explored.trail = position, trail
             self._presenter.show_session()
 
-        def preview(text: str) -> None:
-            with suppress(InputError):
-                check(text)
-                show()
+        def room(lines: int) -> None:
+            explored.change_view(edited=lines)
+            self._presenter.show_now()
 
         def finish(text: str | None) -> None:
-            changed, explored.history.current = explored.history.current, session
-            if text is not None and changed is not session:
+            changed, explored.history.current = both.session_of(text), session
+            explored.change_view(edited=0)
+            if changed is not session:
                 explored.history.push(changed)
-                remember("sentences", text)
-            show()
+            follow(explored.session)
 
-        pane = self._presenter.panes.screen.query_one(SentencePane)
-        prompt = PromptScreen(title, value=value, hint=hint, check=check, preview=preview, lately=lately, over=pane)
-        self._port.open(prompt, finish)
+        panes = self._presenter.panes
+        lines = partial(lines_edited, told=panes.told)
+        both = BothSentences(
+            self._port.worker, session, value, changed_by, follow=follow, room=room, lines=lines, target=target
+        )
+        self._port.open(prompt_for(title, value, both, panes.screen.query_one(SentencePane)), finish)
 
     # A number
 

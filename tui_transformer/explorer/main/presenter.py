@@ -19,6 +19,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.sentence.prompt import STALE
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.pane_fit import (
@@ -34,7 +35,7 @@ from tui_transformer.session.pane_fit import (
     shown_at,
 )
 from tui_transformer.session.position import Position
-from tui_transformer.session.scene import Scene, scene
+from tui_transformer.session.scene import Scene, lacks, scene
 from tui_transformer.session.session import TEXT, VOCABULARY
 from tui_transformer.session.step_scene import tile_of
 from tui_transformer.session.store import AT_ONCE, Failed, Part, Reading, worked_out
@@ -48,8 +49,9 @@ if TYPE_CHECKING:
 PARTS = "parts"
 """What the worker is asked for by scenes."""
 
-GRACE = 0.05
-"""Seconds that the scene before stays on the screen, whole, where the matrix of the next is about to come."""
+GRACE, GRACE_OF_LETTERS = 0.05, 0.12
+"""Seconds that the scene before stays on the screen, whole, where the matrix of the next is about to come; and where
+anything is, while a sentence is typed."""
 
 Answers = list[tuple[Part[Any], Any]]
 
@@ -127,8 +129,11 @@ class Presenter:
         if made.lost and self._stay():
             made = self._scene()
         before = self._explored.scene
-        if made.waits and made.missing and before is not None and before.size == made.size:
-            self._late = self._late or later(self._screen, GRACE, self._draw_late)
+        edited = made.view.edited
+        same = before is not None and (before.size, before.view.edited) == (made.size, edited)
+        if (made.waits or edited) and made.missing and same:
+            grace = GRACE_OF_LETTERS if edited else GRACE
+            self._late = self._late or later(self._screen, grace, self._draw_late)
         else:
             self._draw(made)
         self._ask(made)
@@ -285,10 +290,17 @@ class Panes:
     def show(self, scene: Scene) -> None:
         """Lay the panes out, and let each that has room draw what a scene says of it."""
         before, arrangement = self.arrangement.active, scene.arrangement
+        if scene.is_old and self.arrangement.edited == arrangement.edited:
+            for _, widget in self._drawing:
+                widget.add_class(STALE)
+            return
         self.lay_out(arrangement)
         self._keep_focus(scene.position.stop, turned=before != arrangement.active)
         for pane, widget in self._drawing:
-            if widget.id in arrangement.drawn:
+            drawn = widget.id in arrangement.drawn
+            stale = drawn and arrangement.edited > 0 and lacks(scene, widget.id or "")
+            widget.set_class(stale, STALE)
+            if drawn and not stale:
                 carefully(widget, partial(pane.show_scene, scene))
 
     def lay_out(self, arrangement: Arrangement) -> None:
@@ -306,6 +318,8 @@ class Panes:
             width = arrangement.side
             if side.styles.inline.width != (None if width is None else Scalar.from_number(width)):
                 side.styles.width = width
+        for pane in self.screen.query("#sentence"):
+            pane.styles.height = arrangement.edited or None
         for pane in self.screen.query("#whole") if arrangement.whole else ():
             if pane.styles.height != Scalar.from_number(arrangement.whole.height):
                 pane.styles.height = arrangement.whole.height

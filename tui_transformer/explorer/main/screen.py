@@ -120,8 +120,8 @@ class MainScreen(ExplorerScreen[None]):
         explored, size = self.parts.explored, Size(*self.app.size)
         self.parts.panes.lay_out(arrange(size, explored.session, explored.position, explored.view, (), None))
         yield Static(id="title", markup=False)
-        yield WholePane(id="whole")
         yield SentencePane(id="sentence")
+        yield WholePane(id="whole")
         yield Static(id="crumbs", markup=False)
         with Horizontal(id="body"):
             yield StepsPane(id="steps")

@@ -27,6 +27,7 @@ from tui_transformer.explorer.plain.sentences import (
     line_of,
     matrix_of,
     row_of,
+    sentence_changed,
     words_of,
 )
 from tui_transformer.explorer.plain.tour import Questions, Touring
@@ -184,12 +185,17 @@ class Reader:
             raise InputError("this model reads no sentence")
         if not typed.words:
             raise InputError("write the sentence behind it: sentence the map is hidden")
-        return self._change(self.explored.session.with_text(typed.words), f"sentence to {visible(typed.words)}")
+        return self._write("sentence", typed.words, self.explored.session.with_text(typed.words))
 
     def _target(self, typed: Typed) -> str:
         if self.explored.session.decoder_encoding is None:
             raise InputError("this model reads one sentence")
-        return self._change(self.explored.session.with_decoder_text(typed.words), f"target to {visible(typed.words)}")
+        return self._write("target", typed.words, self.explored.session.with_decoder_text(typed.words))
+
+    def _write(self, what: str, text: str, changed: Session) -> str:
+        """Another text, with what it changes."""
+        told = sentence_changed(self.explored.session, changed)
+        return self._change(changed, f"{what} to {visible(text)}{told}")
 
     def _edit(self, typed: Typed) -> str:
         """The cell set by hand, or an edit as `--edit` takes it."""

@@ -15,6 +15,7 @@ from tui_transformer.session.answer_summary import answer, answers, guesses
 from tui_transformer.session.edit_format import active
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
+from tui_transformer.session.sentence_change import LEAST_MOVE, change_of, words_said
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import cell_of, without_hidden
 from tui_transformer.session.view_state import entry_of
@@ -196,3 +197,15 @@ def answer_changed(before: Session, after: Session) -> str:
         return ""
     was, now = str(answer(before)), str(answer(after))
     return f"; answer from {was} to {now}" if was != now else f"; the answer stays {now}"
+
+
+def sentence_changed(before: Session, after: Session) -> str:
+    """`; map became chest; heads that look elsewhere most: head 2 of encoder.0 … by 0.84`, and what a vector does."""
+    change = change_of(before, after, lambda _: None)
+    heads = [f"{head.described} by {head.size:.2f}" for head in change.heads[:LIKELY] if head.size >= LEAST_MOVE]
+    parts = (
+        words_said(before, after),
+        "" if answers(after) else change.said,
+        f"heads that look elsewhere most: {', '.join(heads)}" if heads else "",
+    )
+    return "".join(f"; {part}" for part in parts if part)

@@ -82,7 +82,9 @@ class Overview(ExplorerScreen[None]):
         #overview-columns { height: 1; width: 1fr; color: $foreground 65%; text-wrap: nowrap; text-overflow: ellipsis; }
         #overview-detail { height: 2; width: 1fr; padding: 0 1; }
         LineList { height: 1fr; }
+        #overview-content.-stale { opacity: 45%; }
         &.-narrow #overview-detail { height: 4; }
+        &.-edited #overview-detail { height: 2; }
         &.-short #overview-detail { height: 1; padding: 0; }
     }
     """

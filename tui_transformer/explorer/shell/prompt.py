@@ -60,6 +60,17 @@ def reading(
     return check, answered
 
 
+class Below(Static):
+    """What stands below what is typed and follows it; the box is then as high as the pane whose place it takes."""
+
+    DEFAULT_CSS = "Below { text-wrap: nowrap; text-overflow: clip; }"
+
+    @property
+    def settled(self) -> bool:
+        """Whether it shows what is typed."""
+        return True
+
+
 class PromptScreen(Dialog[str]):
     """One line to type in; gives the text, or None where it is left."""
 
@@ -73,6 +84,7 @@ class PromptScreen(Dialog[str]):
             background: transparent;
             #box { max-width: 100%; }
         }
+        &.-with-below #hint, &.-with-below #suggestions { display: none !important; }
     }
     """
 
@@ -90,6 +102,7 @@ class PromptScreen(Dialog[str]):
         lately: Sequence[str] = (),
         replaces: bool = False,
         over: Widget | None = None,
+        below: Below | None = None,
     ) -> None:
         """Make a prompt.
 
@@ -105,12 +118,19 @@ class PromptScreen(Dialog[str]):
             lately: Texts that were given before, the last first; up and down go through them.
             replaces: What is typed first replaces the text to start with, which is selected.
             over: The pane whose place it takes, where that has one, so that all others are seen.
+            below: What stands below what is typed, in place of hint and suggestions.
         """
         super().__init__(title)
         self._value, self._hint, self._placeholder = value, hint, placeholder
         self._check, self._suggestions, self._advise, self._preview = check, suggestions, advise, preview
         self._lately = tuple(text for text in lately if text != value)
-        self._place, self._replaces, self._over = -1, replaces, over
+        self._place, self._replaces, self._over, self._below = -1, replaces, over, below
+        self.set_class(below is not None, "-with-below")
+
+    @property
+    def settled(self) -> bool:
+        """Whether what is shown is of what is typed."""
+        return self._below is None or self._below.settled
 
     def actions(self) -> Sequence[Action]:
         """Completion is named where there is something to complete to."""
@@ -123,6 +143,8 @@ class PromptScreen(Dialog[str]):
         yield Static(id="problem", classes="problem")
         yield Static(id="hint", classes="quiet")
         yield Static(id="suggestions", classes="quiet")
+        if self._below is not None:
+            yield self._below
 
     def on_mount(self) -> None:
         """Say the hint and the suggestions, and select what is going to be replaced."""
@@ -139,6 +161,8 @@ class PromptScreen(Dialog[str]):
         box, region = self.query_one("#box"), self._over.region if self._over is not None else Region()
         self.set_class(bool(region), "-in-place")
         box.styles.width = region.width or None
+        if self._below is not None:
+            box.styles.height = region.height or None
         box.styles.offset = region.offset
 
     def on_key(self, event: Key) -> None:
@@ -166,9 +190,13 @@ class PromptScreen(Dialog[str]):
             if self._check is not None:
                 self._check(event.value)
         except InputError as error:
-            self._say("problem", plain(str(error)))
+            self.refuse(error)
             return
         self.dismiss(event.value)
+
+    def refuse(self, error: InputError) -> None:
+        """Say why a text cannot be used."""
+        self._say("problem", plain(str(error)))
 
     def _suggest(self, typed: str) -> None:
         """List the suggestions, those that complete what is typed first; or say what is advised."""

@@ -17,8 +17,10 @@ from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, joined, leave_to, part_shown
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
+from tui_transformer.session.session import Session
 from tui_transformer.views.view import Scale, Values
 
 COST = 12
@@ -77,11 +79,27 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         """Show a layer that was measured; put everything in order again where it changes that, or the scale."""
         measured, grid = self.measured, self.grid
         measured.keep(result)
+        if self.ordered.measured.trace is not measured.trace:
+            if not measured.missing():  # of a sentence that is typed all layers are shown at once
+                self.put_in_order(self.selected)
+            return
         if self.measure is not None or measured.largest != self.ordered.high:
             self.put_in_order(self.selected if self.measure is None or grid.index else None)
         else:
             first = list(measured.steps).index(result.attention) * measured.heads
             grid.renew(range(first, first + measured.heads))
+
+    def action_sentence(self) -> None:
+        """Edit the sentence; its heads are shown once all are measured."""
+
+        def follow(session: Session) -> None:
+            steps = attentions(session.trace.program, self.group)
+            self.measured = replace(self.measured, trace=session.trace, steps=steps)
+            self.pieces.again()
+            if not self.measured.missing():
+                self.put_in_order(self.selected)
+
+        edit_in(self, follow)
 
     # Order
 
@@ -93,20 +111,13 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         """Put the heads in order, with this one selected, or the first."""
         self.ordered = in_order(self.measured, self.measure, reverse=self.reverse, common=self.common)
         self.grid.show(self.ordered.tiles(), 0 if selected is None else self.ordered.order.index(selected))
-        self._show_legend()
-        self.show_lines()
-
-    def _show_legend(self) -> None:
-        grid, step = self.grid, self.measured.steps[0]
-        grouped = max(step.queries.size, step.keys.size) > min(SIDE, grid.side)
-        what = "tokens in groups: share of the queries' attention" if grouped else "weight"
-        scale = "" if self.common else "each head up to its own largest · "
-        note = f"{scale}{what} · rows queries, columns keys"
-        self.query_one(Legend).show(self.ordered.scale(grid.index), note=note)
+        show_as_new(self)
+        self.moved()
 
     def texts(self) -> Texts:
         step, head = self.measured.place(self.selected)
         known, kinds = self.measured.of(step), groups(self.session.trace.program)
+        useful = {"kind": len(kinds) > 1, "sentence.edit": bool(self.session.model.config.vocab_size)}
         first, second = f"layer {step.layer} · head {head}", "not yet measured"
         if known is not None:
             values = {each.name: written(known.values[each.name][head], each, unit=True) for each in HEAD_MEASURES}
@@ -119,7 +130,7 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
             " · ".join(filter(None, (self.measured.hidden.text, self.ordered.part_shown(self.grid)))),
             (first, second),
             f"{len(self.measured.known)} of {len(self.measured.steps)} layers measured",
-            hidden=() if len(kinds) > 1 else ("kind",),
+            hidden=[name for name, is_useful in useful.items() if not is_useful],
         )
 
     # What keys do
@@ -152,7 +163,12 @@ class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
         self.pieces.again()
 
     def moved(self) -> None:
-        self._show_legend()
+        grid, step = self.grid, self.measured.steps[0]
+        grouped = max(step.queries.size, step.keys.size) > min(SIDE, grid.side)
+        what = "tokens in groups: share of the queries' attention" if grouped else "weight"
+        scale = "" if self.common else "each head up to its own largest · "
+        note = f"{scale}{what} · rows queries, columns keys"
+        self.query_one(Legend).show(self.ordered.scale(grid.index), note=note)
         self.show_lines()
 
     def chosen(self) -> None:

@@ -18,6 +18,7 @@ from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
 from tui_transformer.explorer.widgets.arcs import Arcs
 from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.session.answer_summary import percent
@@ -292,6 +293,16 @@ class ArcsScreen(Overview, tool="arcs"):
         self.arcs.at = self.port.position.place.row, 0
         self._want(self.wanted)
 
+    def action_sentence(self) -> None:
+        """Edit the sentence; the same attention of it is shown."""
+
+        def follow(session: Session) -> None:
+            self.every, self.weights = attentions(session.trace.program), None
+            step = next((each for each in self.every if each.name == self.wanted.step.name), self.every[0])
+            self._want(replace(self.wanted, step=step))
+
+        edit_in(self, follow)
+
     def _want(self, wanted: WantedArcs) -> None:
         self.wanted, session = wanted, self.session
         self.compute(wanted.cost(session), lambda task: wanted.weigh(session, task.report), self._take)
@@ -301,10 +312,16 @@ class ArcsScreen(Overview, tool="arcs"):
         labels, step = self.session.labels, self.wanted.step
         query, key = labels.of(step.queries), labels.of(step.keys)
         self.arcs.show(weights, lambda i: placed(query(i), i), lambda i: placed(key(i), i))
+        show_as_new(self)
 
     def texts(self) -> Texts:
         limits = ", ".join(f"{limit:g}".removeprefix("0") for limit in self.arcs.limits)
-        alone, detail = self.wanted.source != "head" or self.wanted.step.heads < 2, ("", "")
+        useful = {
+            "head.next": self.wanted.source == "head" and self.wanted.step.heads > 1,
+            "layer.next": len(self.every) > 1,
+            "sentence.edit": bool(self.session.model.config.vocab_size),
+        }
+        detail = "", ""
         if self.weights is not None and len(self.weights):
             query, step, labels = min(self.arcs.at[0], len(self.weights) - 1), self.wanted.step, self.session.labels
             row, key_of = np.nan_to_num(self.weights[query]), labels.of(step.keys)
@@ -315,7 +332,7 @@ class ArcsScreen(Overview, tool="arcs"):
             f"Arcs · {self.wanted.title}",
             f"the thicker, the larger the weight: from {limits}; weaker ones of other words faded",
             detail,
-            hidden={*(["head.next"] if alone else []), *(["layer.next"] if len(self.every) < 2 else [])},
+            hidden=[name for name, is_useful in useful.items() if not is_useful],
         )
 
     def action_head(self, by: int) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import share_bar
 from tui_transformer.views.view import View, around
@@ -137,7 +138,8 @@ def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
 
 def cost_of(trace: Trace, rung: Rung) -> int:
     """About how many operations it takes to have the norms of a rung."""
-    return sum(trace.pending_part(name, 1 / trace.program.axes(name)[0].size) for name in (rung.stream, *rung.added))
+    shares = ((name, 1 / trace.program.axes(name)[0].size) for name in (rung.stream, *rung.added))
+    return sum(trace.pending_part(name, share, AT_ONCE) for name, share in shares)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
 from tui_transformer.session.position import Position, head_at
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session, gradient_cost
 from tui_transformer.session.step_scene import SCAN_COST
-from tui_transformer.session.store import Reading
+from tui_transformer.session.store import AT_ONCE, Reading
 from tui_transformer.session.view_state import Shown, Size
 from tui_transformer.session.whole.layer_norms import (
     Ladder,
@@ -290,7 +290,7 @@ class Drawing:
         """About how many operations it takes to have the rows of a step that are drawn, and to look through them."""
         step = outline(self.program, name)
         cells = step.heads * rows * step.columns
-        return self.session.trace.pending_part(name, min(rows / step.rows, 1.0)) + SCAN_COST * cells
+        return self.session.trace.pending_part(name, min(rows / step.rows, 1.0), AT_ONCE) + SCAN_COST * cells
 
     # Words
 

@@ -43,6 +43,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("order", "order", "Order by the next measure", "order"),
         Action("reverse", "reverse", "Reverse the order", "reverse"),
         *HIDING,
+        Action("sentence.edit", "sentence", "Edit the sentence: everything follows every letter", "sentence"),
         Action("kind", "group", "The next kind of attention: encoder, decoder, cross", "source"),
         Action("", "", "Larger or smaller pictures", "size", of=ZOOM),
         Action("scale", "scale", "One colour scale for all heads, or one for each", "scale"),
@@ -204,6 +205,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
     ),
     "arcs": (
         Action("", "", "Open the strongest cell of the query in the main screen", "open", of=CHOOSE),
+        Action("sentence.edit", "sentence", "Edit the sentence: everything follows every letter", "sentence"),
         Action("kind", "source", "One head, the strongest of all, the rollout", "head, all, rollout"),
         Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
         Action("head.back", "head(-1)", "The head before"),
