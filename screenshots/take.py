@@ -71,6 +71,7 @@ STORY = "Once there was a small girl called Mira, who lived by the sea with a do
 REPEATED = (*["down"] * 7, *["right"] * 2)
 STATEMENT = "the old sailor will hide the map"
 QUESTION = "will the old sailor hide the map"
+TO_STATEMENT = ("i", "ctrl+u", *STATEMENT.replace(" ", "␣"))
 TO_QUESTION = ("c", "s", "ctrl+u", *QUESTION.replace(" ", "␣"), "enter")
 
 SCENES = {
@@ -97,6 +98,8 @@ SCENES = {
     "settings": Scene("embedding.output", ("m", "comma")),
     "help": Scene(f"{ATTENTION}.weights", ("question_mark",)),
     "menu": Scene(f"{ATTENTION}.weights", ("g",), model="question"),
+    "live": Scene(f"{ATTENTION}.weights", TO_STATEMENT, model="question"),
+    "theatre": Scene(f"{ATTENTION}.weights", ("a", "b"), model="question"),
     "attention-example": Scene(f"{ATTENTION}.weights", ("down", "right"), model="attention"),
 }
 KEYS = {"␣": "space"}
