@@ -214,8 +214,7 @@ OF_THE_EXPLORER = (
         "explorer/guard/event_queue.py",
         "                        self._ends()\n",
         "                        pass\n",
-        "tests/explorer/main/test_motion.py"
-        "::test_any_key_ends_it_and_finds_the_screen_that_it_would_find_without[right]",
+        "tests/explorer/main/test_motion.py::test_a_click_ends_it_and_the_mouse_that_moves_does_not",
     ),
     Fault(
         "a step moves on a line that has become slow",
