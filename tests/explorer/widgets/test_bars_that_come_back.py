@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from driving import Explorer, exploring
+from textual.app import App, ComposeResult
+from textual.widgets import Static
 
+from tui_transformer.explorer.main.panes.matrix import TextPane
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 
 
@@ -26,3 +29,30 @@ async def test_the_corner_between_bars_has_the_ground_of_the_theme():
         assert cells.show_horizontal_scrollbar
         assert cells.show_vertical_scrollbar
         assert ground_of_corner(explorer) == str(cells.ink().bgcolor)
+
+
+class Words(App[None]):
+    """The pane of words, alone."""
+
+    def compose(self) -> ComposeResult:
+        yield TextPane(id="text")
+
+
+async def test_a_bar_that_comes_back_stands_where_the_words_are_scrolled_to():
+    async with Words().run_test(size=(40, 12)) as pilot:
+        pane = pilot.app.query_one(TextPane)
+        words = pane.query_one("#words", Static)
+
+        async def show(lines: int) -> None:
+            words.update("\n".join(map(str, range(lines))))
+            await pilot.pause()
+
+        await show(60)
+        pane.scroll_to(y=30, animate=False)
+        await pilot.pause()
+        assert pane.vertical_scrollbar.position == 30
+        await show(3)
+        assert not pane.show_vertical_scrollbar
+        await show(60)
+        assert pane.show_vertical_scrollbar
+        assert pane.vertical_scrollbar.position == pane.scroll_y == 0

@@ -223,8 +223,7 @@ class GridWidget(ScrollView):
         super().__init__(*children, **options)
         self.at: Cell = (0, 0)
         self._styles: dict[str, Style] = {}
-        for axis in ("horizontal", "vertical"):
-            self.watch(self, f"show_{axis}_scrollbar", lambda: put_bars(self), init=False)
+        keep_bars(self)
         for place in ("scroll_x", "scroll_y"):
             self.watch(self, place, lambda: self.scrolled(), init=False)
 
@@ -363,6 +362,12 @@ def set_content_size(view: ScrollView, size: Size) -> None:
     if (x, y) != (view.scroll_x, view.scroll_y):
         view.scroll_to(x, y, animate=False, force=True)
     view.refresh()
+
+
+def keep_bars(view: Widget) -> None:
+    """Let scroll bars that come back stand where the view is scrolled to by then."""
+    for axis in ("horizontal", "vertical"):
+        view.watch(view, f"show_{axis}_scrollbar", lambda: put_bars(view), init=False)
 
 
 def put_bars(view: Widget) -> None:

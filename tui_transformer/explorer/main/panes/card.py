@@ -20,6 +20,7 @@ from tui_transformer.explorer.shell.actions.main import ASKED_BY_TOUR, TOUR, TOU
 from tui_transformer.explorer.shell.dialog import CORNERS, plain
 from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.explorer.widgets.cursor import keep_bars
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.session.pane_fit import card_lines, has_question
@@ -88,6 +89,7 @@ class TourPanel(VerticalScroll, can_focus=True):
         It has no ID: the one before may still be there.
         """
         super().__init__(name=CARD)
+        keep_bars(self)
         self._texts, self._number, self._total, self._goes_on = texts, 1, 1, False
         self._question: Question | None = None
         self._choice: int | None = None

@@ -29,6 +29,7 @@ from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.chart import Chart
+from tui_transformer.explorer.widgets.cursor import keep_bars
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
@@ -347,6 +348,7 @@ class TextPane(VerticalScroll, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        keep_bars(self)
         self._drawn: Drawn = empty
 
     def compose(self) -> ComposeResult:
