@@ -133,6 +133,11 @@ BEFORE_DRAWING = "import tui_transformer.explorer.run\nfrom tui_transformer.cli 
             (*TO_DRAW, "tokenizers"),
         ),
         (BEFORE_DRAWING, "", ("textual",)),
+        (
+            "import tui_transformer.explorer.app\n",
+            "",
+            ("tui_transformer.diagnosis",),
+        ),
     ],
 )
 def test_what_is_heavy_is_imported_where_it_is_needed_alone(environment, tmp_path, code, line, heavy) -> None:

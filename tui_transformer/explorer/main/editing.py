@@ -17,7 +17,6 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.opening import TOOLS
-from tui_transformer.explorer.tools.sentence.prompt import BothSentences, prompt_for
 from tui_transformer.session.answer_summary import answer_cost
 from tui_transformer.session.edit_format import read_number, written
 from tui_transformer.session.exploration import Exploration, Way
@@ -92,6 +91,8 @@ class Editing:
 
     def _ask_text(self, title: str, value: str, changed_by: Callable[[str], Session], *, target: bool = False) -> None:
         """Ask for a text, and let every pane follow while it is typed."""
+        from tui_transformer.explorer.tools.sentence.prompt import BothSentences, prompt_for  # reads much, seldom
+
         explored, session = self._explored, self._explored.session
         position, trail = explored.position, explored.trail
 

@@ -17,9 +17,9 @@ from tui_transformer.explorer.guard.failures import carefully, say
 from tui_transformer.explorer.main.panes.lines import Lines, is_random
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import hint
+from tui_transformer.explorer.shell.prompt import STALE
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.sentence.prompt import STALE
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.pane_fit import (

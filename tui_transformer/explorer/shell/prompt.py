@@ -60,6 +60,10 @@ def reading(
     return check, answered
 
 
+STALE = "-stale"
+"""Class of what shows the sentence before, as what it shows of the one that is typed is still to come."""
+
+
 class Below(Static):
     """What stands below what is typed and follows it; the box is then as high as the pane whose place it takes."""
 

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.shell.overview import Overview
-from tui_transformer.explorer.shell.prompt import Below, PromptScreen
+from tui_transformer.explorer.shell.prompt import STALE, Below, PromptScreen
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Worker
@@ -30,9 +30,6 @@ FRAME, AROUND = 2, 4
 
 WITH_BOTH = 3
 """Lines below what is typed from which both sentences are there."""
-
-STALE = "-stale"
-"""Class of what shows the sentence before, as what it shows of the one that is typed is still to come."""
 
 CHANGE = "sentence change"
 """As what the worker is asked for."""
