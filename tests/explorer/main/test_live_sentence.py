@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import numpy as np
@@ -72,6 +73,7 @@ async def test_what_cannot_be_read_dims_what_is_there_and_says_why():
         await explorer.press("slash")
         await explorer.write("")
         assert "the sentence has no tokens" in explorer.text
+        assert not re.search(r"was |now ", explorer.text)  # without colours what is old would look new
         assert explorer.main.query_one("#whole").has_class(STALE)
         await explorer.press("m", "a", "p")
         assert "the sentence has no tokens" not in explorer.text

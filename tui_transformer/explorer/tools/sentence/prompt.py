@@ -176,13 +176,16 @@ class BothSentences(Below):
         self._show()
 
     def _show(self) -> None:
-        """Both sentences and what is known of them; what is not of what is typed is dimmed."""
+        """Both sentences and what is known of them, dimmed where it is old; nothing where what is typed is none."""
+        if not self._is_read:
+            self.update("")
+            return
         width, known = max(self.app.size.width - AROUND, 1), self._known
-        height = self._lines - FRAME - 1 - (not self._is_read)
+        height = self._lines - FRAME - 1
         lines: list[Content] = []
         if height >= WITH_BOTH:
             lines += sentences(self.before, self.after, self._sequence, width)
-        old = known is None or known.after is not self.after or not self._is_read
+        old = known is None or known.after is not self.after
         lines += changed(known, width, height - len(lines), old=old)
         self.update(Content("\n").join(each.truncate(width) for each in lines[:height]))
 
