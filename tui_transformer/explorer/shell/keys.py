@@ -261,7 +261,7 @@ class Action:
         shown: How the keys are written in that line; by default the first key of each meaning.
         of: The meanings whose keys these are, with spaces between, where they are not those of `id` alone. A name
             that is no meaning stands for the key of this name, which nobody can change.
-        direct: Whether a key does it at once; else only its menu.
+        direct: Whether a key does it at once; else only its menu, and the key that the classic keys or a user give it.
     """
 
     id: str

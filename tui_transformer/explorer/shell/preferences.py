@@ -65,11 +65,7 @@ def read_preferences(path: Path) -> Preferences:
     except (InputError, OSError) as error:
         return Preferences(problems=(str(error),))
     theme, keys = raw.get("theme"), raw.get("keys", {})
-    switches = {
-        "whole": raw.get("whole", True),
-        "classic": raw.get("classic", False),
-        "motion": raw.get("motion", True),
-    }
+    switches = {name: raw.get(name, usual) for name, usual in SWITCHES.items()}
     problems = [f"{path}: {key} is not known" for key in raw if key not in ("theme", "keys", *switches)]
     if theme is not None and not isinstance(theme, str):
         problems.append(f"{path}: theme is a name in quotes")
@@ -80,9 +76,5 @@ def read_preferences(path: Path) -> Preferences:
         problems.append(f'{path}: [keys] holds lines such as "step.next" = "space"')
     name = theme if isinstance(theme, str) else None
     renamed = {RENAMED[former]: key for former, key in good.items() if former in RENAMED}
-    whole, classic, motion = (
-        switches["whole"] is not False,
-        switches["classic"] is True,
-        switches["motion"] is not False,
-    )
-    return Preferences(name, whole, renamed | good, tuple(problems), classic, motion)
+    usable = {name: value if isinstance(value, bool) else SWITCHES[name] for name, value in switches.items()}
+    return Preferences(name, keys=renamed | good, problems=tuple(problems), **usable)

@@ -119,7 +119,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
         def keep(computed: tuple[int, Heads]) -> None:
             self.computed.keep(*computed)
-            self.show_lines()
+            self._show()
 
         self.pieces = Pieces(
             self.requests,
@@ -139,7 +139,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
     def begin(self) -> None:
         for widget in (self.query_one(MatrixPane).cells, self.query_one(TileGrid)):
             widget.can_focus = False
-        self.show_lines()
+        self._show()
         self.pieces.go_on()
 
     # What is shown
@@ -152,19 +152,17 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         return tuple(round(place * last / max(count - 1, 1)) for place in range(count))
 
     @property
-    def heads(self) -> Heads | None:
-        heads = self.computed.heads.get(self.place)
-        return heads if heads is not None and heads.attentions else None
-
-    @property
     def head(self) -> tuple[Attention, int] | None:
         known = self.computed.attentions
         return self.selection.of(known) if known else None
 
-    def show_lines(self) -> None:
+    def on_resize(self) -> None:
+        super().on_resize()
+        if self.is_there:
+            self._show()
+
+    def _show(self) -> None:
         """Draw the head at the checkpoint that is looked at, and small at those side by side."""
-        if not self.is_there:
-            return
 
         def picture(index: int, side: int) -> Values | None:
             heads, head = self.computed.heads.get(places[index]), self.head
@@ -174,7 +172,8 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             step = f"{self.run.all[places[index]].step:,}"
             return f"step {step}", step
 
-        small, places, heads, head = self.query_one(TileGrid), self.side_by_side, self.heads, self.head
+        small, places = self.query_one(TileGrid), self.side_by_side
+        heads, head = self.computed.at(self.place), self.head
         across = max((self.size.width - 2) // len(places) - 1, 1)
         rows, columns = (across, across) if head is None else (head[0].queries.size, head[0].keys.size)
         wanted = 1 + -(-min(rows * max(across // max(rows, columns), 1), across) // 2)
@@ -186,7 +185,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             self.query_one(MatrixPane).show_matrix(matrix, WEIGHT, tile, Place(), note="rows queries, columns keys")
         tiles = Tiles(len(places), None, picture, labels, str, lambda _: WEIGHT)
         small.show(tiles, min(range(len(places)), key=lambda at: abs(places[at] - self.place)))
-        super().show_lines()
+        self.show_lines()
 
     def texts(self) -> Texts:
         at, head, run = self.run.all[self.place], self.head, self.run
@@ -194,8 +193,8 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         sharp = "this model has no attention"
         if self.place not in self.computed.heads:
             sharp = "being computed"
-        elif self.heads is not None and head is not None:
-            mean = float(self.heads.weights[head[0].name][head[1]].max(axis=1).mean())
+        elif head is not None and (heads := self.computed.at(self.place)) is not None:
+            mean = float(heads.weights[head[0].name][head[1]].max(axis=1).mean())
             sharp = f"largest weight of a query, mean {mean:.2f} · all keys alike would be {1 / head[0].keys.size:.2f}"
         losses = {"loss": at.loss, "validation loss": at.validation}
         known = [f"{name} {short_number(x)}" for name, x in losses.items() if x is not None and not math.isnan(x)]
@@ -211,14 +210,14 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
     def action_step(self, by: int) -> None:
         self.place = max(min(self.place + by, len(self.run.all) - 1), 0)
-        self.show_lines()
+        self._show()
         if self.place not in self.computed.heads:
             self.pieces.again()
 
     def action_turn(self, what: Turned, by: int) -> None:
         if known := self.computed.attentions:
             self.selection = self.selection.turned(known, what, by)
-        self.show_lines()
+        self._show()
 
     def action_sentence(self) -> None:
         sample = self.computed.sample
@@ -231,7 +230,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
 
         def begin_again(sample: Sample) -> None:
             self.computed = Computed(self.run, self.computed.device, self.computed.dtype, sample)
-            self.show_lines()
+            self._show()
             self.pieces.again()
 
         hint = "the source; the last checkpoint writes what the decoder reads" if sample.decoder_ids else ""
@@ -266,7 +265,7 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
         self.requests.ask("model", AT_ONCE + 1, lambda task: build(computed.load(place, task)), done)
 
     def _leave_with(self, session: Session) -> None:
-        heads = self.heads
+        heads = self.computed.at(self.place)
         self.action_leave()
         show_in(self.port, session, heads, self.selection)
 
@@ -361,6 +360,11 @@ class Computed:
         """Those of the model; none before anything is known."""
         known = next(iter(self.heads.values()), None)
         return () if known is None else known.attentions
+
+    def at(self, place: int) -> Heads | None:
+        """Those of a checkpoint; None where they are still to come, or there are none."""
+        heads = self.heads.get(place)
+        return heads if heads is not None and heads.attentions else None
 
     def load(self, place: int, task: Task) -> Model:
         task.report(f"checkpoint {self.run.all[place].step:,}")
