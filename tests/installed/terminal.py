@@ -13,7 +13,7 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>P\\])")
+ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>P\\])|\x08")
 PATIENCE = 120.0
 ESCAPE = b"\x1b[27u"
 """As terminals write it that tell it from the beginning of a sequence: a busy machine takes one alone for that."""

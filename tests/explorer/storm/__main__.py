@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .run import MODELS, Outcome, run
 
+WIDE = 300
+"""Characters of what did not hold that are said once more, below all that is told of it."""
+
 
 def main() -> int:
     """Run storms; the exit code is 1 where one did not hold."""
@@ -29,7 +32,7 @@ def main() -> int:
             print(outcome, flush=True)
             if outcome.faults:
                 failed += 1
-                print("  again:", again(outcome, given), flush=True)
+                print(f"  {outcome.faults[0][:WIDE]}\n  again: {again(outcome, given)}", flush=True)
     print(f"{given.runs - failed} of {given.runs} storms held")
     return 1 if failed else 0
 

@@ -72,7 +72,7 @@ TITLE, MAIN_SCREEN = "NumPy float", "MainScreen"
 DRAWN = 200
 """Characters of a screen that is drawn, at least: a name and a message may leave no room for the title."""
 
-HELP = " Keys "
+CARD, HELP = "CardScreen", " Keys "
 LEAVE = "Leave"
 MEGABYTES = 120
 """By how much memory may have grown in a storm."""
@@ -248,9 +248,12 @@ def _ask(terminal: Terminal, folder: Path, patience: float = PATIENCE) -> str:
 
 
 def _shown(terminal: Terminal, folder: Path) -> tuple[str, str]:
-    """The screen in front and its whole text: a resize draws it anew."""
-    _resize(terminal, folder, SIZE[0] + 1, SIZE[1])
+    """The screen in front and its whole text: a resize draws it anew.
+
+    On a busy machine it may be drawn a while after nothing more waits: then it is the first of two drawings.
+    """
     start = terminal.total
+    _resize(terminal, folder, SIZE[0] + 1, SIZE[1])
     front = _resize(terminal, folder, *SIZE)
     return front, plain(terminal.since(start))
 
@@ -293,8 +296,11 @@ def _leave_all(terminal: Terminal, folder: Path) -> None:
 
 def _answers(terminal: Terminal, folder: Path) -> None:
     """A known key gives a known repaint."""
+    start = terminal.total
     _press(terminal, folder, b"?")
-    _wait(lambda: HELP in _shown(terminal, folder)[1], "? shows no help")
+    _wait(lambda: _settle(terminal, folder) == CARD, "? opens no help")
+    _shown(terminal, folder)
+    _until(terminal, HELP, start)
     _press(terminal, folder, b"\x1b")
     _wait(lambda: _settle(terminal, folder) == MAIN_SCREEN, "esc does not leave the help")
 

@@ -16,7 +16,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>P\\])")
+ESCAPES = re.compile(rb"\x1b(?:\[[0-9;?<>=$]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>P\\])|\x08")
+"""Sequences that are no text, and steps back over a column."""
+
 MODE = re.compile(rb"\x1b\[(?:\?(\d+(?:;\d+)*)([hl])|([<>])\d*u)")
 """A mode that is set or reset, or a keyboard protocol."""
 
@@ -142,5 +144,5 @@ def _own_terminal() -> None:
 
 
 def plain(written: bytes | bytearray) -> str:
-    """Text without escape sequences."""
+    """Text with a blank for every sequence between its parts."""
     return ESCAPES.sub(b" ", written).decode(errors="replace")

@@ -13,7 +13,7 @@ if sys.platform == "win32":
     pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
 
 from .events import storm
-from .run import PATIENCE, REFERENCES, SIZE, TITLE, _environment, _until, check_terminal, run
+from .run import HELP, PATIENCE, REFERENCES, SIZE, TITLE, _environment, _until, check_terminal, run
 from .terminal import Terminal, plain
 
 pytestmark = pytest.mark.slow
@@ -28,6 +28,10 @@ def test_a_seed_gives_the_same_storm_again():
 def test_a_storm_holds(model: str, gap: float):
     outcome = run(7, model, 250, gap)
     assert not outcome.faults, str(outcome)
+
+
+def test_a_word_behind_a_step_back_over_columns_is_a_word():
+    assert HELP in plain(b"\xe2\x95\xad\x1b[B\b\bKeys \x1b[6;14H\xe2\x94\x80")
 
 
 class Opened:
