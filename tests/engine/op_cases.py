@@ -209,6 +209,22 @@ def near_limit(rng: Rng) -> Given:
     return Given(values + 0.1 * np.sign(values) * np.sign(np.abs(values) - 1.0))
 
 
+def pre_activations(rng: Rng) -> Given:
+    """Of features: far enough apart for a step of a difference to change none that is taken, or above a threshold."""
+    places = rng.permuted(np.broadcast_to(np.arange(MODEL, dtype=float), (BATCH, ROWS, MODEL)), axis=-1)
+    return Given(places - 2.3 + 0.2 * rng.random(places.shape))
+
+
+def thresholds(*values: float) -> Given:
+    return Given(np.resize(values, MODEL).astype(float), batched=False, differentiable=False)
+
+
+def gated(rng: Rng) -> Case:
+    """A gate that is open for some that are not above 0, and the other way round."""
+    numbers = weight(rng, MODEL), Given(np.resize([0.25, 1.25], MODEL), batched=False)
+    return Case(ops.GatedRelu(), (pre_activations(rng), thresholds(0.55, -1.45), *numbers))
+
+
 CASES: Mapping[str, Callable[[Rng], Case]] = {
     "add": lambda rng: Case(ops.Add(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
     "add three": lambda rng: Case(ops.Add(), tuple(normal(rng, ROWS, MODEL) for _ in range(3))),
@@ -223,6 +239,20 @@ CASES: Mapping[str, Callable[[Rng], Case]] = {
     "gate of an expert": lambda rng: of_expert(
         rng, ops.Gate(), 1, normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL), rows=2
     ),
+    "change of features": lambda rng: Case(ops.Changed(), tuple(normal(rng, ROWS, MODEL) for _ in range(3))),
+    "jump": lambda rng: Case(ops.Jump(), (pre_activations(rng), thresholds(-1.5, 0.5))),
+    "jump relu": lambda rng: Case(ops.JumpRelu(), (pre_activations(rng), thresholds(-1.5, 0.5))),
+    "gated relu": gated,
+    "largest": lambda rng: Case(ops.Largest(3), (pre_activations(rng),)),
+    "largest of groups": lambda rng: Case(ops.Largest(1, 3), (pre_activations(rng),)),
+    "to one size": lambda rng: Case(ops.ToSize(centred=False), (normal(rng, ROWS, MODEL),)),
+    "to one size and mean 0": lambda rng: Case(ops.ToSize(True, 1e-3), (normal(rng, ROWS, MODEL),)),
+    "from one size": lambda rng: Case(ops.FromSize(centred=False), (normal(rng, ROWS, MODEL),) * 2),
+    "from one size and mean 0": lambda rng: Case(
+        ops.FromSize(True, 1e-3), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))
+    ),
+    "subtract": lambda rng: Case(ops.Subtract(), (normal(rng, ROWS, MODEL), normal(rng, ROWS, MODEL))),
+    "subtract a vector": lambda rng: Case(ops.Subtract(), (normal(rng, ROWS, MODEL), weight(rng, MODEL))),
     "softmax with a sink": lambda rng: Case(ops.SoftmaxWithSink(), (partly_hidden(rng), weight(rng, HEADS))),
     "weighted experts": weighted_experts,
     "context": lambda rng: Case(ops.Context(), (shares(rng), normal(rng, HEADS, KEYS, WIDTH))),

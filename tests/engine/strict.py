@@ -23,6 +23,7 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 FUNCTIONS = (
     "abs",
     "argmax",
+    "argpartition",
     "argsort",
     "ascontiguousarray",
     "ceil",

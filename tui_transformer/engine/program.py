@@ -21,6 +21,10 @@ Role = Literal["", "norm", "residual"]
 PROBABILITIES = "output.probabilities"
 LABEL = "label"
 """The axis of the labels of a classifier."""
+FEATURE = "feature"
+"""The axis of the features of a dictionary."""
+LONG = frozenset({"vocabulary", FEATURE})
+"""Axes that are longer than the vectors that they are made from."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ class Step:
 
     @cached_property
     def windowed(self) -> bool:
-        """Whether the array may be too large to be made whole: queries × keys, or tokens × vocabulary."""
-        return self.square or any(axis.name == "vocabulary" for axis in self.axes)
+        """Whether the array may be too large to be made whole: queries × keys, tokens × vocabulary or features."""
+        return self.square or any(axis.name in LONG for axis in self.axes)
 
     def group(self, grain: Grain) -> str:
         """The layer, sublayer or step that the step belongs to at a grain."""

@@ -313,6 +313,7 @@ _MOVING: tuple[tuple[Callable[[_Part], Iterator[Act]], tuple[type[ops.Op], ...]]
     (_sum_normalised, (ops.NormOfSum,)),
     (_added, (ops.Add,)),
     (_turned, (ops.Scale, ops.Gate, ops.ClampedGate, ops.Mask, ops.Rotate, ops.UnitLength, ops.RmsNormOfHeads)),
+    (_turned, (ops.Subtract, ops.Jump, ops.JumpRelu, ops.GatedRelu, ops.Largest, ops.ToSize, ops.FromSize)),
     (_turned, (ops.RelativeBias, ops.DistanceBias, ops.Disentangle)),
     (_turned, (ops.Gelu, ops.GeluTanh, ops.QuickGelu, ops.Relu, ops.ReluSquared, ops.Sigmoid)),
     (_turned, (ops.Silu, ops.ClampedSwish, ops.SoftCap, ops.Tanh)),

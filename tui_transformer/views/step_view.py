@@ -17,6 +17,7 @@ from tui_transformer.engine.axis import Axis as ArrayAxis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
+from tui_transformer.engine.program import FEATURE
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.text.display import token_label
@@ -62,6 +63,8 @@ class Labels:
         words = axis.words or self.sequences.get(axis.sequence)
         if words is not None and len(words) == axis.size:
             return _distinct(words).__getitem__
+        if axis.name == FEATURE:
+            return "f{}".format
         word = {"vocabulary": self.word, "source vocabulary": self.source_word}.get(axis.name)
         return str if word is None else lambda index: token_label(word(index))
 
@@ -121,7 +124,7 @@ def _edited(trace: Trace, name: str, axes: Axes, head: int) -> tuple[tuple[range
 
 def placed(label: str, index: int) -> str:
     """A label with its position: `the @2`; a number alone stands for itself."""
-    return label if label == str(index) or label.endswith(f" @{index}") else f"{label} @{index}"
+    return label if label in (str(index), f"f{index}") or label.endswith(f" @{index}") else f"{label} @{index}"
 
 
 def gradient_of(view: View, axes: Axes, gradient: Host) -> View:

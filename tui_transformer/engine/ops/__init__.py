@@ -14,8 +14,9 @@ from tui_transformer.engine.ops.activations import (
 )
 from tui_transformer.engine.ops.attention import Context, Mask, Scores, Softmax, SoftmaxWithSink
 from tui_transformer.engine.ops.base import Op
-from tui_transformer.engine.ops.elementwise import Add, ClampedGate, Dropout, Gate, Scale
+from tui_transformer.engine.ops.elementwise import Add, ClampedGate, Dropout, Gate, Scale, Subtract
 from tui_transformer.engine.ops.experts import ExpertWeights, OfExpert, WeightedExperts
+from tui_transformer.engine.ops.features import Changed, FromSize, GatedRelu, Jump, JumpRelu, Largest, ToSize
 from tui_transformer.engine.ops.lookups import Embed, Extend, Given, MergeHeads, Parameter
 from tui_transformer.engine.ops.norms import LayerNorm, LayerNormByHead, NormOfSum, RmsNorm, RmsNormOfHeads
 from tui_transformer.engine.ops.pooling import Concat, Pool, UnitLength
@@ -25,6 +26,7 @@ from tui_transformer.engine.ops.relative_positions import Disentangle, DistanceB
 
 __all__ = [
     "Add",
+    "Changed",
     "ClampedGate",
     "ClampedSwish",
     "Concat",
@@ -36,10 +38,15 @@ __all__ = [
     "Embed",
     "ExpertWeights",
     "Extend",
+    "FromSize",
     "Gate",
+    "GatedRelu",
     "Gelu",
     "GeluTanh",
     "Given",
+    "Jump",
+    "JumpRelu",
+    "Largest",
     "LayerNorm",
     "LayerNormByHead",
     "Linear",
@@ -66,7 +73,9 @@ __all__ = [
     "SoftCap",
     "Softmax",
     "SoftmaxWithSink",
+    "Subtract",
     "Tanh",
+    "ToSize",
     "Unembed",
     "UnitLength",
     "WeightedExperts",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_transformer.engine.axis import Axes
+from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Source, Value, Working
+from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
@@ -44,6 +45,43 @@ class Add(Op):
 
     def flops(self, *inputs: Axes) -> int:
         return super().flops(*inputs) * (len(inputs) - 1)
+
+
+@dataclass(frozen=True)
+class Subtract(Op):
+    """a − b, elementwise; b may be a vector, which is taken from every row. `expression` says what they are."""
+
+    undone_from = (1,)
+    chain = ("∂y", "−∂y")
+    expression: str = "a − b"
+
+    @property
+    def formula(self) -> str:
+        return self.expression
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        return backend.xp.subtract(inputs[0], inputs[1])
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: y = a − b; of a vector b the sum over the rows."""
+        rows = tuple(range(gradient.ndim - inputs[1].ndim))
+        return gradient, -(gradient.sum(axis=rows) if rows else gradient)
+
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        return region, region[-len(inputs[1]) :]
+
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        first, second = inputs[0].operand(*index), inputs[1].operand(*index[-len(inputs[1].shape) :])
+        items = Value("", first.value, first), Value("−", second.value, second)
+        return Working(items, first.value - second.value)
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        if toward == 0:
+            return passed_on(gradient.operand(*index))
+        if len(index) == len(gradient.shape):
+            return passed_on(gradient.operand(*index), -1.0, "· −1")
+        total = added("Σ ∂y over the rows", gradient.factor(None, index[-1]))
+        return Working((total, Value("· −1", -1.0)), -total.total)
 
 
 @dataclass(frozen=True)

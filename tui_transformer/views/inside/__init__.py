@@ -60,10 +60,12 @@ _ACTIVATIONS: tuple[type[ops.Op], ...] = (
     *(ops.Sigmoid, ops.Silu, ops.ClampedSwish, ops.SoftCap, ops.Tanh),
 )
 _DRAWN: tuple[tuple[Draw, tuple[type[ops.Op], ...]], ...] = (
-    (rows.number_by_number, (ops.Add, ops.Dropout, ops.Gate, ops.ClampedGate)),
+    (rows.number_by_number, (ops.Add, ops.Changed, ops.Dropout, ops.Gate, ops.ClampedGate, ops.Subtract)),
+    (rows.by_feature, (ops.GatedRelu, ops.Jump, ops.JumpRelu, ops.Largest)),
     (rows.centred, (ops.LayerNorm, ops.LayerNormByHead)),
     (rows.by_size, (ops.RmsNorm, ops.RmsNormOfHeads)),
     (rows.to_unit, (ops.UnitLength,)),
+    (rows.sized, (ops.FromSize, ops.ToSize)),
     (rows.of_sum, (ops.NormOfSum,)),
     (rows.activation, _ACTIVATIONS),
     (rows.embedded, (ops.Embed,)),

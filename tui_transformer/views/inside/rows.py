@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from tui_transformer.engine.explanation import Source
-from tui_transformer.engine.ops import Add, Dropout, Embed, Op
+from tui_transformer.engine.ops import Add, Changed, Dropout, Embed, Op, Subtract
 from tui_transformer.views.inside.cell import COLUMNS, Cell, bars_of, factor, short_name, written
 from tui_transformer.views.inside.parts import Curve, Equation, Note, NumberRow, NumberRows, Part
 from tui_transformer.views.view import around
@@ -26,6 +26,8 @@ ROWS, TOKENS = 5, 12
 
 _NUMBER_BY_NUMBER: Mapping[type[Op], tuple[str, str]] = {
     Add: ("+", "Two rows are added number by number: what was there stays, and something is added to it."),
+    Changed: ("+−", "What is written and what was left, less what was there: what a change of features adds to it."),
+    Subtract: ("−", "One row is taken from the other, number by number."),
     Dropout: ("·", "While a model learns, some numbers are set to 0 at random; the others grow to make up for it."),
 }
 _GATED = "·", "One row opens or closes the other: number by number the two are multiplied."
@@ -40,10 +42,12 @@ def number_by_number(cell: Cell) -> Iterator[Part]:
         if len(source.shape) == len(cell.index)
     ]
     yield Note(note)
-    yield cell.rows_around("The rows around the cell", inputs, "result", ("", *[sign] * (len(inputs) - 1), "="))
+    signs = [*sign, *sign[-1] * len(cell.values)]
+    yield cell.rows_around("The rows around the cell", inputs, "result", ("", *signs[: len(inputs) - 1], "="))
     yield from cell.numbers()
     values = cell.values if type(cell.op) in _NUMBER_BY_NUMBER else (cell.values[0], cell.values[-1])
-    yield cell.equation(f" {sign} ".join(factor(value.value) for value in values))
+    first, *others = (factor(value.value) for value in values)
+    yield cell.equation(" ".join((first, *(f"{each} {other}" for each, other in zip(signs, others, strict=False)))))
 
 
 # Norms
@@ -83,6 +87,14 @@ def of_sum(cell: Cell) -> Iterator[Part]:
     yield from _scaled(cell, _from_mean(cell, "sum"), cell.value("σ²"), "(sum − μ) ÷ √(σ² + ε)")
 
 
+def sized(cell: Cell) -> Iterator[Part]:
+    """Brought to one size, or taken back from it."""
+    yield Note("A dictionary reads vectors of one size; what it writes is taken back to the size of what it read.")
+    yield bars_of(cell.sums[0], cell.column)
+    yield from cell.numbers()
+    yield cell.equation(cell.op.formula)
+
+
 def _from_mean(cell: Cell, symbol: str) -> str:
     return f"({written(cell.value(symbol))} − {factor(cell.value('μ'))})"
 
@@ -120,6 +132,13 @@ def activation(cell: Cell) -> Iterator[Part]:
         return
     named = [f"{value.symbol} = {written(value.value)}" for value in values] if len(values) > 1 else []
     yield cell.equation(f"{cell.op.formula} for {', '.join(named) or f'x = {written(x)}'}")
+
+
+def by_feature(cell: Cell) -> Iterator[Part]:
+    """A feature: its pre-activation, and what it is compared with."""
+    yield Note("Few features are active at a token: the others are 0, and nothing of them is written.")
+    yield from cell.numbers()
+    yield cell.equation(cell.op.formula)
 
 
 # Rows that are looked up, laid side by side, or copied
