@@ -11,10 +11,12 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.edits import Ablate, Change
 from tui_transformer.engine.ops import Context, Linear, OfExpert
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import FEATURE, Program
 from tui_transformer.errors import InputError
 
 EXAMPLES = "head:encoder.0.self_attention:3, layer:encoder.2, position:4 or neuron:encoder.0.feed_forward:17"
+FEATURES = ".features"
+"""How the names of steps of features end."""
 START = "embedding.output"
 NEURONS = "feed-forward"
 """The axis of the neurons."""
@@ -24,10 +26,10 @@ SHOWN = 6
 
 @dataclass(frozen=True)
 class Target:
-    """A head, layer, position or neuron that can be ablated; as text `head:encoder.0.self_attention:3`.
+    """A head, layer, position, neuron or feature that can be ablated; as text `head:encoder.0.self_attention:3`.
 
     `place` is the attention, layer or feed-forward sublayer that it is in; of a position, the layer that its row
-    enters, "" for the first. `number` counts from 0; None for a layer.
+    enters, "" for the first; of a feature, the step that a dictionary reads. `number` counts from 0; None for a layer.
     """
 
     kind: str
@@ -44,7 +46,7 @@ class Target:
 
         A head: its rows of the context, so that it adds nothing to the concat (Michel et al. 2019, §2.3). A layer: what
         its sublayers add to the residual stream. A position: its row of the stream that enters a layer. A neuron: its
-        column of what the second matrix of the feed-forward layer reads.
+        column of what the second matrix of the feed-forward layer reads. A feature: its column, and so what it writes.
 
         With `mean` it is the mean over the positions instead of 0, and with `means`, (heads ×) 1 × columns, those.
 
@@ -138,7 +140,7 @@ def every(program: Program, scope: str = "head") -> tuple[Target, ...]:
 
 def _kind(name: str) -> Kind:
     if name not in KINDS:
-        raise InputError(f"{name[:80]!r} is not a head, layer, position or neuron: write {EXAMPLES}")
+        raise InputError(f"{name[:80]!r} is not a head, layer, position, neuron or feature: write {EXAMPLES}")
     return KINDS[name]
 
 
@@ -184,6 +186,12 @@ def _neurons(program: Program) -> Mapping[str, Sequence[str]]:
     return {step.sublayer: (step.inputs[0],) for step in products if program.axes(step.inputs[0])[-1].name == NEURONS}
 
 
+def _features(program: Program) -> Mapping[str, Sequence[str]]:
+    """Step that a dictionary reads → its features."""
+    steps = (step.name for step in program.steps if step.axes[-1].name == FEATURE)
+    return {name.removesuffix(FEATURES): (name,) for name in steps if name.endswith(FEATURES)}
+
+
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -191,5 +199,6 @@ KINDS: Mapping[str, Kind] = {
         Kind("layer", None, "layer", _layers),
         Kind("position", -2, "layer", _streams),
         Kind("neuron", -1, "feed-forward layer", _neurons),
+        Kind("feature", -1, "step with features", _features),
     )
 }

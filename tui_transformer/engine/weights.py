@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,7 +41,7 @@ class Weights:
 
     Where memory is short, those of a file are let go and read again: a model may be larger than memory. Of a weight of
     a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole. For less than
-    `small` bytes the system is not asked what is free.
+    `small` bytes the system is not asked what is free. Some names may be those of `others`.
     """
 
     backend: Backend
@@ -50,15 +50,23 @@ class Weights:
     file: Stored | None = None
     large: int = LARGE
     small: int = SMALL
+    others: Mapping[str, Weights] = field(default_factory=dict)
     _given: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_given", frozenset(self.held))
 
+    def beside(self, other: Weights, names: Iterable[str]) -> Weights:
+        """The same, what is held included, and by these names the weights of another file."""
+        both = replace(self, others={**self.others, **dict.fromkeys(names, other)})
+        object.__setattr__(both, "_given", self._given)
+        return both
+
     def let_go(self) -> None:
         """Hold no weight any more that can be read or made again; those that were given from the beginning stay."""
-        for name in self.held.keys() - self._given:
-            self.held.pop(name, None)
+        for each in (self, *self.others.values()):
+            for name in each.held.keys() - each._given:
+                each.held.pop(name, None)
 
     def get(self, name: str, shape: Shape) -> Array:
         """The weight on the device.
@@ -66,6 +74,8 @@ class Weights:
         Raises:
             InputError: It does not fit into memory, or the file is damaged.
         """
+        if name in self.others:
+            return self.others[name].get(name, shape)
         weight = self.held.get(name)  # once: another thread may let go
         if weight is None:
             self._make_room(name, shape)
@@ -94,16 +104,22 @@ class Weights:
 
     def apart(self, name: str, shape: Shape) -> bool:
         """Whether a part of a weight can be had for less than the whole."""
+        if name in self.others:
+            return self.others[name].apart(name, shape)
         return self.file is not None and name not in self.held and math.prod(shape) > self.large
 
     def part(self, name: str, shape: Shape, index: Any) -> Array:
         """The cells of a weight at an index, on the device; of one that can be had apart, nothing else is read."""
+        if name in self.others:
+            return self.others[name].part(name, shape, index)
         if self.file is None or not self.apart(name, shape):
             return self.get(name, shape)[index]
         return self.backend.floats(self.file.part(name, index))
 
     def explain(self, name: str, index: Index) -> tuple[str, Working] | None:
         """How a cell of a weight is made of what its file stores; None where it is stored itself, or was made here."""
+        if name in self.others:
+            return self.others[name].explain(name, index)
         return None if self.file is None else self.file.explain(name, index)
 
     def looked_up(self, name: str, shape: Shape, ids: Array) -> tuple[Array, Array]:

@@ -14,8 +14,11 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.features.layer import NORMALISATIONS, Layer, Part, check_shapes
+from tui_transformer.features.layer import NORMALISATIONS, Dictionary, Layer, Part, check_shapes
+from tui_transformer.features.places import spots
+from tui_transformer.features.steps import PlacedFeatures
 from tui_transformer.files import expanded, is_file, is_folder, read_json
 from tui_transformer.model.checks import shown
 from tui_transformer.model.other_files import open_npz
@@ -45,20 +48,8 @@ ARCHITECTURES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
-    """A dictionary of features, its weights read as they are needed.
-
-    Attributes:
-        path: Its file or folder.
-        layers: One; of a cross-layer transcoder all.
-        hook: Where it was trained to read, as its file says; "" where it does not.
-        is_cross: Whether features of a layer write into the layers behind it too.
-    """
-
-    path: Path
-    layers: tuple[Layer, ...]
-    hook: str = ""
-    is_cross: bool = False
+class Features(Dictionary):
+    """A dictionary of features, its weights read as they are needed."""
 
     @staticmethod
     def load(path: str | Path) -> Features:
@@ -89,15 +80,9 @@ class Features:
         layers = f"{len(self.layers)} layers × " if self.is_cross else ""
         return f"<Features {self.path.name}: {layers}{self.count:,} features of {self.width} numbers>"
 
-    @property
-    def count(self) -> int:
-        """How many features a layer has."""
-        return self.layers[0].count
-
-    @property
-    def width(self) -> int:
-        """Numbers of a vector that is read."""
-        return self.layers[0].width
+    def placed(self, program: Program, at: str | None, into: str | None, *, replaces: bool) -> PlacedFeatures:
+        """The dictionary at steps of a model: see `Model.with_features`."""
+        return PlacedFeatures(self, spots(self, program, at, into), replaces)
 
     def encode(self, x: Host) -> Host:
         """The features of activations, in float64 or float32 as these are.
@@ -190,8 +175,9 @@ def _saelens(folder: Path) -> Features:
         by_norm=_flag(path, settings, "rescale_acts_by_decoder_norm"),
     )
     told = settings.get("metadata")
-    hook = told.get("hook_name") if isinstance(told, dict) else settings.get("hook_name")
-    return _made(folder, (layer,), hook=hook if isinstance(hook, str) else "")
+    hooks = [(told if isinstance(told, dict) else settings).get(name) for name in ("hook_name", "hook_name_out")]
+    hook, hook_out = (each if isinstance(each, str) else "" for each in hooks)
+    return replace(_made(folder, (layer,)), hook=hook, hook_out=hook_out, transcodes="transcoder" in kind)
 
 
 def _sparsify(folder: Path) -> Features:
@@ -211,7 +197,7 @@ def _sparsify(folder: Path) -> Features:
     )
     if layer.activation == "group_max" and layer.count % layer.k:
         raise InputError(f"{path}: {layer.count} features are not {layer.k} groups of as many: copy it again")
-    return _made(folder, (layer,))
+    return replace(_made(folder, (layer,)), transcodes=not layer.centred)
 
 
 def _gemma_scope(path: Path) -> Features:
@@ -227,7 +213,8 @@ def _transcoder(path: Path) -> Features:
     names = {**BIASED, "encoder": "W_enc"}
     names |= {"threshold": threshold} if threshold in tensors.names else {}
     names |= {"skip": "W_skip"} if "W_skip" in tensors.names else {}
-    return _made(path, (Layer(_parts(tensors, names), "jump" if "threshold" in names else "relu"),))
+    layer = Layer(_parts(tensors, names), "jump" if "threshold" in names else "relu")
+    return replace(_made(path, (layer,)), transcodes=True)
 
 
 def _cross_layer(folder: Path) -> Features:
@@ -248,7 +235,7 @@ def _cross_layer(folder: Path) -> Features:
         first, *writes = (Part(decoder, name, place=place) for place in range(behind))
         parts = {**_parts(encoder, there), "decoder": first}
         layers.append(Layer(parts, "jump" if "threshold" in parts else "relu", writes=tuple(writes)))
-    return replace(_made(folder, tuple(layers)), is_cross=True)
+    return replace(_made(folder, tuple(layers)), transcodes=True, is_cross=True)
 
 
 FOLDERS: Mapping[str, Callable[[Path], Features]] = {
@@ -263,7 +250,7 @@ def _parts(tensors: Tensors, names: Mapping[str, str]) -> dict[str, Part]:
     return {part: Part(tensors, name) for part, name in names.items()}
 
 
-def _made(path: Path, layers: tuple[Layer, ...], hook: str = "") -> Features:
+def _made(path: Path, layers: tuple[Layer, ...]) -> Features:
     """A dictionary whose weights fit each other."""
     for layer in layers:
         if len(layer.parts["encoder"].shape) != 2:
@@ -273,7 +260,7 @@ def _made(path: Path, layers: tuple[Layer, ...], hook: str = "") -> Features:
             raise InputError(f"{path}: k is {layer.k}, and there are {layer.count} features: copy {SETTINGS} again")
     if len({(layer.count, layer.width) for layer in layers}) > 1:
         raise InputError(f"{path}: the layers are of several sizes: copy it again")
-    return Features(path, layers, hook)
+    return Features(path, layers)
 
 
 def _one_of(path: Path, name: str, value: object, known: Iterable[str]) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -49,12 +50,18 @@ class Part:
 
     def rows(self, start: int, stop: int, dtype: type[np.floating]) -> Host:
         """The rows of features from one to another (of a vector its numbers)."""
+        return np.asarray(self.cells(slice(start, stop)), dtype)
+
+    def cells(self, index: Any, *, across: bool = False) -> Host:
+        """The cells at an index of its rows, or across, of its columns: nothing else is read."""
 
         def take(stored: Host) -> Host:
-            rows = (stored.T if self.turned else stored)[start:stop]
-            return rows if self.place is None else rows[:, self.place]
+            rows = stored.T if self.turned else stored
+            rows = rows if self.place is None else rows[:, self.place]
+            part: Host = (rows.T if across else rows)[index]
+            return part
 
-        return np.asarray(self.tensors.read(self.name, take), dtype)
+        return self.tensors.read(self.name, take)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -150,6 +157,37 @@ class Layer:
             skip = self.parts["skip"]
             out += _needed(x, "it has a skip connection") @ skip.rows(0, skip.shape[0], features.dtype.type).T
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """The layers of a dictionary, and where it was trained.
+
+    Attributes:
+        path: Its file or folder.
+        layers: One; of a cross-layer transcoder all.
+        hook: Where it was trained to read, as its file says; "" where it does not.
+        hook_out: Where it was trained to write, where its file says that this is elsewhere.
+        transcodes: Whether it writes what a layer makes of what it reads; False: that again, or its file does not say.
+        is_cross: Whether features of a layer write into the layers behind it too.
+    """
+
+    path: Path
+    layers: tuple[Layer, ...]
+    hook: str = ""
+    hook_out: str = ""
+    transcodes: bool = False
+    is_cross: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many features a layer has."""
+        return self.layers[0].count
+
+    @property
+    def width(self) -> int:
+        """Numbers of a vector that is read."""
+        return self.layers[0].width
 
 
 def _needed(x: Host | None, why: str) -> Host:

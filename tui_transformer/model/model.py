@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.parts import DEFAULT_BUDGET, check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.checkpoint import unread_said
@@ -40,9 +41,32 @@ from tui_transformer.text.vocabulary import Vocabulary
 EMBEDDING = "embedding.tokens"
 
 
+class Added(Protocol):
+    """Steps that a model has beside its own, and their weights."""
+
+    def extended(self, program: Program) -> Program:
+        """A program of the model with them; as it is where it does not compute what they read."""
+
+    def beside(self, weights: Weights) -> Weights:
+        """The weights of the model with theirs."""
+
+
+class Dictionary(Protocol):
+    """What gives such steps at a place in a model: a dictionary of features."""
+
+    def placed(self, program: Program, at: str | None, into: str | None, *, replaces: bool) -> Added:
+        """The steps at a place: see `Model.with_features`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Model(Texts):
-    """A transformer that can be traced."""
+    """A transformer that can be traced.
+
+    Attributes:
+        added: Steps beside those of the configuration, as features have them.
+    """
+
+    added: tuple[Added, ...] = ()
 
     def __repr__(self) -> str:
         where = f" from {self.folder}" if self.folder is not None else ""
@@ -116,7 +140,36 @@ class Model(Texts):
 
     def program_of(self, lengths: Lengths) -> Program:
         """The same for any lengths, tokens before whose keys and values were kept included."""
-        return program_of(self.config, lengths, self._silent)
+        program = program_of(self.config, lengths, self._silent)
+        for each in self.added:
+            program = each.extended(program)
+        return program
+
+    def with_features(
+        self, features: Dictionary, at: str | None = None, *, into: str | None = None, replace: bool = False
+    ) -> Model:
+        """The same model with the features of a dictionary as steps, n × features and n × d, in the units of the model.
+
+        These are `AT.pre_activations`, `AT.features`, `AT.reconstruction`, what the features write, and `AT.error`,
+        what is there less that. The model computes what it computes without them until features, reconstruction or
+        error are changed: then what they are together goes on, the error being that of before the change (Marks et al.
+        2024, arXiv 2403.19647, §3.1). The weights of the dictionary are read when they are needed.
+
+        Args:
+            features: What `Features.load` gives.
+            at: The step that is read, AT; by default that of the hook that the file names. Of a cross-layer transcoder
+                `{}` is the number of the layer, as "decoder.{}.feed_forward.norm".
+            into: The step that is written, where it is another one: by default that of the file's second hook, or of a
+                transcoder the output of the feed-forward layer that reads AT.
+            replace: The reconstruction goes on in the model's place, whatever it leaves.
+
+        Raises:
+            InputError: There are no such steps, or they are of another width than the dictionary.
+        """
+        if not hasattr(features, "placed"):
+            raise UsageError(f"features are what Features.load gives, not {type(features).__name__}")
+        added = features.placed(self.program(1), at, into, replaces=replace)
+        return dataclasses.replace(self, weights=added.beside(self.weights), added=(*self.added, added))
 
     @cached_property
     def _silent(self) -> tuple[tuple[str, int | None], ...]:
@@ -316,7 +369,10 @@ class Model(Texts):
             unknown=self.unknown,
             **start | old | length | sizes,
         )
-        return dataclasses.replace(new, name=self.name)
+        weights = new.weights
+        for each in self.added:
+            weights = each.beside(weights)
+        return dataclasses.replace(new, name=self.name, weights=weights, added=self.added)
 
     def _start(self, vocabulary: str | Path | Vocabulary | None) -> dict[str, Any]:
         """How the embedding began; vectors are read again for other words."""
@@ -329,8 +385,10 @@ class Model(Texts):
         """Write the model as a checkpoint folder.
 
         Raises:
-            InputError: The folder cannot be written.
+            InputError: The folder cannot be written, or the model has features, which no `config.json` says.
         """
+        if self.added:
+            raise InputError(f"{self.name} has features, which are in a file of their own: save the model without them")
         program = self.program(1)
         arrays = {
             name: self.backend.to_host(self.weights.get(name, shape_of(axes))) for name, axes in program.weights.items()

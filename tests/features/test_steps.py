@@ -1,0 +1,323 @@
+"""A model with features: its steps give what the library that wrote the dictionary gives, and the model stays itself.
+
+What follows from a changed feature is worked out by hand, x − f W_dec[f], and run through the model without features.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tui_transformer import Features, InputError, Metric, Model, Patch, Scale, Set, effects, generate, gradients_of
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import UsageError
+from tui_transformer.features.layer import Part
+
+HERE = Path(__file__).parent
+FOLDERS = sorted(path.parent.name for path in HERE.glob("*/expected.npz"))
+SMALL = {"d_model": 32, "heads": 4, "layers": 2, "norm": "pre", "dtype": "float64"}
+STREAM, FED = "decoder.1.output", "decoder.{}.feed_forward.norm"
+IDS = [3, 5, 4, 6]
+
+
+def loaded(name: str) -> Features:
+    return Features.load(HERE / name)
+
+
+def model(name: str = "decoder", **settings: object) -> Model:
+    return Model.load(name, **{**SMALL, **settings})
+
+
+def at_its_place(name: str, *, replace: bool) -> tuple[Trace, tuple[str, ...], dict[str, np.ndarray]]:
+    """A trace in which a dictionary reads its `x`, the steps that it reads, and what is expected."""
+    with np.load(HERE / name / "expected.npz") as file:
+        right = {key: file[key] for key in file.files}
+    features = loaded(name)
+    at = FED if features.is_cross else FED.format(1) if features.transcodes else STREAM
+    given = right["x"] if features.is_cross else right["x"][None]
+    names = tuple(at.format(number) for number in range(len(given)))
+    trace = model().with_features(features, at, replace=replace).trace(ids=[1 + i % 7 for i in range(given.shape[1])])
+    return trace.edited([Patch.of(*each) for each in zip(names, given, strict=True)]), names, right
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("name", FOLDERS)
+def test_features_and_reconstruction_are_those_of_the_library(name: str, replace: bool) -> None:
+    trace, names, right = at_its_place(name, replace=replace)
+    for part, wanted in (("features", right["features"]), ("reconstruction", right["output"])):
+        found = np.stack([trace[f"{each}.{part}"] for each in names])
+        np.testing.assert_allclose(found.reshape(wanted.shape), wanted, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_every_cell_of_every_step_is_explained(name: str) -> None:
+    trace, names, _ = at_its_place(name, replace=False)
+    steps = [step for step in trace.program.steps if step.name.startswith(tuple(f"{each}." for each in names))]
+    assert {"pre_activations", "encoded", "features", "reconstruction", "error", "change", "output"} <= {
+        step.name.rpartition(".")[2] for step in steps
+    }
+    for step in steps:
+        active = np.argwhere(trace[step.name])[:4].tolist()
+        for index in ([0, 0], *active):
+            explained = trace.explain_cell(step.name, tuple(index))
+            assert explained.recomputed == pytest.approx(explained.stored, abs=1e-9), step.name
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_model_with_features_computes_what_it_does_without(name: str) -> None:
+    features = loaded(name)
+    at = FED if features.is_cross else FED.format(0) if features.transcodes else STREAM
+    plain = model(dtype="float32")
+    for text in (IDS, [7]):
+        one, other = (each.trace(ids=text)["output.logits"] for each in (plain, plain.with_features(features, at)))
+        assert np.array_equal(one, other)
+
+
+PLACES = [
+    *(("decoder", f"decoder.{each}") for each in ("0.output", "1.output", "1.feed_forward.output")),
+    *(("decoder", each) for each in ("embedding.output", "decoder.0.self_attention.concat", "decoder.norm")),
+    ("encoder", "encoder.0.output"),
+    *(("encoder-decoder", each) for each in ("encoder.1.output", "decoder.0.output", "decoder.0.cross_attention.norm")),
+]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(("name", "at"), PLACES)
+def test_a_changed_feature_adds_what_it_writes_and_the_error_stays(name: str, at: str, norm: str) -> None:
+    features, plain = loaded("saelens-topk"), model(name, norm=norm)
+    if at not in plain.program(1).names:
+        pytest.skip("a model of this norm has no such step")
+    given = {"ids": IDS, **({"decoder_ids": [2, 4, 6]} if plain.has_decoder else {})}
+    trace, before = plain.with_features(features, at).trace(**given), plain.trace(**given)
+    assert np.array_equal(trace["output.logits"], before["output.logits"])
+    active = trace[f"{at}.features"]
+    feature = int(active.sum(axis=0).argmax())
+    assert active[:, feature].any()
+    edited = trace.edited([Scale(f"{at}.features", 0, columns=feature)])
+    row = features.layers[0].parts["decoder"].rows(feature, feature + 1, np.float64)
+    by_hand = before.edited([Patch.of(at, before[at] - active[:, feature : feature + 1] * row)])
+    np.testing.assert_allclose(edited["output.logits"], by_hand["output.logits"], rtol=0, atol=1e-10)
+    assert np.array_equal(edited[f"{at}.error"], trace[f"{at}.error"])
+    without = trace.edited([Set(f"{at}.error", 0.0)])
+    replaced = plain.with_features(features, at, replace=True).trace(**given)
+    by_hand = before.edited([Patch.of(at, trace[f"{at}.reconstruction"])])
+    for each in (without, replaced):
+        np.testing.assert_allclose(each["output.logits"], by_hand["output.logits"], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(replaced[f"{at}.error"], before[at] - trace[f"{at}.reconstruction"], atol=1e-12)
+
+
+def test_what_is_changed_before_features_reaches_them_and_their_error() -> None:
+    plain = model()
+    trace = plain.with_features(loaded("saelens-gated"), STREAM).trace(ids=IDS)
+    without = [edit for head in range(2) for edit in [Set("0.self_attention.context", 0.0, heads=head)]]
+    edited = trace.edited(without)
+    assert not np.array_equal(edited[f"{STREAM}.features"], trace[f"{STREAM}.features"])
+    assert np.array_equal(edited["output.logits"], plain.trace(ids=IDS).edited(without)["output.logits"])
+
+
+def test_gradients_of_features_are_those_of_what_they_write() -> None:
+    at, metric = "decoder.0.output", Metric("logit", (5,))
+    features = loaded("saelens-jumprelu")
+    trace = model().with_features(features, at).trace(ids=IDS)
+    found = gradients_of(trace, metric).values
+    rows = features.layers[0].parts["decoder"].rows(0, features.count, np.float64)
+    np.testing.assert_allclose(found[f"{at}.features"], found[f"{at}.output"] @ rows.T, atol=1e-12)
+    own = trace.program.named(at)
+    np.testing.assert_allclose(found[own], gradients_of(model().trace(ids=IDS), metric).values[own], rtol=0, atol=1e-15)
+    change = 1e-5
+    cell = tuple(np.argwhere(trace[f"{at}.features"])[0].tolist())
+    ends = []
+    for sign in (1, -1):
+        moved = trace[f"{at}.features"][cell] + sign * change
+        edited = trace.edited([Set(f"{at}.features", moved, rows=cell[0], columns=cell[1])])
+        ends.append(edited["output.logits"][-1, 5])
+    assert found[f"{at}.features"][cell] == pytest.approx((ends[0] - ends[1]) / (2 * change), rel=1e-6)
+
+
+def test_features_are_ablated_as_heads_are() -> None:
+    trace = model().with_features(loaded("saelens-topk"), STREAM).trace(ids=IDS)
+    last = trace[f"{STREAM}.features"][-1]
+    active, idle = int(last.argmax()), int(last.argmin())
+    found = {str(target): effect for target, effect in effects(trace, f"feature:{STREAM}")}
+    assert len(found) == 96
+    edited = trace.edited([Scale(f"{STREAM}.features", 0.0, columns=active)])
+    p, q = (each["output.probabilities"][-1] for each in (trace, edited))
+    assert found[f"feature:{STREAM}:{active}"].divergence == pytest.approx((p * np.log(p / q)).sum(), abs=1e-12)
+    assert found[f"feature:{STREAM}:{idle}"].divergence == 0.0
+    with pytest.raises(InputError, match="use 0 to 95"):
+        list(effects(trace, [f"feature:{STREAM}:96"]))
+    with pytest.raises(InputError, match="no features that can be ablated"):
+        list(effects(model().trace(ids=IDS), "feature"))
+
+
+def test_a_text_is_written_on_with_features_and_with_changed_ones() -> None:
+    for name, source in (("decoder", []), ("encoder-decoder", [4, 6, 5])):
+        plain = model(name)
+        for at in ("decoder.0.output", *(("encoder.0.output",) if source else ())):
+            added = plain.with_features(loaded("saelens-topk"), at)
+            texts = [generate(each, [5, 3], source=source, max_new_tokens=6) for each in (plain, added)]
+            assert texts[0] == texts[1]
+        edits = [Scale(f"{at}.features", 300.0)]
+        assert generate(added, [5, 3], source=source, max_new_tokens=6, edits=edits) != texts[1]
+
+
+def test_what_is_not_kept_comes_back_in_parts() -> None:
+    added = model().with_features(loaded("sparsify-groupmax"), STREAM)
+    whole, dropped = added.trace(ids=IDS), added.trace(ids=IDS, budget=0)
+    dropped.block = 64  # cells: a row at a time
+    assert not dropped.plan.names
+    for part in ("features", "reconstruction", "error"):
+        name = f"{STREAM}.{part}"
+        pieces = np.concatenate([values for _, values in dropped.blocks(name)])
+        np.testing.assert_allclose(pieces, whole[name], atol=1e-12)
+    window = dropped.window(f"{STREAM}.features", (range(1, 3), range(40, 60)))
+    np.testing.assert_allclose(window, whole[f"{STREAM}.features"][1:3, 40:60], atol=1e-12)
+
+
+def test_a_dictionary_is_read_when_its_steps_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    cells = Part.cells
+    monkeypatch.setattr(Part, "cells", lambda part, *index, **how: read.append(part.name) or cells(part, *index, **how))
+    trace = model().with_features(loaded("gemma-scope"), STREAM).trace(ids=IDS)
+    _ = trace[STREAM]
+    assert read == []
+    _ = trace[f"{STREAM}.features"]
+    assert sorted(read) == ["W_enc", "b_enc", "threshold"]
+
+
+def test_models_with_features_hold_the_weights_of_the_model_once_and_their_own_apart() -> None:
+    plain = model()
+    first, second = (plain.with_features(loaded(name), STREAM) for name in ("saelens-topk", "saelens-gated"))
+    traces = [each.trace(ids=IDS) for each in (first, second)]
+    assert traces[0]["0.feed_forward.hidden.weight"] is not None
+    weights = [trace.array("0.feed_forward.hidden.weight") for trace in traces]
+    assert weights[0] is weights[1]
+    name = f"{STREAM}.reconstruction.weight"
+    assert not np.array_equal(traces[0][name], traces[1][name])
+    assert traces[0][name].shape == (96, 32)
+
+
+def test_several_dictionaries_are_at_several_places() -> None:
+    plain = model()
+    both = plain.with_features(loaded("saelens-topk"), "decoder.0.output").with_features(loaded("gemma-scope"), STREAM)
+    trace = both.trace(ids=IDS)
+    assert np.array_equal(trace["output.logits"], plain.trace(ids=IDS)["output.logits"])
+    edited = trace.edited([Scale("decoder.0.output.features", 0.0)])
+    assert not np.array_equal(edited[f"{STREAM}.features"], trace[f"{STREAM}.features"])
+    with pytest.raises(InputError, match=r"features at decoder\.1\.output already"):
+        both.with_features(loaded("saelens-topk"), "1.output")
+
+
+@pytest.fixture
+def hooked(tmp_path: Path):
+    def make(name: str, **settings: object) -> Features:
+        folder = Path(shutil.copytree(HERE / name, tmp_path / f"{name}-{len(list(tmp_path.iterdir()))}"))
+        path = folder / "cfg.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | settings))
+        return Features.load(folder)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("hook", "step"),
+    [
+        ("blocks.0.hook_resid_pre", "embedding.output"),
+        ("blocks.1.hook_resid_pre", "decoder.0.output"),
+        ("blocks.1.hook_resid_mid", "decoder.1.self_attention.residual"),
+        ("blocks.1.hook_resid_post", "decoder.1.output"),
+        ("blocks.0.hook_mlp_out", "decoder.0.feed_forward.output"),
+        ("blocks.1.ln2.hook_normalized", "decoder.1.feed_forward.norm"),
+        ("blocks.0.attn.hook_z", "decoder.0.self_attention.concat"),
+    ],
+)
+def test_a_hook_of_the_file_says_where(hooked, hook: str, step: str) -> None:
+    added = model().with_features(hooked("saelens-standard", metadata={"hook_name": hook}))
+    assert f"{step}.features" in added.program(1).by_name
+
+
+def test_a_transcoder_writes_what_its_file_or_the_feed_forward_layer_says(hooked) -> None:
+    hooks = {"hook_name": "blocks.0.hook_resid_mid", "hook_name_out": "blocks.0.hook_mlp_out"}
+    program = model().with_features(hooked("saelens-transcoder", metadata=hooks)).program(1)
+    at = "decoder.0.self_attention.residual"
+    assert program.step(f"{at}.error").inputs[0] == "decoder.0.feed_forward.output"
+    program = model().with_features(loaded("sparsify-transcoder-skip"), FED.format(1)).program(1)
+    assert program.step(f"{FED.format(1)}.error").inputs[0] == "decoder.1.feed_forward.output"
+    assert "decoder.1.feed_forward.norm.output" in program.step("1.feed_forward.residual").inputs
+    added = model().with_features(loaded("saelens-transcoder"), "decoder.0.output", into="decoder.1.output")
+    assert added.program(1).step("decoder.0.output.error").inputs[0] == "decoder.1.feed_forward.residual"
+    with pytest.raises(InputError, match=r"no feed-forward layer reads decoder\.norm: name the step that it writes"):
+        model().with_features(loaded("saelens-transcoder"), "decoder.norm")
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "into", "says"),
+    [
+        ("saelens-topk", None, None, "does not say where it was trained: name the step, at="),
+        ("saelens-topk", "decoder.9.output", None, "no step is called 'decoder.9.output'"),
+        ("saelens-topk", "feed_forward.output", None, "can be decoder.0.feed_forward.output, decoder.1"),
+        ("saelens-topk", "tokens", None, "tokens holds whole numbers"),
+        (
+            "saelens-topk",
+            "0.feed_forward.hidden",
+            None,
+            "reads 32 numbers a token, and decoder.0.feed_forward.hidden has",
+        ),
+        ("saelens-topk", "0.self_attention.query", None, "has no row for each token, but 4 heads × 1 × 8"),
+        ("saelens-topk", "decoder.1.output", "decoder.0.output", "is computed before decoder.1.output"),
+        ("saelens-topk", "decoder.0.output", "output.logits", "writes 32 numbers a token, and output.logits has"),
+        (
+            "circuit-tracer-cross-layer",
+            "decoder.0.output",
+            None,
+            "reads 2 layers: write {} for the number of the layer",
+        ),
+        ("circuit-tracer-cross-layer", None, None, "reads 2 layers"),
+    ],
+)
+def test_what_cannot_be_is_said_plainly(name: str, at: str | None, into: str | None, says: str) -> None:
+    with pytest.raises(InputError) as error:
+        model().with_features(loaded(name), at, into=into)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_more_that_cannot_be(hooked, tmp_path: Path) -> None:
+    for hook, says in (
+        ("blocks.7.hook_resid_post", "decoder.7.output, which this model does not have"),
+        ("hook_embed", "was trained at hook_embed: name the step that this is"),
+    ):
+        with pytest.raises(InputError, match=says):
+            model().with_features(hooked("saelens-standard", metadata={"hook_name": hook}))
+    with pytest.raises(InputError, match=r"32 numbers a token, and decoder\.0\.output has 64.*it is of another model"):
+        model(d_model=64).with_features(loaded("saelens-topk"), "decoder.0.output")
+    with pytest.raises(UsageError, match=r"what Features\.load gives"):
+        model().with_features(str(HERE / "saelens-topk"), "decoder.0.output")
+    with pytest.raises(InputError, match="save the model without them"):
+        model().with_features(loaded("saelens-topk"), STREAM).save(tmp_path / "model")
+
+
+def test_features_compared_by_what_they_write_are_those_of_the_dictionary(hooked) -> None:
+    features = hooked("saelens-topk", rescale_acts_by_decoder_norm=True)
+    trace = model().with_features(features, STREAM).trace(ids=IDS)
+    found = features.encode(trace[STREAM])
+    np.testing.assert_allclose(trace[f"{STREAM}.features"], found, atol=1e-9)
+    np.testing.assert_allclose(trace[f"{STREAM}.reconstruction"], features.decode(found), atol=1e-9)
+
+
+def test_vectors_of_one_length_are_read_and_written(hooked) -> None:
+    features = hooked("saelens-standard", normalize_activations="constant_norm_rescale")
+    trace = model().with_features(features, STREAM).trace(ids=IDS)
+    found = features.encode(trace[STREAM])
+    np.testing.assert_allclose(trace[f"{STREAM}.features"], found, atol=1e-9)
+    np.testing.assert_allclose(trace[f"{STREAM}.reconstruction"], features.decode(found, trace[STREAM]), atol=1e-9)
+
+
+def test_a_setting_of_the_model_is_changed_and_its_features_stay() -> None:
+    added = model(dtype="float32").with_features(loaded("saelens-topk"), STREAM)
+    trace = added.changed(dtype="float64").trace(ids=IDS)
+    assert trace[f"{STREAM}.features"].dtype == np.float64

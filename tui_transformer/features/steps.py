@@ -1,0 +1,232 @@
+"""Features as steps of a program: what a dictionary reads, encodes, writes and leaves, right where it is.
+
+At a place AT, with x what is read there, and y what is to be given again (x itself, of a transcoder what a layer makes
+of it):
+
+- `AT.pre_activations`, z = x W_enc + b_enc (x − b_dec where the dictionary was trained so: `AT.centred`), and
+  `AT.features`, f = σ(z);
+- `AT.reconstruction`, ŷ = f W_dec + b_dec; with a skip connection + x W_skip;
+- `AT.error`, e = y − ŷ.
+
+Where the reconstruction goes on in the model's place, that is all. Else ŷ + e goes on, with the error that there is
+before any feature is changed (Marks et al. 2024, "Sparse Feature Circuits", arXiv 2403.19647, §3.1): that is y, until
+features are changed, and then it is y with what the change writes. So e is y − `AT.decoded`, the reconstruction of
+`AT.encoded`, which are features that no change reaches; and `AT.output` is y + `AT.change`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.engine import ops
+from tui_transformer.engine.axis import Axis, Shape
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.explanation import Index, Working
+from tui_transformer.engine.program import FEATURE, Builder, Program, Role, by_program
+from tui_transformer.engine.weights import Weights
+from tui_transformer.features.layer import EPSILON, Dictionary, Layer
+from tui_transformer.features.places import Spot
+
+ACTIVATIONS: Mapping[str, tuple[Callable[[Layer], ops.Op], tuple[str, ...]]] = {
+    "relu": (lambda _: ops.Relu(), ()),
+    "jump_relu": (lambda _: ops.JumpRelu(), ("threshold",)),
+    "jump": (lambda _: ops.Jump(), ("threshold",)),
+    "top_k": (lambda layer: ops.Largest(layer.k), ()),
+    "group_max": (lambda layer: ops.Largest(1, layer.k), ()),
+    "gated": (lambda _: ops.GatedRelu(), ("gate_bias", "scale", "magnitude_bias")),
+}
+"""The op of every activation, and the weights that it has beside the pre-activations."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedFeatures:
+    """A dictionary at its place in a model, or at those of its layers."""
+
+    features: Dictionary
+    spots: tuple[Spot, ...]
+    replaces: bool
+
+    def extended(self, program: Program) -> Program:
+        """A program with the steps of the features; as it is where it does not compute what they read."""
+        return _extended(program, self)
+
+    def beside(self, weights: Weights) -> Weights:
+        """The weights of a model, and beside them those of the dictionary, which are read as they are needed."""
+        stored = StoredFeatures(dict(self._stored()))
+        return weights.beside(Weights(weights.backend, stored.whole, file=stored), stored.cells)
+
+    def _stored(self) -> Iterator[tuple[str, Cells]]:
+        """The weights by their names in a program."""
+        for number, (layer, spot) in enumerate(zip(self.features.layers, self.spots, strict=True)):
+            for part, (name, across) in NAMES.items():
+                if part in layer.parts:
+                    yield f"{spot.name}.{name}", _cells(layer, part, across=across)
+            for place, written in enumerate(layer.writes, number + 1):
+                yield f"{self.spots[place].name}.{_from(number)}.weight", written.cells
+
+
+NAMES: Mapping[str, tuple[str, bool]] = {
+    "encoder": ("pre_activations.weight", True),
+    "encoder_bias": ("pre_activations.bias", False),
+    "threshold": ("features.threshold", False),
+    "gate_bias": ("features.gate_bias", False),
+    "scale": ("features.scale", False),
+    "magnitude_bias": ("features.magnitude_bias", False),
+    "decoder": ("reconstruction.weight", False),
+    "decoder_bias": ("reconstruction.bias", False),
+    "skip": ("reconstruction.skipped.weight", True),
+}
+"""The weights of a dictionary by the steps that they are of, and whether they are turned for them."""
+
+Cells = Callable[[Any], Host]
+"""The cells of a weight at an index."""
+
+
+def _from(layer: int) -> str:
+    return f"reconstruction.from_{layer}"
+
+
+def _cells(layer: Layer, part: str, *, across: bool) -> Cells:
+    """A weight; where features are compared by what they write, with the length of their decoder row worked in."""
+    own = layer.parts[part]
+    if not layer.by_norm or part not in ("encoder", "encoder_bias", "decoder"):
+        return lambda index: own.cells(index, across=across)
+
+    @cache
+    def scaled() -> Host:
+        norms, whole = layer.norms(np.float64), own.cells(..., across=across).astype(np.float64)
+        return whole / norms[:, None] if part == "decoder" else whole * norms
+
+    return lambda index: scaled()[index]
+
+
+@dataclass(frozen=True, eq=False)
+class StoredFeatures:
+    """The weights of a dictionary, as those of a program are read from a file."""
+
+    cells: Mapping[str, Cells]
+
+    def whole(self, name: str, _: Shape) -> Host:
+        """A weight, as floats."""
+        return self.part(name, ...)
+
+    def part(self, name: str, index: Any) -> Host:
+        """Its cells at an index of slices; no others are read."""
+        return self.cells[name](index)
+
+    def explain(self, name: str, index: Index) -> tuple[str, Working] | None:
+        """They are stored as floats."""
+        del name, index
+        return None
+
+
+@by_program
+def _extended(program: Program, placed: PlacedFeatures) -> Program:
+    if any(spot.reads not in program.by_name or spot.writes not in program.by_name for spot in placed.spots):
+        return program
+    known = {**program.weights, **program.givens}
+    build = Builder("", None, [], dict(program.aliases), dict(program.weights), dict(program.givens), known)
+    adding, goes_on = _Adding(build, placed, program), dict[str, str]()
+    for step in program.steps:
+        build.steps.append(replace(step, inputs=tuple(goes_on.get(name, name) for name in step.inputs)))
+        build.known[step.name] = step.axes
+        for number, spot in enumerate(placed.spots):
+            if spot.reads == step.name:
+                adding.encode(number)
+        for number, spot in enumerate(placed.spots):
+            if spot.writes == step.name:
+                goes_on[step.name] = adding.decode(number)
+    return build.program()
+
+
+@dataclass(frozen=True, eq=False)
+class _Adding:
+    """Adds the steps of one layer after the other to a program that is being built, from that without them."""
+
+    build: Builder
+    placed: PlacedFeatures
+    program: Program
+
+    def _at(self, number: int) -> tuple[Builder, Layer, Spot]:
+        spot = self.placed.spots[number]
+        return self.build.within(spot.name), self.placed.features.layers[number], spot
+
+    def encode(self, number: int) -> None:
+        """The features of a layer: n × d → n × features."""
+        at, layer, spot = self._at(number)
+        x = spot.reads
+        width, count = self.build.known[x][-1], Axis(FEATURE, layer.count)
+        if layer.normalise != "none":
+            x = at("normalized", ops.ToSize(*_size(layer)), x)
+        if layer.centred:
+            x = at("centred", ops.Subtract("x − b_dec"), x, at.weight(NAMES["decoder_bias"][0], width))
+        weights = [at.weight(NAMES["encoder"][0], width, count)]
+        if "encoder_bias" in layer.parts:
+            weights.append(at.weight(NAMES["encoder_bias"][0], count))
+        z = at("pre_activations", ops.Linear("x W_enc"), x, *weights)
+        op, own = ACTIVATIONS[layer.activation]
+        numbers = [at.weight(NAMES[part][0], count) for part in own]
+        for name in ("features",) if self.placed.replaces else ("features", "encoded"):
+            at(name, op(layer), z, *numbers)
+
+    def decode(self, number: int) -> str:
+        """The reconstruction and the error; gives what goes on."""
+        at, _, spot = self._at(number)
+        y, is_stream = spot.writes, self._is_stream(spot.writes)
+        role: Role = "residual" if is_stream else ""
+        if self.placed.replaces:
+            written = self._written(number, "features", "reconstruction")
+            at("error", ops.Subtract("y − reconstruction"), y, written)
+            return written
+        decoded = self._written(number, "encoded", "decoded")
+        error = at("error", ops.Subtract("y − decoded"), y, decoded)
+        written = self._written(number, "features", "reconstruction")
+        change = at("change", ops.Changed(), written, error, y)
+        return at("output", ops.Add("y + change"), y, change, role=role)
+
+    def _is_stream(self, name: str) -> bool:
+        """Whether a step is of the residual stream, to which sublayers add."""
+        added = (step for step in self.program.readers(name) if step.role == "residual")
+        return self.program.step(name).role == "residual" or any(step.inputs[0] == name for step in added)
+
+    def _written(self, number: int, of: str, name: str) -> str:
+        """What features write at a layer: those of the layer, and of a cross-layer transcoder those before it too."""
+        at, layer, spot = self._at(number)
+        out, inner = self.build.known[spot.writes][-1], at.within(name)
+        weights = [at.weight(NAMES["decoder"][0], Axis(FEATURE, layer.count), out)]
+        if "decoder_bias" in layer.parts:
+            weights.append(at.weight(NAMES["decoder_bias"][0], out))
+        more = number > 0 or layer.normalise != "none" or "skip" in layer.parts
+        op = ops.Linear("f W_dec")
+        y = inner("written", op, at.full(of), *weights) if more else at(name, op, at.full(of), *weights)
+        if not more:
+            return y
+        parts = list(self._before(number, of, inner))
+        if layer.normalise != "none":
+            sized = ops.FromSize(*_size(layer))
+            if not parts and "skip" not in layer.parts:
+                return at(name, sized, y, spot.reads)
+            y = inner("restored", sized, y, spot.reads)
+        if "skip" in layer.parts:
+            weight = at.weight(NAMES["skip"][0], self.build.known[spot.reads][-1], out)
+            parts.append(inner("skipped", ops.Linear("x W_skip"), spot.reads, weight))
+        return at(name, ops.Add("f W_dec + …"), y, *parts) if parts else y
+
+    def _before(self, number: int, of: str, inner: Builder) -> Iterator[str]:
+        """What the features of the layers before write at a layer."""
+        at = self._at(number)[0]
+        out = self.build.known[self.placed.spots[number].writes][-1]
+        for earlier in range(number):
+            before, layer, _ = self._at(earlier)
+            weight = at.weight(f"{_from(earlier)}.weight", Axis(FEATURE, layer.count), out)
+            yield inner(f"from_{earlier}", ops.Linear("f W_dec"), before.full(of), weight)
+
+
+def _size(layer: Layer) -> tuple[bool, float]:
+    """How vectors are brought to one size: centred or not, and ε."""
+    return (True, EPSILON) if layer.normalise == "layer_norm" else (False, 0.0)
