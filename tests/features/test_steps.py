@@ -12,7 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tui_transformer import Features, InputError, Metric, Model, Patch, Scale, Set, effects, generate, gradients_of
+from tui_transformer import (
+    Features,
+    InputError,
+    Metric,
+    Model,
+    Patch,
+    Scale,
+    Set,
+    attribute,
+    effects,
+    generate,
+    gradients_of,
+)
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
 from tui_transformer.features.layer import Part
@@ -138,6 +150,18 @@ def test_gradients_of_features_are_those_of_what_they_write() -> None:
     assert found[f"{at}.features"][cell] == pytest.approx((ends[0] - ends[1]) / (2 * change), rel=1e-6)
 
 
+def test_features_of_another_sentence_are_patched_in() -> None:
+    plain, features = model(), loaded("saelens-topk")
+    trace, other = (plain.with_features(features, STREAM).trace(ids=ids) for ids in (IDS, [6, 1, 2, 7]))
+    patched = trace.edited([Patch.between(trace, other, f"{STREAM}.features", rows=range(1, 3))])
+    rows = features.layers[0].parts["decoder"].rows(0, features.count, np.float64)
+    moved = np.array([[0.0], [1.0], [1.0], [0.0]]) * (
+        (other[f"{STREAM}.features"] - trace[f"{STREAM}.features"]) @ rows
+    )
+    by_hand = plain.trace(ids=IDS).edited([Patch.of(STREAM, trace[STREAM] + moved)])
+    np.testing.assert_allclose(patched["output.logits"], by_hand["output.logits"], rtol=0, atol=1e-10)
+
+
 def test_features_are_ablated_as_heads_are() -> None:
     trace = model().with_features(loaded("saelens-topk"), STREAM).trace(ids=IDS)
     last = trace[f"{STREAM}.features"][-1]
@@ -152,6 +176,26 @@ def test_features_are_ablated_as_heads_are() -> None:
         list(effects(trace, [f"feature:{STREAM}:96"]))
     with pytest.raises(InputError, match="no features that can be ablated"):
         list(effects(model().trace(ids=IDS), "feature"))
+
+
+@pytest.mark.parametrize("name", ["saelens-topk", "saelens-skip-transcoder"])
+def test_a_logit_is_the_sum_of_what_features_write_toward_it(name: str) -> None:
+    features, at = loaded(name), FED.format(1) if "transcoder" in name else STREAM
+    for replace in (False, True):
+        trace = model().with_features(features, at, replace=replace).trace(ids=IDS)
+        found = attribute(trace, 5, features=True)
+        terms = [term for term in found.terms if term.kind == "feature"]
+        active = np.flatnonzero(trace[f"{at}.features"][-1])
+        assert [term.number for term in terms] == active.tolist()
+        assert found.logit == pytest.approx(trace["output.logits"][-1, 5])
+        assert found.remainder == pytest.approx(0.0, abs=1e-9)
+        assert (f"{at}.error" in found.to_dict()) != replace
+        assert any(term.kind == "head" and term.name.startswith("decoder.1") for term in found.terms) == (
+            "transcoder" in name
+        )
+    without = attribute(model().with_features(features, at).trace(ids=IDS), 5)
+    assert not any(term.kind == "feature" for term in without.terms)
+    assert without.remainder == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_text_is_written_on_with_features_and_with_changed_ones() -> None:

@@ -19,8 +19,8 @@ from tui_transformer.analysis.circuits import weight_of
 from tui_transformer.analysis.metrics import last_position
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.ops import Add, Changed, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
+from tui_transformer.engine.program import FEATURE, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 
@@ -34,7 +34,8 @@ NEURONS = "feed-forward"
 class Term:
     """Part of a logit: what the step or weight `name` adds to it.
 
-    `kind`: "head", "neuron", "layer", "embedding" or "bias"; `number`: which head or neuron, None for the whole step.
+    `kind`: "head", "neuron", "feature", "layer", "embedding" or "bias"; `number`: which head, neuron or feature, None
+    for the whole step.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Attribution:
         return f"<Attribution of {self.tokens} at {self.position}: {self.logit:.6g}, {terms}>"
 
     def to_dict(self) -> dict[str, float]:
-        """Every term by its name, with the number of the head or neuron behind it."""
+        """Every term by its name, with the number of the head, neuron or feature behind it."""
         return {str(term): term.value for term in self.terms}
 
     @property
@@ -79,6 +80,7 @@ def attribute(
     *,
     position: int | None = None,
     neurons: bool = False,
+    features: bool = False,
     item: int = 0,
 ) -> Attribution:
     """The terms of the logit of a token at a position, or of the difference to another token's.
@@ -89,6 +91,8 @@ def attribute(
         other: The token whose logit is taken away.
         position: From 0, or from the end; by default the last token that is no padding.
         neurons: Every neuron apart, in place of the feed-forward layers.
+        features: Of a model with features every active one apart, and their error, in place of what they are of; where
+            the reconstruction replaces that they always are.
         item: Which sentence of a batch.
 
     Raises:
@@ -106,7 +110,7 @@ def attribute(
             raise UsageError(f"a token is its ID, a whole number, not {type(each).__name__}")
         if each is not None and not 0 <= each < words:
             raise InputError(f"there is no token {each}: IDs go from 0 to {words - 1}")
-    walk = _Walk(trace, position % rows, item, neurons)
+    walk = _Walk(trace, position % rows, item, neurons, features)
     logit = walk.line(LOGITS)
     chosen = (token,) if other is None else (token, other)
     terms = tuple(walk.of_logits(step, chosen))
@@ -147,6 +151,7 @@ class _Walk:
     row: int
     item: int
     neurons: bool
+    features: bool
 
     def of_logits(self, step: Step, tokens: tuple[int, ...]) -> Iterator[Term]:
         signs = (1.0, -1.0)
@@ -164,7 +169,7 @@ class _Walk:
         if step is None:
             yield Term(name, "bias", None, float(self.line(name) @ direction))
         elif isinstance(step.op, Add):
-            for source in step.inputs:
+            for source in self._added(step):
                 yield from self.of(source, direction)
         elif isinstance(step.op, Scale):
             yield from self.of(step.inputs[0], direction * step.op.factor)
@@ -174,6 +179,12 @@ class _Walk:
             yield from self._of_matrix(step, direction)
         else:
             yield self._whole(name, direction)
+
+    def _added(self, step: Step) -> tuple[str, ...]:
+        """What is added; of a step with features, where they are asked for, what they write and their error."""
+        change = self.trace.program.by_name.get(step.inputs[1])
+        written = self.features and change is not None and isinstance(change.op, Changed)
+        return change.inputs[:2] if change is not None and written else step.inputs
 
     def _whole(self, name: str, direction: Host) -> Term:
         kind = "embedding" if "embedding." in name else "layer"
@@ -189,11 +200,14 @@ class _Walk:
             yield Term(bias, "bias", None, float(self.line(bias) @ direction))
 
     def _of_matrix(self, step: Step, direction: Host) -> Iterator[Term]:
-        """The heads or the neurons that a matrix reads, and its bias; all of it where it reads neither."""
+        """The heads, neurons or features that a matrix reads, and its bias; all of it where it reads none of them."""
         source, weight, *biases = step.inputs
         before = self.trace.program.by_name.get(source)
         heads = before.inputs[0] if before is not None and isinstance(before.op, MergeHeads) else None
         written = None
+        if before is not None and before.axes[-1].name == FEATURE:
+            yield from self._of_features(step, direction)
+            return
         if heads is not None:
             toward = (self.weight(weight) @ direction).reshape(self.trace.program.shape(heads)[0], -1)
             written, kind = (toward * self.heads(heads)).sum(axis=-1), "head"
@@ -203,6 +217,15 @@ class _Walk:
             yield self._whole(step.name, direction)
             return
         yield from (Term(heads or source, kind, i, float(value)) for i, value in enumerate(written))
+        yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
+
+    def _of_features(self, step: Step, direction: Host) -> Iterator[Term]:
+        """The active features, and the bias of what they write."""
+        source, weight, *biases = step.inputs
+        values, columns = self.line(source), range(step.shape[-1])
+        for feature in map(int, np.flatnonzero(values)):
+            row = self.weight(weight, (range(feature, feature + 1), columns))[0]
+            yield Term(source, "feature", feature, float(values[feature] * (row @ direction)))
         yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
 
     def line(self, name: str) -> Host:
