@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
     from tui_transformer.analysis.effects import effect, effects, means
+    from tui_transformer.analysis.features import active_features, feature_words
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
         gradient_times_input,
@@ -53,6 +54,7 @@ __all__ = [
     "Target",
     "Trace",
     "__version__",
+    "active_features",
     "attentions",
     "attribute",
     "circuits",
@@ -60,6 +62,7 @@ __all__ = [
     "effect",
     "effects",
     "every",
+    "feature_words",
     "figure",
     "fit_lens",
     "generate",
@@ -89,6 +92,7 @@ _HOMES = {
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
     "analysis.effects": ("effect", "effects", "means"),
+    "analysis.features": ("active_features", "feature_words"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
         "gradient_times_input",

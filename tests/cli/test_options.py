@@ -50,6 +50,7 @@ LISTS = {
     *(f"explorer {option}" for option in ("--text", "--ids", "--decoder-ids", "--mask")),
     "ablate --targets",
     "ablate --tokens",
+    "features --feature",
     "generate --edit",
     "patch --targets",
     "positions --dimensions",

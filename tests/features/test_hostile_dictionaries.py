@@ -12,6 +12,7 @@ from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
 from tui_transformer.features.dictionary import Features
+from tui_transformer.features.labels import read_labels
 
 HERE = Path(__file__).parent
 
@@ -70,3 +71,24 @@ def test_broken_weights(tmp_path: Path, count: int, name: str, file: str) -> Non
     if file.endswith(".safetensors"):
         broken = st.one_of(changed(json.loads(raw[8 : 8 + length])).map(with_header), broken)
     hold(count, check, content=broken)
+
+
+LABELS = [{"index": "12", "description": "the sea"}, {"feature": 3, "label": "ships"}]
+
+
+@COUNTS
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.csv"])
+def test_broken_labels(tmp_path: Path, count: int, name: str) -> None:
+    path = tmp_path / name
+    right = {
+        "a.json": as_json(LABELS),
+        "a.jsonl": b"".join(as_json(each) + b"\n" for each in LABELS),
+        "a.csv": b"feature,label\n12,the sea\n3,ships\n",
+    }[name]
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        read_or_refused(lambda: read_labels(path), path)
+
+    broken = damaged(right)
+    hold(count, check, content=st.one_of(changed(LABELS).map(as_json), broken) if name == "a.json" else broken)

@@ -301,7 +301,7 @@ def test_a_transcoder_writes_what_its_file_or_the_feed_forward_layer_says(hooked
 @pytest.mark.parametrize(
     ("name", "at", "into", "says"),
     [
-        ("saelens-topk", None, None, "does not say where it was trained: name the step, at="),
+        ("saelens-topk", None, None, "does not say where it was trained: name the step, as decoder.8.output"),
         ("saelens-topk", "decoder.9.output", None, "no step is called 'decoder.9.output'"),
         ("saelens-topk", "feed_forward.output", None, "can be decoder.0.feed_forward.output, decoder.1"),
         ("saelens-topk", "tokens", None, "tokens holds whole numbers"),

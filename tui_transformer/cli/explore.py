@@ -33,6 +33,7 @@ COMMANDS = {
     "diff": "diff",
     "exercise": "exercise",
     "experts": "attention",
+    "features": "features",
     "fetch": "fetch",
     "generate": "generate",
     "heads": "attention",

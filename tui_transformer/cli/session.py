@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,17 +20,20 @@ if TYPE_CHECKING:
     from tui_transformer.text.encoding import Encoding
 
 
-def open_session(flags: Flags, otherwise: Inputs | None = None) -> Session:
+def open_session(
+    flags: Flags, otherwise: Inputs | None = None, made: Callable[[Model], Model] = lambda model: model
+) -> Session:
     """Load the model and read its input; of several sentences one, padded as it is beside the others.
 
     Args:
         flags: What was given.
         otherwise: What is read where neither a sentence nor IDs were given.
+        made: What is made of the model before it reads anything.
     """
     from tui_transformer.session.open_session import session_of
 
     given, options = flags.reading(otherwise), flags.options()
-    model = loaded(options)
+    model = made(loaded(options))
     if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
         note(model.embedding.vectors.said(model.vocabulary))
     session = session_of(model, given, options)

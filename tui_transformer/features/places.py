@@ -60,7 +60,7 @@ def spots(features: Dictionary, program: Program, at: str | None, into: str | No
         return (_spot(features, program, at, into),)
     for name in (at, *([] if into is None else [into])):
         if name is None or LAYER not in name:
-            where = f"write {LAYER} for the number of the layer, as at='decoder.{LAYER}.feed_forward.norm'"
+            where = f"write {LAYER} for the number of the layer, as decoder.{LAYER}.feed_forward.norm"
             raise InputError(f"{features.path.name} reads {len(features.layers)} layers: {where}")
     numbers = map(str, range(len(features.layers)))
     named = ((text.replace(LAYER, number) if text else None for text in (at, into)) for number in numbers)
@@ -104,15 +104,13 @@ def _check(features: Dictionary, program: Program, name: str, own: str, width: i
 def _of_hook(features: Dictionary, program: Program, hook: str) -> str:
     """The step of a hook that a file names."""
     if not hook:
-        raise InputError(
-            f"{features.path.name} does not say where it was trained: name the step, at='decoder.8.output'"
-        )
+        raise InputError(f"{features.path.name} does not say where it was trained: name the step, as decoder.8.output")
     match = re.fullmatch(r"blocks\.(\d+)\.(.+)", hook)
     stacks = [
         stack for stack in ("decoder", "encoder") if any(name.startswith(f"{stack}.0.") for name in program.names)
     ]
     if match is None or match[2] not in HOOKS or len(stacks) != 1:
-        raise InputError(f"{features.path.name} was trained at {hook[:80]}: name the step that this is, at='…'")
+        raise InputError(f"{features.path.name} was trained at {hook[:80]}: name the step that this is")
     number, stack = int(match[1]), stacks[0]
     before = f"{stack}.{number - 1}.output" if number else "embedding.output"
     name = HOOKS[match[2]].format(layer=f"{stack}.{number}", before=before)
@@ -130,6 +128,6 @@ def _fed_forward(features: Dictionary, program: Program, reads: str) -> str:
     if not found:
         raise InputError(
             f"{features.path.name} is a transcoder, and no feed-forward layer reads {reads}: name the step that it "
-            "writes, into='decoder.8.feed_forward.output'"
+            "writes, as decoder.8.feed_forward.output"
         )
     return f"{found[0]}.output"

@@ -10,7 +10,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Floats, Index, Source, Sum, Value, Working, added, product
+from tui_transformer.engine.explanation import Factor, Index, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
 
@@ -40,7 +40,7 @@ class Jump(ByFeature):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         z, threshold = inputs
-        return backend.xp.multiply(z, self._open(z, threshold), out=backend.like(z) if out is None else out)
+        return backend.xp.where(self._open(z, threshold), z, 0.0)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = z · open. The thresholds are held fast: y jumps at them, which has no slope."""
@@ -93,7 +93,7 @@ class GatedRelu(ByFeature):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         z, _, scale, bias = inputs
-        return (z * backend.xp.exp(scale) + bias) * self._open(backend, *inputs)
+        return backend.xp.where(self._open(backend, *inputs), z * backend.xp.exp(scale) + bias, 0.0)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = (z e^r + b) · open."""
@@ -161,38 +161,34 @@ class Largest(Op):
         return f"max(z, 0) for the {self.count} largest z{of}, else 0"
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        return inputs[0] * self._taken(backend, inputs[0])
+        return backend.xp.where(self._taken(backend, inputs[0]), inputs[0], 0.0)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = z · taken, which features are taken held fast."""
         return (gradient * self._taken(backend, inputs[0]),)
 
     def _taken(self, backend: Backend, z: Array) -> Array:
-        """1 for what is among the largest of its group and above 0, else 0."""
+        """Whether each is among the largest of its group, and above 0."""
         xp, groups = backend.xp, z.reshape(-1, z.shape[-1] // self.groups)
         chosen = xp.argpartition(-groups, min(self.count, groups.shape[1]) - 1, axis=-1)[:, : self.count]
         taken = xp.zeros(groups.shape, dtype=z.dtype)
         taken[xp.arange(len(groups), dtype=np.int64).reshape(-1, 1), chosen] = 1.0
-        return taken.reshape(z.shape) * (z > 0.0)
+        is_taken: Array = (taken.reshape(z.shape) > 0.0) & (z > 0.0)
+        return is_taken
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         row = inputs[0].factor(index[0], None)
-        z, taken = row.operand(index[-1]), self._of_row(row.values)
-        last = self._smallest(row, index[-1])
-        is_taken = bool(taken[index[-1]])
+        z, last = row.operand(index[-1]), self._smallest(row, index[-1])
+        is_taken = bool(self._taken(EXACT, row.values[None])[0, index[-1]])
         note = f"the smallest of {self.count} that are taken" if self.groups == 1 else "the largest of its group"
         items = (Value("z", z.value, z), Value("least", last.value, last.source, note))
         return Working(items, z.value * is_taken, f"{spoken(z.value)} · {int(is_taken)}")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         row = inputs[0].factor(index[0], None)
-        is_taken = bool(self._of_row(row.values)[index[-1]])
+        is_taken = bool(self._taken(EXACT, row.values[None])[0, index[-1]])
         note = "it is one of the largest" if is_taken else "it is none of the largest above 0"
         return passed_on(gradient.operand(*index), float(is_taken), "· slope", note, row.operand(index[-1]))
-
-    def _of_row(self, row: Floats) -> Floats:
-        taken: Floats = self._taken(EXACT, row[None])[0]
-        return taken
 
     def _smallest(self, row: Factor, feature: int) -> Value:
         """The smallest of the group of a feature that is among its largest."""

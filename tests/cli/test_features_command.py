@@ -1,0 +1,85 @@
+"""`features`: the strongest features of every token, with labels, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Run
+
+from tui_transformer import Features, Model
+
+DICTIONARIES = Path(__file__).parent.parent / "features"
+TEXT = "the waves crashed"
+SMALL = ("--model", "decoder", "--d-model", "32", "--heads", "4", "--norm", "pre", "--dtype", "float64", "--text", TEXT)
+
+
+def of(name: str, *more: str) -> tuple[str, ...]:
+    return ("features", str(DICTIONARIES / name), *SMALL, *more)
+
+
+def test_json_has_the_numbers_of_the_library(run: Run) -> None:
+    rows = run(*of("saelens-topk", "--at", "0.output", "--top", "2", "--format", "json")).json
+    model = Model.load("decoder", d_model=32, heads=4, norm="pre", dtype="float64")
+    added = model.with_features(Features.load(DICTIONARIES / "saelens-topk"), "decoder.0.output")
+    values = added.trace(TEXT)["decoder.0.output.features"]
+    assert [row["feature"] for row in rows] == np.argsort(-values, axis=1)[:, :2].reshape(-1).tolist()
+    assert [row["value"] for row in rows] == pytest.approx(-np.sort(-values, axis=1)[:, :2].reshape(-1), abs=1e-12)
+    assert [row["active"] for row in rows[::2]] == np.count_nonzero(values, axis=1).tolist()
+    assert [row["token"] for row in rows[::2]] == TEXT.split()
+    assert rows[0]["raises"].count(", ") == rows[0]["lowers"].count(", ") == 2
+
+
+def test_text_is_a_line_a_feature_and_says_where(run: Run) -> None:
+    lines = run(*of("saelens-topk", "--at", "0.output", "--top", "1", "--token", "1", "--words", "0")).out.splitlines()
+    assert lines[0].split() == ["position", "token", "active", "error", "rank", "feature", "value", "left"]
+    assert lines[1].split()[:2] == ["1", "waves"]
+    assert lines[3].endswith("saelens-topk at decoder.0.output")
+
+
+def test_features_that_are_named_and_their_labels(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("feature,label\n7,\x1b[31mthe sea\n")
+    more = ("--at", "0.output", "--feature", "7,3", "--labels", str(tmp_path / "labels.csv"))
+    ended = run(*of("saelens-topk", *more))
+    assert "\x1b" not in ended.out
+    rows = run(*of("saelens-topk", *more, "--format", "csv")).table
+    assert [row["feature"] for row in rows] == ["7", "3"] * 3
+    assert {row["label"] for row in rows} == {"\x1b[31mthe sea", ""}
+
+
+def test_a_transcoder_of_several_layers_has_a_place_in_each(run: Run) -> None:
+    at = "decoder.{}.feed_forward.norm"
+    rows = run(*of("circuit-tracer-cross-layer", "--layers", "2", "--at", at, "--format", "csv", "--top", "1")).table
+    assert [row["at"] for row in rows] == [at.format(layer) for layer in (0, 1) for _ in range(3)]
+
+
+def test_edits_reach_features_and_can_be_of_them(run: Run) -> None:
+    more = ("--at", "0.output", "--format", "json", "--replace", "--edit")
+    rows = run(*of("saelens-topk", *more, "decoder.0.output.features[:, 0:96] = 0")).json
+    assert all(row["active"] == 0 and row["feature"] is None for row in rows)
+    assert len(rows) == 3
+
+
+def test_where_features_spell_no_words_that_is_said(run: Run) -> None:
+    line = list(of("saelens-topk", "--at", "encoder.0.output", "--top", "1"))
+    line[line.index("decoder")] = "encoder-decoder"
+    ended = run(*line)
+    assert ended.code == 0
+    assert "no words: " in ended.err
+    assert all(row.split()[-2:] == ["–", "–"] for row in ended.out.splitlines()[1:4])
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "says", "code"),
+    [
+        ("saelens-topk", (), "does not say where it was trained", 1),
+        ("saelens-topk", ("--at", "0.feed_forward.hidden"), "reads 32 numbers a token", 1),
+        ("saelens-topk", ("--at", "0.output", "--token", "3"), "there is no token 3: tokens are 0 to 2", 1),
+        ("saelens-topk", ("--at", "0.output", "--feature", "96"), "there is no feature 96", 1),
+        ("saelens-topk", ("--at", "0.output", "--feature", "a"), "--feature", 2),
+        ("nothing", ("--at", "0.output"), "no such file or folder", 1),
+    ],
+)
+def test_what_cannot_be_is_refused(run: Run, name: str, more: tuple[str, ...], says: str, code: int) -> None:
+    run(*of(name, *more)).refuses(says, code)

@@ -1,0 +1,142 @@
+"""The strongest features of tokens: what they leave and which words they raise, against sums written out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tui_transformer import Features, InputError, Model, Set, active_features, attribute, feature_words
+from tui_transformer.features.labels import read_labels
+
+HERE = Path(__file__).parent
+FOLDERS = sorted(path.parent.name for path in HERE.glob("*/expected.npz") if "cross" not in str(path))
+IDS = [3, 5, 4, 6]
+
+
+def traced(name: str, at: str | None = None, kind: str = "decoder", *, replace: bool = False, norm: str = "pre"):
+    """A trace, the dictionary in it, and the steps that it reads and is to give."""
+    features = Features.load(HERE / name)
+    reads = at or ("decoder.1.feed_forward.norm" if features.transcodes else "decoder.1.output")
+    model = Model.load(kind, d_model=32, heads=4, layers=2, norm=norm, dtype="float64")
+    trace = model.with_features(features, reads, replace=replace).trace(ids=IDS)
+    return trace, features, reads, trace.program.step(f"{reads}.error").inputs[0]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_what_features_leave_is_what_the_dictionary_leaves_without_the_others(name: str) -> None:
+    trace, features, reads, gives = traced(name)
+    for each in active_features(trace, top=3):
+        x, y, values = trace[reads][each.token], trace[gives][each.token], trace[f"{reads}.features"][each.token]
+        order = sorted(np.flatnonzero(values).tolist(), key=lambda feature: -values[feature])
+        assert [one.feature for one in each.features] == order[:3]
+        assert (each.active, [one.rank for one in each.features]) == (len(order), [1, 2, 3][: len(order)])
+        kept = np.zeros_like(values)
+        for one in each.features:
+            assert one.value == values[one.feature]
+            kept[one.feature] = one.value
+            left = np.linalg.norm(y - features.decode(kept, x)) / np.linalg.norm(y)
+            assert one.left == pytest.approx(left, abs=1e-10)
+        whole = np.linalg.norm(y - features.decode(values, x)) / np.linalg.norm(y)
+        assert each.error == pytest.approx(whole, abs=1e-10)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("at", ["decoder.0.output", "decoder.1.output", "decoder.1.feed_forward.output"])
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_words_are_the_terms_of_the_logits(at: str, norm: str, replace: bool) -> None:
+    trace, _, _, _ = traced("saelens-topk", at, replace=replace, norm=norm)
+    found = list(active_features(trace, at))
+    words = list(feature_words(trace, found))
+    assert [len(each) for each in words] == [len(each.features) for each in found]
+    last = words[-1]
+    np.testing.assert_allclose(last.mean(axis=1), 0, atol=1e-12)
+    if at != "decoder.0.output":  # behind it only norms are on the way
+        terms = attribute(trace, 5, 2, features=True).to_dict()
+        for one, row in zip(found[-1].features, last, strict=True):
+            assert row[5] - row[2] == pytest.approx(terms[f"{at}.features[{one.feature}]"], abs=1e-10)
+    trace.block = 1  # a token at a time
+    for each, other in zip(feature_words(trace, found), words, strict=True):
+        np.testing.assert_allclose(each, other, atol=1e-12)
+
+
+def test_features_that_are_asked_for_are_shown_where_they_are_not_active_too() -> None:
+    trace, _, reads, _ = traced("saelens-topk")
+    values = trace[f"{reads}.features"]
+    idle = int(np.flatnonzero(~values.any(axis=0))[0])
+    active = int(values[2].argmax())
+    for each in active_features(trace, features=[idle, active], tokens=range(1, 3)):
+        assert [one.feature for one in each.features] == [idle, active]
+        assert (each.features[0].value, each.features[0].rank) == (0.0, 0)
+        assert each.features[1].value == values[each.token, active]
+        assert not each.written[0].any()
+
+
+def test_a_token_without_features_and_one_that_is_0() -> None:
+    trace, _, reads, gives = traced("saelens-standard-no-bias-in")
+    none = trace.edited([Set(f"{reads}.features", 0.0, rows=1)])
+    found = list(active_features(none))
+    assert (found[1].active, found[1].features) == (0, ())
+    assert [len(words) for words in feature_words(none, found)] == [len(each.features) for each in found]
+    silent = trace.edited([Set(gives, 0.0, rows=0)])
+    assert np.isnan(next(active_features(silent)).error)
+
+
+def test_where_there_are_none_that_is_said() -> None:
+    plain = Model.load("decoder", d_model=32, heads=4, layers=2, norm="pre")
+    with pytest.raises(InputError, match="the model has no features"):
+        active_features(plain.trace(ids=IDS))
+    dictionary = Features.load(HERE / "saelens-topk")
+    both = plain.with_features(dictionary, "decoder.0.output").with_features(dictionary, "decoder.1.output")
+    trace = both.trace(ids=IDS)
+    with pytest.raises(InputError, match="name one of them"):
+        active_features(trace)
+    assert next(active_features(trace, "1.output")).at == "decoder.1.output"
+    with pytest.raises(InputError, match="no step is called"):
+        active_features(trace, "decoder.0.feed_forward.output")
+    with pytest.raises(InputError, match="there is no token 4: tokens are 0 to 3"):
+        active_features(trace, "0.output", tokens=range(4, 5))
+    with pytest.raises(InputError, match="there is no feature 96: features are 0 to 95"):
+        active_features(trace, "0.output", features=[96])
+    inside, _, _, _ = traced("saelens-topk", "encoder.0.self_attention.concat", "encoder")
+    with pytest.raises(InputError, match="nothing spells words through it"):
+        list(feature_words(inside, list(active_features(inside))))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "feature,label\n12,the sea\n3,\n12,another\n40, ships \n"),
+        ("a.csv", "12,the sea\n40,ships\n"),
+        ("a.csv", "layer,Index,Description\n8,12,the sea\n8,40,ships\n"),
+        (
+            "a.json",
+            '[{"modelId": "gpt2", "index": "12", "description": "the sea"}, {"index": 40, "description": "ships"}]',
+        ),
+        ("a.jsonl", '{"index": "12", "description": "the sea"}\n\n{"feature": 40, "label": "ships"}\n'),
+    ],
+)
+def test_labels_are_read_as_people_have_them(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert read_labels(tmp_path / name) == {12: "the sea", 40: "ships"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.csv", "", "there is no label in it"),
+        ("a.csv", "the sea,12\n", "no labels of features"),
+        ("a.csv", "-1,the sea\n", "no labels of features"),
+        ("a.json", "{}", "not a JSON list"),
+        ("a.json", '[{"index": true, "label": "x"}]', "no labels of features"),
+        ("a.jsonl", '{"index": 3}\n', "no labels of features"),
+    ],
+)
+def test_what_has_no_labels_is_refused(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=says) as error:
+        read_labels(tmp_path / name)
+    assert name in str(error.value)
+    with pytest.raises(InputError, match="no such file"):
+        read_labels(tmp_path / "nothing.csv")

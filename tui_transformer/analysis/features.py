@@ -1,0 +1,187 @@
+"""The active features of tokens: how strong they are, what they leave of what is there, and which words they raise.
+
+With y what a dictionary is to give at a token, f its features and W their decoder rows, the strongest r of them write
+ŷ_r = ŷ(0) + Σ f_i W_i. What they leave is ‖y − ŷ_r‖ ÷ ‖y‖, with all of them ‖e‖ ÷ ‖y‖ of the error e.
+
+The words of a feature: f_i W_i, carried from where it is written to the logits with the norms on the way frozen, less
+the mean over all words: what the feature adds to every logit directly (as `analysis/head_lens.py` has it of heads;
+Bricken et al. 2023, "Towards Monosemanticity", §"Feature effects"; Elhage et al. 2021 for the frozen norms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tui_transformer.analysis.head_lens import LOGITS, carried
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.ops import FromSize
+from tui_transformer.engine.ops.base import EXACT
+from tui_transformer.engine.program import FEATURE, Program
+from tui_transformer.engine.targets import FEATURES
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+
+
+@dataclass(frozen=True)
+class ActiveFeature:
+    """A feature at a token: its number, its place from the strongest on (from 1; 0 where it is not active), its value.
+
+    `left`: ‖y − ŷ_r‖ ÷ ‖y‖ with it and all stronger ones that are listed; NaN where y is 0.
+    """
+
+    feature: int
+    rank: int
+    value: float
+    left: float
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveFeatures:
+    """The strongest features of a token.
+
+    Attributes:
+        at: The step that the dictionary reads.
+        token: From 0.
+        active: How many features are not 0.
+        error: What all of them leave: ‖e‖ ÷ ‖y‖; NaN where y is 0.
+        features: The strongest first, or those that were asked for in their order.
+        written: What each of them writes, f_i W_i: features × d, float64.
+    """
+
+    at: str
+    token: int
+    active: int
+    error: float
+    features: tuple[ActiveFeature, ...]
+    written: Host
+
+
+def places_of_features(program: Program) -> tuple[str, ...]:
+    """The steps that dictionaries read, in order; those of `AT.features`."""
+    steps = (step.name for step in program.steps if step.axes[-1].name == FEATURE and step.name.endswith(FEATURES))
+    return tuple(name.removesuffix(FEATURES) for name in steps)
+
+
+def active_features(
+    trace: Trace,
+    at: str | None = None,
+    top: int = 5,
+    *,
+    features: Sequence[int] = (),
+    tokens: range | None = None,
+    item: int = 0,
+) -> Iterator[ActiveFeatures]:
+    """The features of every token, the strongest first.
+
+    Args:
+        trace: Of a model with features (`Model.with_features`).
+        at: The step that the dictionary reads; by default the only one.
+        top: How many of each token, as far as they are active.
+        features: These instead, active or not.
+        tokens: Only these.
+        item: Which sentence of a batch.
+
+    Raises:
+        InputError: There are no such features or tokens.
+    """
+    own = _place(trace.program, at)
+    rows, count = trace.program.shape(own + FEATURES)
+    tokens = range(rows) if tokens is None else tokens
+    if not 0 <= tokens.start <= tokens.stop <= rows:
+        raise InputError(f"there is no token {max(tokens.stop - 1, tokens.start)}: tokens are 0 to {rows - 1}")
+    wanted = tuple(features)
+    wrong = next((feature for feature in wanted if not 0 <= feature < count), None)
+    if wrong is not None:
+        raise InputError(f"there is no feature {wrong}: features are 0 to {count - 1}")
+    return (_of_token(trace, own, token, top, wanted, item) for token in tokens)
+
+
+def _place(program: Program, at: str | None) -> str:
+    places = places_of_features(program)
+    if not places:
+        raise InputError("the model has no features: Model.with_features gives it some")
+    if at is None and len(places) > 1:
+        raise InputError(f"there are features at {', '.join(places)}: name one of them")
+    own = places[0] if at is None else program.step(f"{at}{FEATURES}").name.removesuffix(FEATURES)
+    if own not in places:
+        raise InputError(f"there are no features at {at}: there are at {', '.join(places)}")
+    return own
+
+
+def _of_token(trace: Trace, at: str, token: int, top: int, wanted: Sequence[int], item: int) -> ActiveFeatures:
+    values = _row(trace, at + FEATURES, token, item)
+    order = np.argsort(-np.abs(values), kind="stable")
+    order = order[values[order] != 0.0]
+    chosen = np.array(wanted, dtype=np.int64) if wanted else order[:top]
+    error, y = (_row(trace, name, token, item) for name in (f"{at}.error", trace.program.step(f"{at}.error").inputs[0]))
+    rows, own = _written(trace, at, token, values, chosen, item)
+    size = float(np.linalg.norm(y)) or np.nan
+    left = np.linalg.norm(error + own - np.cumsum(rows, axis=0), axis=1) / size
+    ranks = {int(feature): rank for rank, feature in enumerate(order, 1)}
+    found = (
+        ActiveFeature(number, ranks.get(number, 0), float(values[number]), float(rest))
+        for number, rest in zip(chosen.tolist(), left, strict=True)
+    )
+    return ActiveFeatures(at, token, len(order), float(np.linalg.norm(error)) / size, tuple(found), rows)
+
+
+def _written(trace: Trace, at: str, token: int, values: Host, chosen: Host, item: int) -> tuple[Host, Host]:
+    """What the chosen features write, features × d, and what all features of the place do."""
+    program = trace.program
+    name = f"{at}.reconstruction"
+    product = program.by_name.get(f"{name}.written") or program.step(name)
+    weight, *biases = product.inputs[1:]
+    width = product.shape[-1]
+    rows = [_cells(trace, weight, (range(feature, feature + 1), range(width)))[0] for feature in chosen.tolist()]
+    written = np.array(rows).reshape(-1, width) * values[chosen][:, None]
+    own = _row(trace, product.name, token, item) - sum(_cells(trace, bias, (range(width),)) for bias in biases)
+    sized = next((step for step in program.steps if isinstance(step.op, FromSize) and step.name.startswith(name)), None)
+    if sized is None:
+        return written, own
+    x = _row(trace, sized.inputs[1], token, item)[None]
+    none = sized.op.forward(EXACT, np.zeros_like(x), x)
+    return sized.op.forward(EXACT, written, x) - none, (sized.op.forward(EXACT, own[None], x) - none)[0]
+
+
+def feature_words(trace: Trace, found: Sequence[ActiveFeatures], item: int = 0) -> Iterator[Host]:
+    """What features add to the logits of their token, less the mean over all words: features × words, float64.
+
+    Args:
+        trace: That they are of.
+        found: What `active_features` gives of neighbouring tokens.
+        item: Which sentence of a batch.
+
+    Raises:
+        InputError: The model has no logits of words, or what the features write does not go to them by sums and norms.
+    """
+    step = trace.program.by_name.get(LOGITS)
+    if step is None or step.axes[-1].name != "vocabulary":
+        raise InputError("the model has no logits of words: no feature spells any")
+    most = max((len(each.features) for each in found), default=0)
+    height = max(1, trace.block // (step.shape[-1] * max(most, 1)))
+    for start in range(0, len(found) if most else 0, height):
+        some = found[start : start + height]
+        rows = range(some[0].token, some[-1].token + 1)
+        vectors = np.zeros((most, len(rows), some[0].written.shape[1]))
+        for each in some:
+            vectors[: len(each.features), each.token - rows.start] = each.written
+        logits = carried(trace, _goes_on(trace.program, some[0].at), vectors, rows, item)
+        logits -= logits.mean(axis=-1, keepdims=True)
+        yield from (logits[: len(each.features), each.token - rows.start] for each in some)
+
+
+def _goes_on(program: Program, at: str) -> str:
+    """The step that the model goes on with."""
+    return f"{at}.output" if f"{at}.output" in program.by_name else f"{at}.reconstruction"
+
+
+def _row(trace: Trace, name: str, token: int, item: int) -> Host:
+    size = trace.program.shape(name)[-1]
+    return np.asarray(trace.window(name, (range(token, token + 1), range(size)), item)[0], np.float64)
+
+
+def _cells(trace: Trace, name: str, region: tuple[range, ...]) -> Host:
+    return np.asarray(trace.window(name, region), np.float64)
