@@ -210,7 +210,7 @@ class Train:
         learned.save(out)
         rows = {
             "features": f"{count:,}, {plan.k} active at a token",
-            "learned from": f"{learned.learned:,} rows of {plan.at}",
+            "learned in": f"{plan.steps:,} steps of {plan.batch:,} rows of {plan.at}",
             "variance left": f"{learned.left:.2%} of {learned.rows:,} other rows",
             "never active": f"{learned.dead:,} features in these",
             "dictionary": visible(str(out)),

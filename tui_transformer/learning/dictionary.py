@@ -79,7 +79,6 @@ class Learned:
         left: The share of the variance that it leaves, Σ ‖x − x̂‖² ÷ Σ ‖x − x̄‖².
         dead: How many features were active in no row of these.
         rows: How many there were.
-        learned: How many rows it was learned from.
     """
 
     plan: Plan
@@ -87,7 +86,6 @@ class Learned:
     left: float
     dead: int
     rows: int
-    learned: int
 
     def save(self, folder: Path) -> None:
         """Write it as SAELens does, so that it and `Features.load` read it; each file appears whole or not at all.
@@ -150,7 +148,7 @@ def learn(model: Model, texts: Sequence[str], plan: Plan, report: Report = lambd
         report(step, learner.advance(next(rows)))
     weights = learner.weights()
     left, dead = _measured(learner, held_out)
-    return Learned(plan, weights, left, dead, len(held_out), plan.steps * plan.batch)
+    return Learned(plan, weights, left, dead, len(held_out))
 
 
 def _blocks(model: Model, texts: Sequence[str], at: str, most: int) -> Iterator[Host]:
