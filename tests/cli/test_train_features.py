@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
-from command_line import Run
+import pytest
+from command_line import Ended, Run
+
+from tui_transformer.features.dictionary import own_dictionary
+from tui_transformer.model.model import Model
 
 
 def test_the_command_learns_one_and_tells_how_good_it_is(run: Run, tmp_path: Path):
@@ -20,3 +26,19 @@ def test_the_command_learns_one_and_tells_how_good_it_is(run: Run, tmp_path: Pat
     assert "--task is of a model" in run("train", "--features", "8", *options, "--task", "pairs").err
     assert "--at STEP is missing" in run("train", "--features", "8", "--model", "copy", "--out", "e").err
     assert "--recipe NAME" in run("train", "--features", "8", "--model", "copy", "--at", "x", "--out", "e").err
+
+
+def test_the_explorer_begins_with_the_features_of_a_dictionary(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(own_dictionary(Model.load("story", device="cpu").folder))
+
+    def told(typed: str, *more: str) -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{typed}\nquit\n"))
+        return run("--model", "story", "--plain", *more)
+
+    assert "decoder.1.output.features" in told(": decoder.1.output.features", "--features", folder).out
+    assert (
+        "decoder.0.output.error"
+        in told(": decoder.0.output.error", "--features", folder, "--at", "decoder.0.output").out
+    )
+    assert "nothing" in told("", "--features", folder, "--at", "nothing").err
+    assert "--features" in told("", "--at", "decoder.0.output").err

@@ -85,6 +85,12 @@ class Explore(Edited):
         None, "Write the notes of its stops there, not on the screen: read them with `tail -f FILE`.", metavar="FILE"
     )
     survey: Path | None = option(None, "Begin with what `tui-transformer survey` wrote, on its model.", metavar="FILE")
+    features: Path | None = option(
+        None, "Begin with the features of a dictionary, as `tui-transformer features` reads it.", metavar="FILE|FOLDER"
+    )
+    at: str | None = option(
+        None, "The step that it reads; by default that of the hook that its file names.", metavar="STEP"
+    )
     plain: bool = flag("No screen: a key or a command a line, each answered by a sentence; also in a pipe.")
 
     def before(self, command: str) -> None:
@@ -102,6 +108,8 @@ class Explore(Edited):
         options = (self if results is None else self.of_survey(results)).options()
         if self.notes is not None and self.tour is None:
             raise UsageError("--notes are of a tour: name one with --tour")
+        if self.at is not None and self.features is None:
+            raise UsageError("--at is where a dictionary reads: name one with --features")
         if not self.plain:
             check_terminal()
         if self.no_color:
@@ -115,7 +123,16 @@ class Explore(Edited):
         from tui_transformer.session.tour_stop import left_aside
 
         says = left_aside(self.tour, self.model)
-        begin = partial(run, tour=self.tour, notes=self.notes, says=says, survey=results, edits=self.edit or ())
+        begin = partial(
+            run,
+            tour=self.tour,
+            notes=self.notes,
+            says=says,
+            survey=results,
+            edits=self.edit or (),
+            features=self.features,
+            at=self.at,
+        )
         raise typer.Exit(begin(options, reading, self.theme, plain=self.plain))
 
     def _results(self) -> Results | None:

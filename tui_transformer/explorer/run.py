@@ -64,6 +64,8 @@ def run(
     stop: Callable[[Program], str | None] = lambda _: None,
     survey: Results | None = None,
     edits: Sequence[str] = (),
+    features: Path | None = None,
+    at: str | None = None,
 ) -> int:
     """Explore a model until the user leaves; with a dump beside it, from the first cell of that which is wrong.
 
@@ -81,6 +83,8 @@ def run(
         stop: The step to begin at; None for the first, or that of the dump.
         survey: The results of a survey, which are shown first.
         edits: Steps and weights that are changed at once, as they are written; undo takes them back.
+        features: The path of a dictionary whose features are shown first.
+        at: The step that it reads; by default that of its hook.
 
     Returns:
         The exit code.
@@ -91,21 +95,22 @@ def run(
     reading = reading or Reading()
 
     def begin() -> Start:
-        session = _edited(open_session(options, **vars(reading)), edits)
+        session = open_session(options, **vars(reading))
+        session = _edited(session if features is None else _with_features(session, features, at), edits)
         first = stop(session.trace.program)
         said = visible("; ".join(filter(None, (says, *session.model.remarks))))
-        at = None if first is None else Position(first)
+        start = None if first is None else Position(first)
         if dump is not None:
             dumped = of_dump(session, dump)
-            session, at, said = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
+            session, start, said = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
         told = None if tour is None else _with_keys_that_are(suitable(session, tour))
-        return Start(session, at, said, told if told is None or notes is None else with_notes(told, notes))
+        return Start(session, start, said, told if told is None or notes is None else with_notes(told, notes))
 
     if plain:
         return _without_screen(begin())
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
     with nullcontext() if in_browser else FirstFrame(options.model, reading.text, theme):
-        app = _explorer(begin(), theme, survey, in_browser=in_browser)
+        app = _explorer(begin(), theme, survey, in_browser=in_browser, tool="features" * (features is not None))
     app.run()
     if app.failure is not None:
         print(f"tui-transformer: {app.failure}", file=sys.stderr)  # noqa: T201 - the terminal is restored by now
@@ -130,6 +135,13 @@ def _with_keys_that_are(told: Lecture) -> Lecture:
 
     with_keys(told, {})
     return told
+
+
+def _with_features(session: Session, path: Path, at: str | None) -> Session:
+    """The session on a model that has the features of a dictionary."""
+    from tui_transformer.features.dictionary import Features
+
+    return session.with_model(session.model.with_features(Features.load(path), at))
 
 
 def _edited(session: Session, edits: Sequence[str]) -> Session:
@@ -160,18 +172,20 @@ def _given(start: Start) -> Iterator[Path]:
         yield from filter(is_file, map(Path, _NAMES.findall(text)))
 
 
-def _explorer(start: Start, theme: str | None, survey: Results | None, *, in_browser: bool) -> ExplorerApp:
-    """The explorer, ready to run."""
+def _explorer(
+    start: Start, theme: str | None, survey: Results | None, *, in_browser: bool, tool: str = ""
+) -> ExplorerApp:
+    """The explorer, ready to run; with a survey or a tool in front."""
     for name in () if in_browser else ("COLUMNS", "LINES"):  # a browser says its size so
         os.environ.pop(name, None)  # where a shell exports them, Textual would not follow a resize
     from tui_transformer.explorer.app import ExplorerApp
     from tui_transformer.explorer.shell.preferences import preferences_path, read_preferences
-    from tui_transformer.explorer.tools.opening import open_survey
+    from tui_transformer.explorer.tools.opening import open_survey, open_tool
 
     if in_browser:
         confine(_given(start), [home_of(os.environ.get("CUPY_CACHE_DIR") or "~/.cupy/kernel_cache")])
     preferences = read_preferences(preferences_path())
-    opens = None if survey is None else partial(open_survey, survey)
+    opens = partial(open_tool, tool) if tool else None if survey is None else partial(open_survey, survey)
     chosen = replace(preferences, theme=theme or preferences.theme)
     share_one_heap()
     begun = start.at or (telling(start.session) if start.tour is None else None)

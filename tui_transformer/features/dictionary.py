@@ -280,3 +280,13 @@ def _count(path: Path, settings: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{path}: {name} is {shown(value)}, and should be a number from 1 on")
     return value
+
+
+OWN = "features"
+"""The folder of a dictionary that comes with a model, in the model's own."""
+
+
+def own_dictionary(folder: Path | None) -> Path | None:
+    """The dictionary that lies in the folder of a model; None where there is none."""
+    path = None if folder is None else folder / OWN
+    return path if path is not None and is_folder(path) else None

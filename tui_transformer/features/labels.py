@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import expanded, named, open_text, read_json_list
+from tui_transformer.files import expanded, is_file, named, open_text, read_json_list
 
 NUMBER, LABEL = ("feature", "index", "id"), ("label", "description", "explanation")
 """What the columns, or keys, of a feature's number and of its label may be called."""
@@ -74,3 +74,13 @@ def _pair(given: Mapping[str, Any]) -> tuple[int, str]:
     if not 0 <= value < LARGEST_NUMBER:
         raise ValueError("no number of a feature")
     return value, label.strip()
+
+
+OWN = "labels.csv"
+"""The file of a dictionary's labels, where they lie beside it."""
+
+
+def own_labels(folder: Path | None) -> dict[int, str]:
+    """The labels beside a dictionary; none where there are none."""
+    path = None if folder is None else folder / OWN
+    return read_labels(path) if path is not None and is_file(path) else {}

@@ -11,7 +11,7 @@ With c = b_dec, z = (x − c) W_enc + b_enc and f the k largest of max(z, 0), x�
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,11 @@ import numpy as np
 
 from tui_transformer.engine.backend import Host, numpy_backend
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.features.dictionary import SAELENS, SETTINGS
+from tui_transformer.features.dictionary import SAELENS, SETTINGS, Features
 from tui_transformer.files import make_folder, write_whole
 from tui_transformer.learning.optimizers import Adam, cosine
 from tui_transformer.model.model import Model
-from tui_transformer.text.encoding import MAX_CHARACTERS
+from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer
 
 HELD = 1 << 26
 """Numbers of activations that are in memory at a time; they are drawn from in any order."""
@@ -153,11 +153,9 @@ def learn(model: Model, texts: Sequence[str], plan: Plan, report: Report = lambd
 
 def _blocks(model: Model, texts: Sequence[str], at: str, most: int) -> Iterator[Host]:
     """Rows of a step over texts, as many together as are held, until there are as many as are wanted."""
-    if model.tokenizer is None:
-        raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
-    rows, count = list[Host](), 0
+    tokenizer, rows, count = _tokenizer(model), list[Host](), 0
     for text in texts:
-        encoding = model.tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=model.config.max_length, cut=True)
+        encoding = tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=model.config.max_length, cut=True)
         if not encoding.ids:
             continue
         read = model.trace(ids=encoding.ids, segments=encoding.segments)[at]
@@ -281,3 +279,39 @@ def _measured(learner: Learner, rows: Host) -> tuple[float, int]:
         active |= features.any(axis=0)
     variance = float(rows.var(axis=0, dtype=np.float64).sum()) * len(rows)
     return left / max(variance, 1e-30), int(np.count_nonzero(~active))
+
+
+AROUND = 24
+"""Characters of a text that are told in front of a token, from the first whole word on."""
+
+
+def examples(model: Model, features: Features, at: str, texts: Iterable[str]) -> list[str]:
+    """What is found of every feature in some texts, as a label: `lived 44% · Otto, who [lived]`; "" where it is never.
+
+    In front stands the word at whose tokens most of Σ f is, with its share, then the token at which f is largest.
+    """
+    best, told = np.zeros(features.count), [""] * features.count
+    totals: list[dict[str, float]] = [{} for _ in range(features.count)]
+    for text in texts:
+        encoding = _tokenizer(model).encode(text[:MAX_CHARACTERS], max_tokens=model.config.max_length, cut=True)
+        found = features.encode(np.asarray(model.trace(ids=encoding.ids)[at], np.float32))
+        for row, feature in zip(*(each.tolist() for each in np.nonzero(found)), strict=True):
+            token, value, words = encoding.tokens[row], float(found[row, feature]), totals[feature]
+            piece = text[token.start : token.end]
+            words[piece.strip()] = words.get(piece.strip(), 0.0) + value
+            if value > best[feature]:
+                front = text[max(token.start - AROUND, 0) : token.start]
+                cut = front.partition(" ")[2] if token.start > AROUND else front
+                space = piece[: len(piece) - len(piece.lstrip())]
+                best[feature], told[feature] = value, f"{cut}{space}[{piece.strip()}]"
+    labels = []
+    for example, words in zip(told, totals, strict=True):
+        word, most = max(words.items(), key=lambda each: each[1], default=("", 0.0))
+        labels.append(example and f"{word} {most / sum(words.values()):.0%} · {example}")
+    return labels
+
+
+def _tokenizer(model: Model) -> Tokenizer:
+    if model.tokenizer is None:
+        raise InputError(f"{model.name} has no vocabulary to read texts with: name one with --vocab")
+    return model.tokenizer

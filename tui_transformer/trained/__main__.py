@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import shutil
 import subprocess
 import sys
@@ -10,17 +12,24 @@ import tempfile
 import time
 from pathlib import Path
 
+from tui_transformer.features.dictionary import OWN, Features
+from tui_transformer.features.labels import OWN as LABELS
 from tui_transformer.files import write_whole
+from tui_transformer.learning.corpora import lines_of
+from tui_transformer.learning.dictionary import examples
 from tui_transformer.learning.recipes import RECIPES
 from tui_transformer.learning.run import checkpoints
 from tui_transformer.learning.settings import settings_of
 from tui_transformer.model.local_models import ABOUT
 from tui_transformer.model.model import Model
-from tui_transformer.trained import FEATURES, HERE
-from tui_transformer.trained.measure import NEW_LINES, measure
+from tui_transformer.trained import HERE
+from tui_transformer.trained.measure import NEW_LINES, NEW_SEED, measure
 
 DICTIONARIES = {"story": ("--features", "512", "--at", "decoder.1.output")}
 """How the dictionary of a model is learned, by the model's name."""
+
+LABELLED = 400
+"""New lines in which it is looked where features are strongest."""
 
 
 def main() -> None:
@@ -37,7 +46,7 @@ def main() -> None:
             if not given.features:
                 make(name, Path(folder) / name)
             if name in DICTIONARIES:
-                make_features(name, Path(folder) / FEATURES)
+                make_features(name, Path(folder) / OWN)
 
 
 def make(name: str, run: Path) -> None:
@@ -84,9 +93,19 @@ def make_features(name: str, folder: Path) -> None:
         *(f'{key} = "{value}"' for key, value in told.items() if key != "dictionary"),
     )
     write_whole(folder / ABOUT, "".join(f"{line}\n" for line in lines).encode())
-    target = HERE / name / FEATURES
+    write_labels(name, folder)
+    target = HERE / name / OWN
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(folder, target)
+
+
+def write_labels(name: str, folder: Path) -> None:
+    """Say of every feature where it is strongest in new lines of the model's text."""
+    model, file = Model.load(name, device="cpu"), io.StringIO(newline="")
+    at = DICTIONARIES[name][DICTIONARIES[name].index("--at") + 1]
+    found = examples(model, Features.load(folder), at, lines_of(name, LABELLED, NEW_SEED))
+    csv.writer(file, lineterminator="\n").writerows([("feature", "label"), *enumerate(found)])
+    write_whole(folder / LABELS, file.getvalue().encode())
 
 
 if __name__ == "__main__":

@@ -252,6 +252,7 @@ WITHOUT_A_SCREEN: Mapping[str, str] = {
     "lens": "lens",
     "links": "links",
     "rollout": "rollout",
+    "features": "features FILE",
     "poster": "poster STEP --cell HEAD,ROW,COLUMN",
     "heads.all": "heads",
     "ablate": "ablate",

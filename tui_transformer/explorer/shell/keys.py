@@ -40,6 +40,7 @@ MENUS: Mapping[str, Menu] = {
             "k": "links",
             "r": "rollout",
             "c": "circuits",
+            "f": "features",
             "w": "weights",
             "v": "vocabulary.open",
             "s": "softmax",

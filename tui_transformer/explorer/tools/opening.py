@@ -135,6 +135,8 @@ def _open(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.cuts import open_from
         case "exercises":
             from tui_transformer.explorer.tools.exercises import open_from
+        case "features":
+            from tui_transformer.explorer.tools.features import open_from
         case "generate":
             from tui_transformer.explorer.tools.generate.screen import open_from
         case "heads":
@@ -225,8 +227,21 @@ def _turn_item(by: int, port: Port) -> None:
 
 
 SCREENS = (
-    *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "generate", "heads"),
-    *("inputs", "lens", "links", "measure", "nearest", "open", "patch", "patching", "poster", "score", "settings"),
+    *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "features", "generate"),
+    *(
+        "heads",
+        "inputs",
+        "lens",
+        "links",
+        "measure",
+        "nearest",
+        "open",
+        "patch",
+        "patching",
+        "poster",
+        "score",
+        "settings",
+    ),
     *("rollout", "similar", "softmax", "survey", "targets", "terms", "train", "vocabulary"),
 )
 TOOLS: Mapping[str, Callable[[Port], None]] = {

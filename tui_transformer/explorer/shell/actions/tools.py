@@ -63,6 +63,12 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         CELL_SHOWN,
         WIDTH_SHOWN,
     ),
+    "features": (
+        Action("cursor.right", "token(1)", "The next token", "token", of=ACROSS),
+        Action("cursor.left", "token(-1)", "The token before"),
+        Action("", "", "The feature's cell in the main screen", "go there", of=CHOOSE),
+        Action("layer.next", "place", "The next step that has features", "step", "}"),
+    ),
     "poster": (
         Action("", "", "The cell in the main screen", "go there", of=CHOOSE),
         Action("cursor.wider", "levels(1)", "One level further back", "levels", "+ -", ZOOM),

@@ -1,0 +1,84 @@
+"""Features in the whole explorer: those of a token, their words, their places in the text, and their steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driving import MEDIUM, NARROW, SMALL, Explorer, exploring
+from textual.widgets import Static
+
+from tui_transformer.explorer.tools.features import FeaturesScreen
+from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.features.dictionary import Features, own_dictionary
+from tui_transformer.model.model import Model
+from tui_transformer.session.position import Position
+from tui_transformer.views.step_view import Place
+
+AT, TEXT = "decoder.1.output", "Once there was a small girl called Mira, who lived by the sea"
+
+
+async def opened(explorer: Explorer, token: int) -> FeaturesScreen:
+    explorer.parts.port.visit(Position("decoder.1.feed_forward.residual", Place(0, token, 0)))
+    await explorer.settled()
+    TOOLS["features"](explorer.parts.port)
+    await explorer.until(lambda: isinstance(explorer.app.screen, FeaturesScreen) and explorer.app.screen.found)
+    await explorer.settled()
+    screen = explorer.app.screen
+    assert isinstance(screen, FeaturesScreen)
+    return screen
+
+
+def known(token: int) -> tuple[list[int], np.ndarray]:
+    """The active features of a token, the strongest first, and all values, from the dictionary alone."""
+    model = Model.load("story", device="cpu")
+    path = own_dictionary(model.folder)
+    assert path is not None
+    values = Features.load(path).encode(model.trace(TEXT)[AT])
+    return [int(each) for each in np.argsort(-values[token]) if values[token, each]], values
+
+
+async def test_the_features_of_a_token_are_those_of_the_dictionary_and_shade_the_text():
+    async with exploring(MEDIUM, model="story", text=TEXT) as explorer:
+        screen = await opened(explorer, 15)
+        expected, values = known(15)
+        assert [each.feature for each in screen.found.active.features] == expected
+        np.testing.assert_allclose(screen.found.values, values[:, expected], rtol=1e-4, atol=1e-4)
+        first = explorer.app.screen.query_one("#overview-detail", Static).render()
+        places = np.count_nonzero(values[:, expected[0]])
+        assert f"f{expected[0]} · " in str(first)
+        assert f"active at {places} of {len(values)} tokens" in str(first)
+        text = screen._text(screen.tokens)
+        assert text.plain.startswith("Once there was a small girl called Mira, who lived by")
+        shaded = {text.plain[span.start : span.end] for span in text.spans if "accent" in str(span.style)}
+        assert len(shaded) <= places
+        await explorer.press("right")
+        await explorer.until(lambda: screen.found.active.token == 16)
+        assert [each.feature for each in screen.found.active.features] == known(16)[0]
+
+
+async def test_a_feature_is_a_step_that_is_gone_to_and_undone():
+    async with exploring(NARROW, model="story", text=TEXT) as explorer:
+        screen = await opened(explorer, 9)
+        feature = screen.found.active.features[1].feature
+        await explorer.press("down", "enter")
+        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        await explorer.settled()
+        position = explorer.parts.explored.position
+        assert (position.stop, position.place.row, position.place.column) == (f"{AT}.features", 9, feature)
+        await explorer.press("u")
+        await explorer.settled()
+        assert f"{AT}.features" not in explorer.parts.explored.session.trace.program.by_name
+
+
+@pytest.mark.parametrize("size", [SMALL, (60, 20), (5, 3)])
+async def test_it_is_drawn_at_every_size(size: tuple[int, int]):
+    async with exploring(size, model="story", text=TEXT) as explorer:
+        await opened(explorer, 3)
+        assert not explorer.app.failures.told
+
+
+async def test_a_model_without_a_dictionary_says_how_to_get_one():
+    async with exploring(MEDIUM, model="copy") as explorer:
+        TOOLS["features"](explorer.parts.port)
+        await explorer.settled()
+        assert "train --features" in explorer.app.messages.text

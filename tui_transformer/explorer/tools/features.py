@@ -1,0 +1,243 @@
+"""Features of a dictionary: the strongest of a token, the words each raises, and where in the text it is active."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_transformer.analysis.attentions import prepared
+from tui_transformer.analysis.features import (
+    FEATURES,
+    ActiveFeatures,
+    active_features,
+    feature_words,
+    places_of_features,
+)
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.number_format import in_percent, minus
+from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.widgets.bars import BarScale
+from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.features.dictionary import Features, own_dictionary
+from tui_transformer.features.labels import own_labels
+from tui_transformer.session.session import Session
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.text.display import SPACE, cells, fit, token_label, visible
+
+MOST = 50
+"""Features of a token that are listed."""
+
+A_WORD, WITH_NUMBER = 7, 14
+"""Columns that a word takes, about, and one with a number."""
+
+NUMBER, BAR, LABEL = 9, 10, 30
+"""Columns of a value, of its bar, and of a label at most."""
+
+SHORT = 18
+"""Lines below which the text has less of them."""
+
+DARKEST = 75
+"""Per cent of the accent behind the word at which a feature is strongest."""
+
+
+def open_from(port: Port) -> None:
+    """The features of what is explored; where it has none yet, those of the dictionary that comes with the model."""
+    session = port.session
+    if places_of_features(session.trace.program):
+        port.open(FeaturesScreen(port))
+        return
+    path = own_dictionary(session.model.folder)
+    if path is None:
+        raise InputError(
+            "no dictionary of features comes with this model: begin with --features FILE, or learn one "
+            "(tui-transformer train --features)"
+        )
+
+    def put(session: Session) -> None:
+        port.change(session)
+        port.say(port.hint("the features are steps of the model now: {undo} takes them out"))
+        port.open(FeaturesScreen(port))
+
+    port.ask(
+        "features",
+        AT_ONCE + 1,
+        lambda _: session.with_model(session.model.with_features(Features.load(path))),
+        put,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What is known of a token.
+
+    Attributes:
+        active: Its strongest features.
+        words: What each of them adds to every logit, features × words; none where it spells no words.
+        values: How strong they are at every token, tokens × features.
+    """
+
+    active: ActiveFeatures
+    words: Host | None
+    values: Host
+
+
+class FeaturesScreen(Overview, tool="features"):
+    """The features of one token, the strongest first, below the text, which the selected one shades."""
+
+    DEFAULT_CSS = """
+    FeaturesScreen {
+        #features-text { height: auto; max-height: 5; padding: 0 1; margin: 0 0 1 0; }
+        #features-columns { height: 1; color: $foreground 65%; text-wrap: nowrap; text-overflow: ellipsis; }
+        &.-short #features-text { max-height: 2; margin: 0; }
+    }
+    """
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self.places = places_of_features(self.session.trace.program)
+        self.at = next((at for at in self.places if port.position.stop.startswith(at)), self.places[-1])
+        self.token = port.position.place.row
+        self.labels: Mapping[int, str] = own_labels(own_dictionary(self.session.model.folder))
+        self.found: Found | None = None
+
+    def content(self) -> ComposeResult:
+        yield Static(id="features-text", markup=False)
+        yield Static(id="features-columns", markup=False)
+        yield LineList()
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The words of the text that is read."""
+        axis = self.session.trace.program.axes(self.at + FEATURES)[0]
+        words = axis.words or self.session.labels.sequences.get(axis.sequence)
+        return words if words is not None and len(words) == axis.size else tuple(map(str, range(axis.size)))
+
+    def begin(self) -> None:
+        """Ask for the features of the token."""
+        trace, at = self.session.trace, self.at
+        self.token = token = min(self.token, len(self.tokens) - 1)
+
+        def work(task: Task) -> Found:
+            prepared(trace, f"{at}.error", task.report)
+            (active,) = active_features(trace, at, MOST, tokens=range(token, token + 1))
+            task.report(f"what features of token {token} write")
+            try:
+                words = next(feature_words(trace, [active]), None)
+            except InputError:  # a sentence's vector, or norms on the way that cannot be frozen
+                words = None
+            chosen = [each.feature for each in active.features]
+            values = np.concatenate([part[:, chosen] for _, part in trace.blocks(at + FEATURES)])
+            return Found(active, words, values)
+
+        self.compute(AT_ONCE + 1, work, self._take)
+
+    def _take(self, found: Found) -> None:
+        self.found = found
+        self.lines.show(len(found.active.features), self._line)
+        self.lines.cursor = 0 if found.active.features else None
+
+    # What is shown
+
+    @property
+    def _label_room(self) -> int:
+        return LABEL if self.labels and self.size.width >= 3 * LABEL else 0
+
+    def _line(self, index: int) -> Text:
+        found = self.found
+        if found is None:
+            return Text()
+        one, most = found.active.features[index], abs(found.active.features[0].value)
+        text = Text(f" f{one.feature:<7}{minus(f'{one.value:.3f}'):>{NUMBER}}  ", no_wrap=True)
+        text.append(f"{BarScale(most).bar(abs(one.value), BAR):<{BAR}}", "" if self.app.no_color else "cyan")
+        text.append(f"  {in_percent(one.left):>7}  ")
+        if self._label_room:
+            text.append(f"{fit(self.labels.get(one.feature, ''), self._label_room)}  ")
+        room = self.lines.size.width - text.cell_len
+        raised, lowered = self._words(index, max(room // (2 * A_WORD), 1))
+        text.append(f"↑ {', '.join(raised)}   ↓ {', '.join(lowered)}" if raised else "")
+        return text
+
+    def _words(self, index: int, count: int, form: str = "{}") -> tuple[list[str], list[str]]:
+        """The words that a feature raises most, and those that it lowers most."""
+        if self.found is None or self.found.words is None:
+            return [], []
+        logits, word = self.found.words[index], self.session.labels.word
+        order = np.argsort(logits, kind="stable").tolist()
+        return tuple(  # type: ignore[return-value]
+            [form.format(token_label(word(each)), minus(f"{logits[each]:+.2f}")) for each in ends]
+            for ends in (order[::-1][:count], order[:count])
+        )
+
+    def texts(self) -> Texts:
+        found, index, tokens = self.found, self.lines.cursor, self.tokens
+        self.query_one("#features-text", Static).update(self._text(tokens))
+        self.query_one("#features-columns", Static).update(self._columns())
+        heading = f"Features at {self.at} · token {self.token}, {visible(tokens[self.token].strip())}"
+        if found is None:
+            return Texts(heading, "", ("reading the dictionary", ""))
+        active, hidden = found.active, () if len(self.places) > 1 else ("layer.next",)
+        count = self.session.trace.program.shape(self.at + FEATURES)[-1]
+        note = f"{active.active:,} of {count:,} active · they leave {in_percent(active.error)} of it, ‖e‖ ÷ ‖x‖"
+        if index is None:
+            return Texts(heading, note, ("no feature is active at this token", ""), hidden=hidden)
+        one = active.features[index]
+        raised, lowered = self._words(index, max((self.size.width - 12) // (2 * WITH_NUMBER), 1), "{} {}")
+        label = self.labels.get(one.feature)
+        where = np.flatnonzero(found.values[:, index])
+        first = f"f{one.feature}{f' · {label}' if label else ''} · active at {len(where):,} of {len(tokens):,} tokens"
+        words = f"adds ↑ {', '.join(raised)}   ↓ {', '.join(lowered)}" if raised else "it writes toward no words"
+        return Texts(heading, note, (visible(first), words), hidden=hidden)
+
+    def _columns(self) -> str:
+        label = f"{'label':<{self._label_room}}  " if self._label_room else ""
+        words = "what it adds to logits, norms frozen" if self.found and self.found.words is not None else ""
+        return f" {'feature':<8}{'value':>{NUMBER}}  {'':<{BAR}}  {'left':>7}  {label}{words}"
+
+    def _text(self, tokens: tuple[str, ...]) -> Content:
+        """The words around the token, as many as there is room for, shaded by how strong the selected feature is."""
+        values = np.zeros(len(tokens))
+        if self.found is not None and self.lines.cursor is not None:
+            values = np.abs(self.found.values[:, self.lines.cursor])
+        most = float(values.max()) or 1.0
+        in_pieces = any(token.startswith(SPACE) for token in tokens)
+        room, start = max(self.size.width - 4, 1) * (2 if self.size.height < SHORT else 4) // 2, self.token
+        while start > 0 and room > 0:
+            room -= cells(visible(tokens[start - 1])) + 1
+            start -= 1
+        parts = [Content("… ")] if start else []
+        for at in range(start, len(tokens)):
+            word, shade = visible(tokens[at]), round(DARKEST * float(values[at]) / most)
+            mark = "bold reverse" if at == self.token else f"on $accent {shade}%" if shade else ""
+            if at > start and (not in_pieces or word.startswith(SPACE)):
+                parts.append(Content(" "))
+            parts.append(Content.styled(word.removeprefix(SPACE) or SPACE, mark))
+        return Content("").join(parts)
+
+    # What keys do
+
+    def action_token(self, by: int) -> None:
+        """Another token of the text."""
+        wanted = max(0, min(self.token + by, len(self.tokens) - 1))
+        if wanted != self.token:
+            self.token = wanted
+            self.begin()
+
+    def action_place(self) -> None:
+        """The next step that has features."""
+        self.at = following(self.places, self.at)
+        self.begin()
+
+    def chosen(self) -> None:
+        """To the feature's cell."""
+        if self.found is not None and self.lines.cursor is not None:
+            feature = self.found.active.features[self.lines.cursor].feature
+            leave_to(self, self.at + FEATURES, row=self.token, column=feature)
