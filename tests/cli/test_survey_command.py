@@ -13,6 +13,7 @@ import tty
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from command_line import Run
 
@@ -210,3 +211,27 @@ def test_the_explorer_begins_with_a_survey_on_its_model(run: Run, corpus: str, m
     assert begun == [("copy", *copy), ("story", *copy), ("encoder", *random), ("encoder", *random)]
     assert "--survey is a screen" in run("--survey", "a.json", "--plain").err
     assert "no such file" in run("--survey", "missing.json").err
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_features_of_a_dictionary_are_measured(run: Run, corpus: str):
+    width, rng = 80, np.random.default_rng(0)
+    encoder = rng.standard_normal((width, 12))
+    arrays = {"b_enc": np.zeros(12), "b_dec": np.zeros(width), "threshold": np.full(12, 3.0)}
+    np.savez("params.npz", W_enc=encoder, W_dec=encoder.T, **arrays)
+    line = ("survey", corpus, "--model", "story", "--features", "params.npz", "--top", "1")
+    ended = run(*line, "--at", "1.output", "--out", "features.csv")
+    assert ended.code == 0, ended.err
+    rows = table("features.csv")
+    assert {(row["part"], row["layer"], row["measure"]) for row in rows} == {
+        ("decoder.1.output", "1", "features"),
+        ("decoder.1.output", "1", "features:frequency"),
+    }
+    assert [row["feature"] for row in rows[:12]] == [str(number) for number in range(12)]
+    examples = read_results(Path("features.csv")).examples
+    assert {example.feature for example in examples} <= set(range(12))
+    run(*line, "--out", "other.csv").refuses("does not say where it was trained", 1)
+    run(*line, "--at", "0.output", "--measure", "first", "--out", "first.csv")
+    assert {row["measure"] for row in table("first.csv")} == {"first"}
+    lost = ("survey", corpus, "--at", "1.output", "--out", "other.csv")
+    run(*lost).refuses("--at and --into are of a dictionary", 2)

@@ -70,8 +70,9 @@ def test_no_examples_are_left_of_a_survey_before(tmp_path: Path):
 def test_tables_are_plain(tmp_path: Path):
     write_results(tmp_path / "a.csv", RESULTS)
     lines = (tmp_path / "a.csv").read_text("utf-8").splitlines()
-    assert lines[0] == "model,part,layer,head,neuron,measure,unit,mean,low,high,deviation,count,vocab,seed,dtype"
-    assert lines[1] == "story,decoder self-attention,0,1,,first,,0.3333333333333333,0.1,,0.2,7,,,float32"
+    names = "model,part,layer,head,neuron,measure,unit,mean,low,high,deviation,count,vocab,seed,dtype,feature"
+    assert lines[0] == names
+    assert lines[1] == "story,decoder self-attention,0,1,,first,,0.3333333333333333,0.1,,0.2,7,,,float32,"
     assert (tmp_path / "a.examples.csv").exists()
     write_results(tmp_path / "a.json", RESULTS)
     assert json.loads((tmp_path / "a.json").read_bytes())["rows"][1]["layer"] is None
@@ -79,7 +80,7 @@ def test_tables_are_plain(tmp_path: Path):
 
 def test_a_file_that_says_nothing_of_words_seed_and_precision_is_read(tmp_path: Path):
     write_results(tmp_path / "a.csv", Results(ROWS[:1], ()))
-    lines = (tmp_path / "a.csv").read_text("utf-8").replace(",vocab,seed,dtype", "").replace(",,,float32", "")
+    lines = (tmp_path / "a.csv").read_text("utf-8").replace(",vocab,seed,dtype,feature", "").replace(",,,float32,", "")
     (tmp_path / "a.csv").write_text(lines, "utf-8")
     assert tuple(read_results(tmp_path / "a.csv").rows) == ROWS[:1]
 

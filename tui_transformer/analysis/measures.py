@@ -26,7 +26,7 @@ WHOLE = -2
 EMBEDDING = -1
 """The layer of what enters layer 0."""
 
-HEAD, NEURON, MODEL = "head", "neuron", "model"
+HEAD, NEURON, FEATURE, MODEL = "head", "neuron", "feature", "model"
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Place:
     """The part of the model that a measure is of.
 
     `part`: `decoder self-attention`, `encoder feed-forward` …, or "" for the model as a whole; `layer`: from 0,
-    `EMBEDDING` or `WHOLE`; `measure`: `induction`, `distance:1`; `unit`: what there is a number of, `HEAD`, `NEURON` or
-    `MODEL`.
+    `EMBEDDING` or `WHOLE`; `measure`: `induction`, `distance:1`; `unit`: what there is a number of, `HEAD`, `NEURON`,
+    `FEATURE` or `MODEL`.
     """
 
     part: str

@@ -23,6 +23,7 @@ from tui_transformer.text.display import visible
 if TYPE_CHECKING:
     from tui_transformer.analysis.survey.sums import Counts, Sums
     from tui_transformer.survey.running import Job, Progress, Spread
+    from tui_transformer.survey.work import Dictionary
 
 LAYERS = re.compile(r"\s*([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?\s*")
 SECONDS = 0.2
@@ -39,7 +40,8 @@ class Survey:
     FILES hold a text a line, or JSONL with a `text` in every object; - is standard input. A row of the result is the
     mean over texts of a measure of one head, with its 95 % confidence interval and how many texts have it. What is done
     is kept when esc or ctrl+c stops it; the same command goes on. Whatever the workers are, the result is the same to
-    the last bit.
+    the last bit. With --features FILE the features of a dictionary are measured: how strong and how frequent each is,
+    and where it is strongest.
 
     Example: tui-transformer survey text.txt --model story --measure induction,previous --workers 2 --out heads.csv
     """
@@ -55,12 +57,21 @@ class Survey:
     measure: str | None = option(
         None,
         "entropy, previous, first, itself, separators, induction (all six by default), distance, kind, "
-        "ablation, ablation-mean, lens, neurons, context. May be given again.",
+        "ablation, ablation-mean, lens, neurons, context, features. May be given again.",
         several=True,
         metavar="NAME,…",
     )
     metric: Metric = None
     tokens: Tokens = None
+    features: Path | None = option(
+        None, "A dictionary of features, which is what is measured where --measure names nothing.", metavar="FILE"
+    )
+    at: str | None = option(
+        None, "The step that it reads; by default that of the hook that the file names.", metavar="STEP"
+    )
+    into: str | None = option(
+        None, "The step that a transcoder writes; by default the output of the feed-forward layer.", metavar="STEP"
+    )
     layers: str | None = option(None, "Only these layers. May be given again.", several=True, metavar="0,3-5")
     workers: int | None = option(None, "Processes, each with the model and on one core.  [default: 1]", min=1)
     ray: str | None = option(
@@ -108,7 +119,8 @@ class Survey:
         from tui_transformer.survey.work import Work
         from tui_transformer.text.vocabulary import built_in_vocabularies
 
-        measures = USUAL if self.measure is None else chosen([name.strip() for name in self.measure.split(",")])
+        usual = USUAL if self.features is None else ("features",)
+        measures = usual if self.measure is None else chosen([name.strip() for name in self.measure.split(",")])
         asked = Asked(measures, parse_layers(self.layers), self.top, self.length)
         vocab = self.vocab if self.vocab is None or self.vocab in built_in_vocabularies() else _anywhere(self.vocab)
         options = ModelOptions(_everywhere(self.model), vocab, self.device, self.dtype, self.seed)
@@ -117,9 +129,19 @@ class Survey:
             of_every_text = self.metric == "loss" and not tokens  # the loss of its own tokens
             name = "loss" if of_every_text else metrics.Metric.of(self.metric, tokens).name
             asked = replace(asked, metric=(name, tokens))
-        job = Job(Work(options, asked), tuple(self.files), self.out)
+        job = Job(Work(options, asked, self._dictionary()), tuple(self.files), self.out)
         check_asked(job.work.model, asked)
         return job
+
+    def _dictionary(self) -> Dictionary | None:
+        """The dictionary of features, as other folders and machines find it."""
+        from tui_transformer.survey.work import Dictionary
+
+        if self.features is None:
+            if self.at is not None or self.into is not None:
+                raise UsageError("--at and --into are of a dictionary: name one with --features")
+            return None
+        return Dictionary(_anywhere(str(self.features)), self.at, self.into)
 
     def _spread(self) -> Spread:
         if self.ray is None:

@@ -37,7 +37,7 @@ class Job:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that have to be the same where a survey is taken up, by the name of the option."""
-        options, asked = self.work.options, self.work.asked
+        options, asked, given = self.work.options, self.work.asked, self.work.features
         return {
             "model": options.model,
             "vocab": options.vocab,
@@ -49,6 +49,7 @@ class Job:
             "top": asked.top,
             "length": asked.length,
             "files": list(self.files),
+            **({} if given is None else {"features": [given.path, given.at, given.into]}),
         }
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
+from tui_transformer.features.dictionary import Features
 from tui_transformer.files import is_folder, is_there, json_object
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
@@ -29,16 +30,27 @@ ONE_THREAD = dict.fromkeys(
 
 
 @dataclass(frozen=True)
+class Dictionary:
+    """A dictionary of features by its path, and the steps that it reads and writes; None where the file says them."""
+
+    path: str
+    at: str | None = None
+    into: str | None = None
+
+
+@dataclass(frozen=True)
 class Work:
-    """The task that every worker does: the model, and what is measured."""
+    """The task that every worker does: the model, and what is measured; `features` that the model is given for it."""
 
     options: ModelOptions
     asked: Asked
+    features: Dictionary | None = None
 
     @cached_property
     def model(self) -> Model:
         """The model, loaded when it is first asked for; InputError where it cannot be."""
-        return self.options.load()
+        model, given = self.options.load(), self.features
+        return model if given is None else model.with_features(Features.load(given.path), given.at, into=given.into)
 
     def sums(self, batch: Sequence[Item]) -> bytes:
         """The sums of a batch, as bytes; InputError where the model lacks what is measured, or memory is short."""
@@ -50,7 +62,7 @@ class Work:
 
 def new(work: Work) -> Work:
     """The same without a model, to be handed to another process."""
-    return Work(work.options, work.asked)
+    return Work(work.options, work.asked, work.features)
 
 
 def batch_bytes(batch: Batch) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tui_transformer.analysis.attentions import Reader, attentions
+from tui_transformer.analysis.features import places_of_features
 from tui_transformer.analysis.head_measures import query_numbers
 from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.measures import Place, Reading, Text
@@ -23,7 +24,7 @@ from tui_transformer.text.known_words import LONGEST
 
 LENGTH = 512
 TOP = 5
-WITHOUT_HEADS = ("lens", "neurons")
+WITHOUT_HEADS = ("lens", "neurons", "features")
 """Measures that are not of attention heads."""
 
 NO_VOCABULARY = "has no vocabulary to read texts with: name one with --vocab"
@@ -85,6 +86,8 @@ def check_asked(model: Model, asked: Asked) -> None:
     program = model.program(2)
     if not attentions(program) and any(name not in WITHOUT_HEADS for name in asked.measures):
         raise InputError(f"{model.name} has no attention whose heads could be measured: use {', '.join(WITHOUT_HEADS)}")
+    if "features" in asked.measures and not places_of_features(program):
+        raise InputError(f"{model.name} has no features: name a dictionary with --features")
     numbers = (step.layer.rpartition(".")[2] for step in program.steps)
     last = max(int(number) for number in numbers if number.isdigit())
     missing = sorted(layer for layer in asked.layers or () if layer > last)

@@ -14,11 +14,15 @@
   where it is), as in lists of maximally activating examples (Geva et al. 2021, "Transformer Feed-Forward Layers Are
   Key-Value Memories", §3); of a head, ‖z_i‖₂ of its row of the context, weights × V. The number of a text is the mean
   over its tokens; the examples have the largest of one token.
+- Features of a dictionary that the model has (`Model.with_features`): how strong each is, the mean over the tokens, and
+  the texts in which it is strongest; `features:frequency` is the share of tokens at which it is active (Bricken et al.
+  2023, "Towards Monosemanticity").
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,6 +31,8 @@ from tui_transformer.analysis.effects import answer_positions, counted_positions
 from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.measures import (
     DISTANCE,
+    EMBEDDING,
+    FEATURE,
     HEAD,
     HEAD_MEASURES,
     KIND,
@@ -113,6 +119,21 @@ def _activations(text: Text, measure: str, unit: str) -> Iterator[Reading]:
             yield Reading.of_tokens(place, norms, tokens)
 
 
+def _features(text: Text) -> Iterator[Reading]:
+    """How strong every feature is at the tokens that are no padding, and at how many it is active."""
+    for at, (step,) in KINDS[FEATURE].places(text.trace.program).items():
+        number = at.split(".")[1:2]
+        layer = int(number[0]) if number and number[0].isdigit() else EMBEDDING
+        if text.covers(layer):
+            tokens = np.flatnonzero(real_tokens(text.trace, text.trace.program.axes(step)[-2]))
+            values = text.trace[step][tokens].T
+            found = Reading.of_tokens(Place(at, layer, "features", FEATURE), values, tokens)
+            yield replace(found, strongest=np.where(values.any(axis=1), found.strongest, np.nan))
+            share = (values != 0).mean(axis=1, dtype=np.float64)
+            none = np.full(len(share), np.nan)
+            yield Reading(Place(at, layer, "features:frequency", FEATURE), share, none, found.positions)
+
+
 _PLAIN = tuple(f"{name}:{row}" for name in ("ablation", "ablation-mean") for row in ("relative", "logit", "difference"))
 ABLATION = tuple(
     Measure(name, title, "nats", readings=partial(_ablated, name=name, mean=mean), without=_PLAIN)
@@ -141,8 +162,10 @@ ACTIVATION = (
     ),
 )
 
+FEATURES = Measure("features", "activation of every feature, and where it is largest", readings=_features)
+
 MEASURES: Mapping[str, Measure] = {
-    measure.name: measure for measure in (*HEAD_MEASURES, DISTANCE, KIND, *ABLATION, LENS, *ACTIVATION)
+    measure.name: measure for measure in (*HEAD_MEASURES, DISTANCE, KIND, *ABLATION, LENS, *ACTIVATION, FEATURES)
 }
 """By name, in the order of help."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 
-from tui_transformer.analysis.measures import HEAD, NEURON, WHOLE, Place
+from tui_transformer.analysis.measures import FEATURE, HEAD, NEURON, WHOLE, Place
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
 from tui_transformer.analysis.survey.sums import NONE, Sums, starts_of
 
@@ -31,11 +31,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class Row:
-    """A measure of a head, a neuron, a layer or the whole model, over so many (`count`) texts that have it.
+    """A measure of a head, a neuron, a feature, a layer or the whole model, over so many (`count`) texts that have it.
 
-    `part`: `decoder self-attention`, `encoder feed-forward`, `logit lens` …; `layer`: from 0, −1 for the embedding,
-    None for the whole model; `head` and `neuron`: from 0, None where there is none; `measure`: `induction`,
-    `distance:1`, `ablation:divergence` …; `unit`: "bits", "nats", "layers" or "".
+    `part`: `decoder self-attention`, `encoder feed-forward`, `logit lens` …, of features the step that is read;
+    `layer`: from 0, −1 for the embedding, None for the whole model; `head`, `neuron` and `feature`: from 0, None where
+    there is none; `measure`: `induction`, `distance:1`, `ablation:divergence` …; `unit`: "bits", "nats", "layers", "".
 
     Of the texts' numbers there are the mean, the ends of its 95 % confidence interval (None for fewer than two texts),
     and the standard deviation. The model is as in `Origin`.
@@ -56,6 +56,7 @@ class Row:
     vocab: str = ""
     seed: int | None = None
     dtype: str = "float32"
+    feature: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,29 +82,31 @@ class Example:
     vocab: str = ""
     seed: int | None = None
     dtype: str = "float32"
+    feature: int | None = None
 
 
 def rows(sums: Sums, of: Origin) -> Iterator[Row]:
     """A row for every unit of every measure; measures that no text has have none."""
-    for unit, where in _units(sums):
+    for unit, where, feature in _units(sums):
         count = int(sums.moments.count[unit])
         if count:
             mean, deviation = sums.moments.mean(unit), sums.moments.deviation(unit)
             half = half_width(deviation, count)
             low, high, spread = (None if math.isnan(each) else each for each in (mean - half, mean + half, deviation))
-            yield Row(of.model, *where, unit_of(where[-1]), mean, low, high, spread, count, of.vocab, of.seed, of.dtype)
+            numbers = mean, low, high, spread, count
+            yield Row(of.model, *where, unit_of(where[-1]), *numbers, of.vocab, of.seed, of.dtype, feature)
 
 
 def examples(sums: Sums, of: Origin) -> Iterator[Example]:
     """The strongest texts of every unit, the strongest first."""
     strongest = sums.examples
-    for unit, where in _units(sums):
+    for unit, where, feature in _units(sums):
         for rank, text in enumerate(strongest.texts[unit].tolist()):
             if text != NONE:
                 source = sums.sources[text]
                 value, position = float(strongest.values[unit, rank]), int(strongest.positions[unit, rank])
                 cells = value, source.file, source.line, position, source.text
-                yield Example(of.model, *where, rank + 1, *cells, of.vocab, of.seed, of.dtype)
+                yield Example(of.model, *where, rank + 1, *cells, of.vocab, of.seed, of.dtype, feature)
 
 
 def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
@@ -111,8 +114,12 @@ def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _units(sums: Sums) -> Iterator[tuple[int, tuple[str, int | None, int | None, int | None, str]]]:
-    """Every unit: its column in the sums, and its part, layer, head, neuron and measure; in the order of measures."""
+Where = tuple[str, int | None, int | None, int | None, str]
+"""Part, layer, head, neuron and measure."""
+
+
+def _units(sums: Sums) -> Iterator[tuple[int, Where, int | None]]:
+    """Every unit: its column in the sums, where it is, and its number as a feature; in the order of measures."""
 
     def order(place: Place) -> tuple[str, int, int, int, str]:
         name, _, group = place.measure.partition(":")
@@ -123,8 +130,8 @@ def _units(sums: Sums) -> Iterator[tuple[int, tuple[str, int | None, int | None,
     for place, size in sorted(sums.places, key=lambda each: order(each[0])):
         layer = None if place.layer == WHOLE else place.layer
         for number in range(size):
-            head, neuron = (number if place.unit == unit else None for unit in (HEAD, NEURON))
-            yield starts[place] + number, (place.part, layer, head, neuron, place.measure)
+            head, neuron, feature = (number if place.unit == unit else None for unit in (HEAD, NEURON, FEATURE))
+            yield starts[place] + number, (place.part, layer, head, neuron, place.measure), feature
 
 
 LEVEL = 0.95

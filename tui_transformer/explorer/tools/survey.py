@@ -227,7 +227,7 @@ def where_strongest(example: Example) -> str:
 # The tables: one for every part and measure
 
 
-Key = tuple[str, int | None, int | None, int | None, str]
+Key = tuple[str, int | None, int | None, int | None, str, int | None]
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,8 @@ class Table:
     def says(self) -> str:
         """What one looks at: `Every head by previous token (A_i,i−1), mean over the texts`."""
         first, measure = self.rows[0], MEASURES.get(self.measure.partition(":")[0])
-        each = "head" if first.head is not None else "neuron" if first.neuron is not None else "layer"
+        units = ("head", "neuron", "feature")
+        each = next((unit for unit in units if getattr(first, unit) is not None), "layer")
         by = self.measure if measure is None else measure.title.partition(",")[0]
         formula = f" ({measure.formula})" if measure is not None and measure.formula else ""
         return f"Every {each} by {by}{formula}, mean over the texts"
@@ -295,7 +296,7 @@ class Survey:
 
 
 def _key(of: Row | Example) -> Key:
-    return of.part, of.layer, of.head, of.neuron, of.measure
+    return of.part, of.layer, of.head, of.neuron, of.measure, of.feature
 
 
 def name(of: Row | Example) -> str:
@@ -305,6 +306,7 @@ def name(of: Row | Example) -> str:
     parts = ["embedding" if of.layer < 0 else f"layer {of.layer}"]
     parts += [] if of.head is None else [f"head {of.head}"]
     parts += [] if of.neuron is None else [f"neuron {of.neuron}"]
+    parts += [] if of.feature is None else [f"feature {of.feature}"]
     return " · ".join(parts)
 
 
@@ -358,6 +360,8 @@ def position_of(trace: Trace, example: Example) -> Position:
         place = f"{stack}.{example.layer}.{sublayer.replace('-', '_')}"
         return KINDS[kind].steps(trace.program, place)[0]
 
+    if example.feature is not None:  # of a dictionary that is not open: what it reads
+        return Position(trace.program.step(example.part).name, Place(0, example.position, 0))
     if example.neuron is not None:
         return Position(step("neuron"), Place(0, example.position, example.neuron))
     if example.head is None:

@@ -11,13 +11,14 @@ from driving import NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
-from tui_transformer.analysis.survey.table import Origin, examples, rows
+from tui_transformer.analysis.survey.table import Example, Origin, examples, rows
 from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.survey import (
     ExamplesScreen,
     Survey,
     SurveyScreen,
     is_of,
+    name,
     open_file,
     position_of,
     session_of,
@@ -168,3 +169,13 @@ def test_tables_are_those_of_the_file(results: Results):
         "lens:agreement",
         "context",
     }
+
+
+def test_an_example_of_a_feature_opens_at_what_its_dictionary_reads():
+    example = Example(
+        "story", "decoder.1.output", 1, None, None, "features", 1, 2.5, "a.txt", 1, 3, TEXTS[0], feature=17
+    )
+    trace = Model.load("story", device="cpu").trace(TEXTS[0])
+    assert position_of(trace, example).place.row == 3
+    assert position_of(trace, example).stop == trace.program.step("decoder.1.output").name
+    assert name(example) == "layer 1 · feature 17"
