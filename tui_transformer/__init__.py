@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         integrated_gradients,
     )
     from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
+    from tui_transformer.analysis.measurable import OfLogits
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.analysis.rollout import rollout
@@ -47,6 +48,7 @@ __all__ = [
     "InputError",
     "Metric",
     "Model",
+    "OfLogits",
     "Patch",
     "Scale",
     "Set",
@@ -97,6 +99,7 @@ _HOMES = {
         "integrated_gradients",
     ),
     "analysis.logit_lens": ("fit_lens", "logit_lens", "words_at"),
+    "analysis.measurable": ("OfLogits",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "analysis.rollout": ("rollout",),

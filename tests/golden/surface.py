@@ -123,6 +123,8 @@ RESULTS = (
     "list(head_lens(trace, row=1))[:2]",
     "integrated_gradients(trace, metric, points=4)",
     "list(logit_lens(trace, top=2))[:2]",
+    "list(effects(trace, 'layer', metric=lambda trace: trace['1.output'][2, 0]))[:2]",
+    "list(effects(trace, 'layer', metric=OfLogits(lambda logits: logits.max())))[:2]",
     "means([trace], ['0.output'])",
     "measure_texts(model, ['The fox .', 'A crow .'], ['first'])",
     "metric.measure(trace)",

@@ -17,7 +17,7 @@ from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
     from tui_transformer.analysis import metrics
-    from tui_transformer.analysis.patching import Measured, Table
+    from tui_transformer.analysis.patching import Measured, PlaceKind, Table
     from tui_transformer.engine.trace import Trace
     from tui_transformer.session.session import Session
     from tui_transformer.views.view import View
@@ -53,7 +53,7 @@ class Patch(Edited):
             raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
         session = open_session(self)
         if self.each is not None:
-            self._table(session, self._other(session))
+            self._table(session, self._other(session), self.each)
             return
         if self.of is not None:
             raise UsageError("--of is of --each: name the step itself")
@@ -99,7 +99,7 @@ class Patch(Edited):
             read(other.model, other.encoding, "the other sentence", other.framed.length(0))
         return other.base.edited(edits_of(self, other.model, other.base.program))
 
-    def _table(self, session: Session, other: Trace) -> None:
+    def _table(self, session: Session, other: Trace, each: PlaceKind) -> None:
         """Every place patched alone, and the metric with it."""
         from tui_transformer.analysis import metrics
         from tui_transformer.analysis.patching import sweep, table_of
@@ -108,10 +108,10 @@ class Patch(Edited):
         if self.step is not None or self.rows is not None or self.head is not None:
             raise UsageError("--each names the places itself: leave out STEP, --rows and --head")
         trace = session.trace
-        table = table_of(trace.program, ":".join(filter(None, (self.each, self.of))))
+        table = table_of(trace.program, each, self.of or "")
         metric = chosen(session, self) or metrics.Metric("divergence")
         positions = positions_of(session, self.position)
-        own, others = (metric.measure(each, trace, positions) for each in (trace, other))
+        own, others = (metric.measure(of, trace, positions) for of in (trace, other))
         names = (f"{place.step} {place.column}" for place in table.places)
         effects = list(counted(sweep(trace, other, table, metric, positions), names))
         if self.format == "svg":
