@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.measurable import OfLogits
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
+    from tui_transformer.analysis.paths import Paths, paths
     from tui_transformer.analysis.rollout import rollout
     from tui_transformer.engine.changes import Add, Apply, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
@@ -50,6 +51,7 @@ __all__ = [
     "Model",
     "OfLogits",
     "Patch",
+    "Paths",
     "Scale",
     "Set",
     "Target",
@@ -74,6 +76,7 @@ __all__ = [
     "logit_lens",
     "means",
     "measure_texts",
+    "paths",
     "rollout",
     "sweep",
     "table_of",
@@ -102,6 +105,7 @@ _HOMES = {
     "analysis.measurable": ("OfLogits",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
+    "analysis.paths": ("Paths", "paths"),
     "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
     "features.dictionary": ("Features",),

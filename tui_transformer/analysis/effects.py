@@ -201,6 +201,12 @@ def _change_of_states(old: Host, new: Host) -> tuple[float, float]:
     return float(np.square(new - old).sum()), float(np.square(old).sum())
 
 
+def pass_size(trace: Trace, rows: int = ROWS) -> int:
+    """How many experiments share a pass of so many rows, at most."""
+    longest = max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1)
+    return max(1, rows // longest) if trace.batch == 1 else 1
+
+
 def in_passes(
     trace: Trace,
     experiments: Iterable[tuple[What, Sequence[Change]]],
@@ -216,8 +222,7 @@ def in_passes(
     where the trace is of one sentence. How many do so depends on its length alone, so that the numbers are the same
     whatever is kept.
     """
-    longest = max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1)
-    most = max(1, rows // longest) if trace.batch == 1 else 1
+    most = pass_size(trace, rows)
     budget = None if keep else 0
     for names, alike in groupby(experiments, lambda each: frozenset(change.name for change in each[1])):
         size = most if names.isdisjoint(trace.program.weights) else 1
