@@ -128,6 +128,8 @@ RESULTS = (
     "means([trace], ['0.output'])",
     "measure_texts(model, ['The fox .', 'A crow .'], ['first'])",
     "metric.measure(trace)",
+    "paths(trace, other, metric=metric)",
+    "paths(trace, other, 'head', ['value', 'logits'], metric, by='gradient').rows()[-2:]",
     "rollout(trace)",
     "list(sweep(trace, other, 'layer', metric))[:3]",
     "table_of(trace.program, 'head')",

@@ -71,7 +71,7 @@ class Paths:
     def shares(self) -> Host:
         """The same as shares of the way to the other sentence's metric; NaN where the two are the same."""
         way = self.other - self.own
-        return self.changes / way if way else np.full(self.values.shape, np.nan)
+        return self.changes / way + 0.0 if way else np.full(self.values.shape, np.nan)
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat dictionary for every path that there is, for pandas and polars."""
