@@ -32,6 +32,19 @@ shapes: dict[str, tuple[int, ...]] = {name: value.shape for name, value in edite
 model.trace(ids=np.arange(5, 8))
 """
 
+MISTAKEN = """
+from tui_transformer import Metric, Model, effects, measure_texts, sweep, table_of
+
+model = Model.load("story")
+trace = model.trace("The fox found a shell")
+Metric("logits", (5,))
+sweep(trace, trace, "heads", Metric("logit", (5,)))
+table_of(trace.program, "rows")
+effects(trace, "head", metric=trace.program.shape)
+measure_texts(model, ["The fox"], ["ablation"], metric="kl")
+"""
+"""A typing mistake in every one of its last lines."""
+
 
 def test_types_are_shipped() -> None:
     assert (HOME / "py.typed").is_file()
@@ -44,6 +57,14 @@ def test_a_program_of_a_user_is_found_right_by_mypy(tmp_path: Path) -> None:
         file.write_text(text, encoding="utf-8")
     said, mistakes, code = check(["--strict", "--config-file=", "--cache-dir", str(tmp_path), *map(str, files)])
     assert (code, mistakes) == (0, ""), said
+
+
+def test_mistakes_in_names_are_found_by_mypy(tmp_path: Path) -> None:
+    check = pytest.importorskip("mypy.api", reason="mypy is not installed").run
+    file = tmp_path / "mistaken.py"
+    file.write_text(MISTAKEN, encoding="utf-8")
+    said, *_ = check(["--strict", "--config-file=", "--cache-dir", str(tmp_path), str(file)])
+    assert [int(line) for line in re.findall(r"mistaken\.py:(\d+): error", said)] == [6, 7, 8, 9, 10]
 
 
 def test_that_program_runs() -> None:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
         integrated_gradients,
     )
     from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
+    from tui_transformer.analysis.measurable import OfLogits
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
+    from tui_transformer.analysis.paths import Paths, paths
     from tui_transformer.analysis.rollout import rollout
     from tui_transformer.engine.changes import Add, Apply, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
@@ -48,7 +50,9 @@ __all__ = [
     "InputError",
     "Metric",
     "Model",
+    "OfLogits",
     "Patch",
+    "Paths",
     "Scale",
     "Set",
     "Target",
@@ -75,6 +79,7 @@ __all__ = [
     "logit_lens",
     "means",
     "measure_texts",
+    "paths",
     "rollout",
     "sweep",
     "table_of",
@@ -101,8 +106,10 @@ _HOMES = {
         "integrated_gradients",
     ),
     "analysis.logit_lens": ("fit_lens", "logit_lens", "words_at"),
+    "analysis.measurable": ("OfLogits",),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
+    "analysis.paths": ("Paths", "paths"),
     "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
     "features.dictionary": ("Features",),

@@ -302,23 +302,23 @@ def test_an_encoder_decoder_has_tables_of_every_stack_and_attention():
     own, other = (model.trace(ids=ids, decoder_ids=[2, 5, 6]) for ids in ([5, 6, 7, 8], [5, 9, 7, 8]))
     kinds = kinds_of(own.program)
     assert set(kinds) == {
-        *("position", "head", "layer", "position:encoder", "layer:encoder"),
-        *("head:encoder self-attention", "head:decoder self-attention"),
+        *(("position", ""), ("head", ""), ("layer", ""), ("position", "encoder"), ("layer", "encoder")),
+        *(("head", "encoder self-attention"), ("head", "decoder self-attention")),
     }
     metric = Metric("logit", (9,))
-    for kind in kinds:
-        for each in sweep(own, other, kind, metric):
+    for kind, of in kinds:
+        for each in sweep(own, other, table_of(own.program, kind, of), metric):
             place = each.place
-            assert place.step.startswith("decoder.") == (":encoder" not in kind)
+            assert place.step.startswith("decoder.") == ("encoder" not in of)
             edited = own.edited([Patch.between(own, other, place.step, place.rows, place.heads)])
             assert each.value == pytest.approx(edited["output.logits"][-1, 9], abs=1e-12)
-    last = {each.place.row: each.value for each in sweep(own, other, "layer:encoder", metric)}
+    last = {each.place.row: each.value for each in sweep(own, other, table_of(own.program, "layer", "encoder"), metric)}
     assert last[1] == pytest.approx(metric.measure(other), abs=1e-12)
-    assert [each.step for each in table_of(own.program, "head:cross").places] == [
+    assert [each.step for each in table_of(own.program, "head", "cross").places] == [
         each.step for each in table_of(own.program, "head").places
     ]
     with pytest.raises(InputError, match="there is no middle with layers here: choose encoder or decoder"):
-        table_of(own.program, "layer:middle")
+        table_of(own.program, "layer", "middle")
 
 
 def test_what_enters_the_first_layer_decides_everything_before_the_rest(traces):

@@ -11,7 +11,7 @@ import pytest
 
 from tui_transformer import analysis
 from tui_transformer.analysis.attentions import Reader, attentions, chosen_group
-from tui_transformer.analysis.metrics import Positions, positions_in
+from tui_transformer.analysis.measurable import Positions, positions_in
 from tui_transformer.analysis.rollout import Link, Rollout, Wanted, links
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.trace import Trace

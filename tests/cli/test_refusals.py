@@ -357,7 +357,7 @@ REFUSED = {
         ("--each head --head 1", 2, "--each names the places itself"),
         ("weights --each head", 2, "leave out STEP"),
         ("", 2, "name a step, or a table with --each"),
-        ("0.self_attention.weights --format svg", 2, "svg is a format of --each"),
+        ("0.self_attention.weights --format svg", 2, "svg is a format of tables"),
         ("--each layer --tokens nothing", 1, "is no word of the vocabulary"),
     ],
     "show output.logits --model copy --ids 5,6,7,8,5 --edit": [

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tui_transformer.analysis.circuits import weight_of
-from tui_transformer.analysis.metrics import last_position
+from tui_transformer.analysis.measurable import last_position
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, Changed, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed

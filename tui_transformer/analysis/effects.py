@@ -28,7 +28,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from tui_transformer.analysis.metrics import Metric, Positions, divergences, log_shares, positions_in
+from tui_transformer.analysis.measurable import Positions, positions_in
+from tui_transformer.analysis.metrics import AnyMetric, divergences, log_shares, metric_from
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import Region, cells, shape_text
 from tui_transformer.engine.backend import Host
@@ -76,7 +77,7 @@ def effects(
     means: Mapping[str, Host] | None = None,
     positions: Positions | None = None,
     item: int = 0,
-    metric: Metric | None = None,
+    metric: AnyMetric | None = None,
     before: Watch | None = None,
     rows: int = ROWS,
 ) -> Iterator[tuple[Target, Effect]]:
@@ -90,7 +91,8 @@ def effects(
         means: Set to the mean over a data set instead (see `means`), by step.
         positions: Where the answer is read; see `answer_positions`.
         item: Which sentence of a batch.
-        metric: What is measured, instead of the change of the most likely token and the divergence.
+        metric: What is measured, instead of the change of the most likely token and the divergence; any
+            function of a trace will do.
         before: As in `Trace.compute`: told of every step that runs, and may end the work.
         rows: How many rows are computed at a time, at most.
 
@@ -103,13 +105,14 @@ def effects(
         wanted = [parse(target) if isinstance(target, str) else target for target in targets]
     trace.compute(before=before)
     measured = _measuring(trace, answer_positions(trace, positions, item), item, metric, before)
+    keep = metric is not None and metric_from(metric).reads_any
     experiments = ((target, target.edits(trace.program, mean=mean, means=means)) for target in wanted)
-    for group, edited, items in in_passes(trace, experiments, item, rows):
+    for group, edited, items in in_passes(trace, experiments, item, rows, keep=keep):
         yield from zip(group, measured(edited, items), strict=True)
 
 
 def effect(
-    trace: Trace, edited: Trace, positions: Positions | None = None, item: int = 0, metric: Metric | None = None
+    trace: Trace, edited: Trace, positions: Positions | None = None, item: int = 0, metric: AnyMetric | None = None
 ) -> Effect:
     """Effect of any edits of a trace on its answer; with a metric, on that.
 
@@ -151,14 +154,15 @@ def counted_positions(trace: Trace, item: int = 0) -> range:
 
 
 def _measuring(
-    trace: Trace, positions: range, item: int, metric: Metric | None, before: Watch | None = None
+    trace: Trace, positions: range, item: int, metric: AnyMetric | None, before: Watch | None = None
 ) -> Callable[[Trace, range], list[Effect]]:
     """Gives the effect of edits on some sentences of a batch; the answer before them is read once where it is small."""
     if metric is not None:
-        own = metric.measure(trace, trace, positions, item, before)
+        measurable = metric_from(metric)
+        own = measurable.measure(trace, trace, positions, item, before)
 
         def on_metric(edited: Trace, items: range) -> list[Effect]:
-            values = metric.measure_each(edited, trace, positions, items, item, before)
+            values = measurable.measure_each(edited, trace, positions, items, item, before)
             return [Effect(value - own, value=value) for value in values]
 
         return on_metric
@@ -197,25 +201,37 @@ def _change_of_states(old: Host, new: Host) -> tuple[float, float]:
     return float(np.square(new - old).sum()), float(np.square(old).sum())
 
 
-def in_passes(
-    trace: Trace, experiments: Iterable[tuple[What, Sequence[Change]]], item: int = 0, rows: int = ROWS
-) -> Iterator[tuple[tuple[What, ...], Trace, range]]:
-    """Some experiments at a time, the trace of a pass, and which of its sentences are theirs; nothing is kept of it.
-
-    An experiment is named, and has edits of one sentence of the batch. Neighbours that change the same steps share a
-    pass, of so many rows at most, where the trace is of one sentence. How many do so depends on its length alone, so
-    that the numbers are the same whatever is kept.
-    """
+def pass_size(trace: Trace, rows: int = ROWS) -> int:
+    """How many experiments share a pass of so many rows, at most."""
     longest = max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1)
-    most = max(1, rows // longest) if trace.batch == 1 else 1
+    return max(1, rows // longest) if trace.batch == 1 else 1
+
+
+def in_passes(
+    trace: Trace,
+    experiments: Iterable[tuple[What, Sequence[Change]]],
+    item: int = 0,
+    rows: int = ROWS,
+    *,
+    keep: bool = False,
+) -> Iterator[tuple[tuple[What, ...], Trace, range]]:
+    """Some experiments at a time, the trace of a pass, and which of its sentences are theirs.
+
+    Nothing is kept of it or, where `keep` says so, as much as the trace's budget allows. An experiment is named, and
+    has edits of one sentence of the batch. Neighbours that change the same steps share a pass, of so many rows at most,
+    where the trace is of one sentence. How many do so depends on its length alone, so that the numbers are the same
+    whatever is kept.
+    """
+    most = pass_size(trace, rows)
+    budget = None if keep else 0
     for names, alike in groupby(experiments, lambda each: frozenset(change.name for change in each[1])):
         size = most if names.isdisjoint(trace.program.weights) else 1
         while some := tuple(islice(alike, size)):
             whats, edits = zip(*some, strict=True)
             if len(some) > 1:
-                yield whats, trace.edited_each(edits, budget=0), range(len(some))
+                yield whats, trace.edited_each(edits, budget), range(len(some))
             else:
-                yield whats, trace.edited(edits[0], budget=0), range(item, item + 1)
+                yield whats, trace.edited(edits[0], budget), range(item, item + 1)
 
 
 # The mean over a data set, which an ablation sets a part to

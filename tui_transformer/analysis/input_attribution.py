@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.analysis.metrics import METRICS, Metric, Positions
+from tui_transformer.analysis.measurable import Positions
+from tui_transformer.analysis.metrics import AnyMetric, metric_from
 from tui_transformer.analysis.statistics import START
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
@@ -63,15 +64,16 @@ class InputAttribution:
 
 
 def start_of(
-    trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0, before: Trace | None = None
+    trace: Trace, metric: AnyMetric, positions: Positions | None = None, item: int = 0, before: Trace | None = None
 ) -> tuple[float, Start]:
     """A metric, and where the way back from it begins: at the logits. `before` is what a distance is from."""
-    value = metric.measure(trace, before or trace, positions, item)
-    slope = metric.slope(trace, before or trace, positions, item)
-    return value, Start(trace.program.logits, slope, METRICS[metric.name].formula, metric.said(trace.target_word))
+    own = metric_from(metric)
+    slope = own.slope(trace, before or trace, positions, item)
+    value = own.measure(trace, before or trace, positions, item)
+    return value, Start(trace.program.logits, slope, own.formula, own.said(trace.target_word))
 
 
-def gradients_of(trace: Trace, metric: Metric, positions: Positions | None = None, item: int = 0) -> Gradients:
+def gradients_of(trace: Trace, metric: AnyMetric, positions: Positions | None = None, item: int = 0) -> Gradients:
     """The gradient of a metric at every step and weight.
 
     Args:
@@ -103,7 +105,7 @@ def gradients_of_cell(trace: Trace, name: str, index: tuple[int, ...], item: int
 
 
 def gradient_times_input(
-    trace: Trace, metric: Metric, positions: Positions | None = None, step: str = START
+    trace: Trace, metric: AnyMetric, positions: Positions | None = None, step: str = START
 ) -> InputAttribution:
     """The products x ∂f/∂x of every cell of the input, of one sentence.
 
@@ -123,7 +125,7 @@ def gradient_times_input(
 
 def integrated_gradients(
     trace: Trace,
-    metric: Metric,
+    metric: AnyMetric,
     positions: Positions | None = None,
     step: str = START,
     *,
@@ -160,7 +162,7 @@ def integrated_gradients(
         report(f"{number} of {points} points")
         _, slope = _slope(at(place**CROWDING), metric, positions, own, trace)
         total += weight * CROWDING * place ** (CROWDING - 1) * slope
-    value, base = (metric.measure(each, trace, positions) for each in (trace, at(0.0)))
+    value, base = (metric_from(metric).measure(each, trace, positions) for each in (trace, at(0.0)))
     return InputAttribution(own, (x - start) * total, value, base)
 
 
@@ -173,7 +175,7 @@ def _input(trace: Trace, step: str) -> tuple[str, Host]:
 
 
 def _slope(
-    trace: Trace, metric: Metric, positions: Positions | None, step: str, before: Trace | None = None
+    trace: Trace, metric: AnyMetric, positions: Positions | None, step: str, before: Trace | None = None
 ) -> tuple[float, Host]:
     """The metric, and its gradient by a step."""
     value, start = start_of(trace, metric, positions, before=before)
@@ -185,6 +187,6 @@ def _slope(
 
     backward_from(trace, start, visit)
     if not slopes:
-        what = metric.said(trace.target_word)
+        what = metric_from(metric).said(trace.target_word)
         raise InputError(f"{what} does not depend on {step}, or that depends on no weight")
     return value, slopes[0]

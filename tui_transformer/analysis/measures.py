@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, Rows, attentions
+from tui_transformer.analysis.metrics import AnyMetric, MetricName
 from tui_transformer.analysis.statistics import means_of
 from tui_transformer.analysis.tokens import KINDS
 from tui_transformer.engine.backend import Host
@@ -90,14 +91,14 @@ class Reading:
 class Text:
     """One text as a model reads it.
 
-    Only `layers` are looked at, None for all. Ablations are measured by the `metric` and its tokens; None for the usual
-    one.
+    Only `layers` are looked at, None for all. Ablations are measured by the `metric`, or that of a name and its tokens;
+    None for the usual one.
     """
 
     model: Model
     trace: Trace
     layers: frozenset[int] | None = None
-    metric: tuple[str, tuple[int, ...]] | None = None
+    metric: tuple[MetricName, tuple[int, ...]] | AnyMetric | None = None
 
     @cached_property
     def attentions(self) -> tuple[Attention, ...]:

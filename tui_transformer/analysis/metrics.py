@@ -8,17 +8,19 @@ With logits z, shares p = softmax(z) and, for a distance, the shares p₀ of the
 - `difference`: z(a) − z(b), the logit difference (Wang et al. 2022, "Interpretability in the Wild", §2);
 - `loss`: −ln p(a), the cross-entropy of a as the target, in nats; ∂/∂z = p − 1(a).
 
-Several positions add up; with a target for every position the loss is the mean over those that are counted.
+Several positions add up; with a target for every position the loss is the mean over those that are counted. Any
+function of the logits or of a trace is a metric too (`measurable.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from tui_transformer.analysis.tokens import real_tokens
+from tui_transformer.analysis.measurable import Measurable, OfTrace, Positions, answer_region, logits_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.gradient import NOT_COUNTED
@@ -26,8 +28,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 
 Tokens = tuple[int, ...]
-Positions = range | int
-"""Where an answer is read: a position, from 0 or from the end, or several."""
+MetricName = Literal["divergence", "logit", "log-probability", "difference", "loss"]
 
 Rows = Callable[[Host, Host, Host], Host]
 """From logits and those before the edit (rows × words, float64), and the tokens of every row (rows × how many)."""
@@ -72,7 +73,7 @@ def _ones(logits: Host, tokens: Host) -> Host:
     return ones
 
 
-METRICS: Mapping[str, Kind] = {
+METRICS: Mapping[MetricName, Kind] = {
     "divergence": Kind(
         0,
         lambda z, before, _: np.maximum(divergences(log_shares(before), log_shares(z)), 0.0),
@@ -106,12 +107,12 @@ METRICS: Mapping[str, Kind] = {
 }
 """By name."""
 
-BY_TOKENS = ("divergence", "log-probability", "difference")
+BY_TOKENS: tuple[MetricName, ...] = ("divergence", "log-probability", "difference")
 """The metrics that are meant where none is named, by how many tokens are."""
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Measurable):
     """A metric of the logits at some positions: one of `METRICS`, and the tokens that it is about.
 
     Of the loss there may be `targets` instead of a token: the right token at every position, −1 where none counts. It
@@ -119,7 +120,7 @@ class Metric:
     or it is about another number of tokens.
     """
 
-    name: str
+    name: MetricName
     tokens: Tokens = ()
     targets: Tokens = ()
 
@@ -137,12 +138,16 @@ class Metric:
             raise UsageError("every target is −1: at least one has to be counted")
 
     @classmethod
-    def of(cls, name: str | None, tokens: Tokens, targets: Tokens = ()) -> Metric:
+    def of(cls, name: MetricName | None, tokens: Tokens, targets: Tokens = ()) -> Metric:
         """The metric of a name, or that which fits the number of tokens; targets alone are those of the loss."""
         if name is None and len(tokens) >= len(BY_TOKENS):
             raise UsageError("give a token, or two for the difference of their logits")
         usual = "loss" if targets and not tokens else BY_TOKENS[min(len(tokens), 2)]
         return cls(usual if name is None else name, tokens, targets)
+
+    @property
+    def formula(self) -> str:
+        return METRICS[self.name].formula
 
     def said(self, word: Callable[[int], str] = str) -> str:
         """In words: `logit of had less that of by`, `loss on 7 targets`."""
@@ -150,29 +155,6 @@ class Metric:
             counted = sum(each != NOT_COUNTED for each in self.targets)
             return f"loss on {counted} target{'s' * (counted > 1)}"
         return METRICS[self.name].description.format(*map(word, self.tokens))
-
-    def measure(
-        self,
-        trace: Trace,
-        before: Trace | None = None,
-        positions: Positions | None = None,
-        item: int = 0,
-        watch: Watch | None = None,
-    ) -> float:
-        """The number of a trace, beside that without its edits.
-
-        Args:
-            trace: With edits.
-            before: Without them: a distance is from its answer.
-            positions: Where the answer is read; by default at the last token that is no padding.
-            item: Which sentence of a batch.
-            watch: As in `Trace.compute`.
-
-        Raises:
-            InputError: The model has no logits, or no such token or position, or not as many positions as there are
-                targets.
-        """
-        return self.measure_each(trace, before or trace, positions, range(item, item + 1), item, watch)[0]
 
     def measure_each(
         self,
@@ -183,7 +165,6 @@ class Metric:
         item: int = 0,
         watch: Watch | None = None,
     ) -> list[float]:
-        """The numbers of some sentences of a batch, each beside one sentence (`item`) without edits; as `measure`."""
         totals = [0.0] * len(items)
         for _, now, old, tokens, share in self._rows(trace, before, positions, item, watch):
             for at, each in enumerate(items):
@@ -195,7 +176,6 @@ class Metric:
     def slope(
         self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
     ) -> Host:
-        """Its gradient by the logits of one sentence: rows × words, float64; errors as of `measure`."""
         kind, name = METRICS[self.name], trace.program.logits
         slopes: Host | None = None
         for rows, now, old, tokens, share in self._rows(trace, before or trace, positions, item, None):
@@ -211,15 +191,9 @@ class Metric:
 
         The logits before are those of one sentence, and None where they have no part.
         """
-        name = trace.program.logits
-        if not name:
-            raise InputError("the model has no logits of words: metrics are of these")
-        length, words = trace.program.shape(name)
-        self._check(length, words)
-        if positions is None:
-            positions = last_position(trace, item)
-        positions = range(len(self.targets)) if self.targets else positions_in(length, positions)
-        region = positions, range(words)
+        name = logits_of(trace)
+        self._check(*trace.program.shape(name))
+        region = answer_region(trace, range(len(self.targets)) if self.targets else positions, item)
         distance = METRICS[self.name].distance and before is not trace
         for part, now in trace.blocks(name, region, None, watch):
             rows, old = part[0], before.window(name, part, item).astype(np.float64) if distance else None
@@ -239,19 +213,14 @@ class Metric:
             raise InputError(f"{len(self.targets)} targets for {length} positions: write one for each, -1 for none")
 
 
-def last_position(trace: Trace, item: int = 0) -> int:
-    """The last token of a sentence that is no padding, among those whose logits there are."""
-    return int(np.flatnonzero(real_tokens(trace, trace.program.axes(trace.program.logits)[-2], item))[-1])
+AnyMetric = Measurable | Callable[[Trace], float]
+"""What may be given as a metric: a `Metric`, `OfLogits`, or any function that gives a number of a trace."""
 
 
-def positions_in(length: int, positions: Positions) -> range:
-    """Positions of an answer of so many tokens, counted from 0; InputError where there is no such position."""
-    if isinstance(positions, range):
-        first, stop = positions.start, positions.stop
-    else:
-        first = positions + length if positions < 0 else positions
-        stop = first + 1
-    if not 0 <= first < stop <= length:
-        wrong = positions if isinstance(positions, int) else first if first < 0 else stop - 1
-        raise InputError(f"there is no position {wrong}: use 0 to {length - 1}")
-    return range(first, stop)
+def metric_from(given: AnyMetric) -> Measurable:
+    """A metric, or a function of a trace as one; UsageError where it is neither."""
+    if isinstance(given, Measurable):
+        return given
+    if not callable(given):
+        raise UsageError(f"a metric is a Metric, OfLogits or a function of a trace, not {type(given).__name__}")
+    return OfTrace(given)

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
 from tui_transformer.analysis.effects import ROWS, in_passes
-from tui_transformer.analysis.metrics import Metric, Positions
+from tui_transformer.analysis.measurable import Positions
+from tui_transformer.analysis.metrics import AnyMetric, metric_from
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.parts import layer_outputs
@@ -49,27 +51,27 @@ class Table:
     columns: str
 
 
-KINDS = ("position", "head", "layer")
+PlaceKind = Literal["position", "head", "layer"]
+KINDS: tuple[PlaceKind, ...] = ("position", "head", "layer")
 """Places that are patched: the residual stream at a position behind each layer, a head's output, a layer's output."""
 
 
-def table_of(program: Program, kind: str) -> Table:
+def table_of(program: Program, kind: PlaceKind, of: str = "") -> Table:
     """The places of a kind.
 
     Args:
         program: The steps.
-        kind: "position", "head" or "layer", of the last stack or attention; of another as `head:encoder` or
-            `position:encoder`.
+        kind: "position", "head" or "layer".
+        of: Which stack or attention, as "encoder" or "cross"; by default the last that there is.
 
     Raises:
         UsageError: There is no such kind.
         InputError: The model has no such places.
     """
-    what, _, named = kind.partition(":")
-    if what not in KINDS:
+    if kind not in KINDS:
         raise UsageError(f"no kind is called {kind[:40]!r}: use {', '.join(KINDS)}")
-    own = named.strip()
-    if what == "head":
+    own = of.strip()
+    if kind == "head":
         known = _with_contexts(program)
         group = chosen_group(program, own) if own else next((each.group for each in reversed(known)), "")
         places = [
@@ -78,7 +80,7 @@ def table_of(program: Program, kind: str) -> Table:
             if each.group == group
             for head in range(each.heads)
         ]
-    elif what == "layer":
+    elif kind == "layer":
         places = [Place(step, layer, 0) for layer, step in _stream(program, own).items()]
     else:
         places = [
@@ -87,16 +89,16 @@ def table_of(program: Program, kind: str) -> Table:
             for row in range(program.shape(step)[0])
         ]
     if not places:
-        raise InputError(f"the model has no {what}s whose values could be patched")
-    return Table(tuple(places), "layer", "whole" if what == "layer" else what)
+        raise InputError(f"the model has no {kind}s whose values could be patched")
+    return Table(tuple(places), "layer", "whole" if kind == "layer" else kind)
 
 
-def kinds_of(program: Program) -> tuple[str, ...]:
-    """The kinds of places that a program has: those of the last stack, then those of others, as `head:encoder …`."""
+def kinds_of(program: Program) -> tuple[tuple[PlaceKind, str], ...]:
+    """The kinds of places that a program has, as `table_of` takes them: of the last stack (""), then of others."""
     stacks, groups = _stacks(program), tuple(dict.fromkeys(each.group for each in _with_contexts(program)))
     there = {kind: groups if kind == "head" else stacks for kind in KINDS}
     own = [kind for kind, names in there.items() if names]
-    return (*own, *(f"{kind}:{of}" for kind in own for of in there[kind][-2::-1]))
+    return (*((kind, "") for kind in own), *((kind, of) for kind in own for of in there[kind][-2::-1]))
 
 
 def _stream(program: Program, of: str) -> dict[int, str]:
@@ -132,8 +134,8 @@ class Measured:
 def sweep(
     trace: Trace,
     other: Trace,
-    table: Table | str,
-    metric: Metric,
+    table: Table | PlaceKind,
+    metric: AnyMetric,
     positions: Positions | None = None,
     before: Watch | None = None,
     rows: int = ROWS,
@@ -144,7 +146,7 @@ def sweep(
         trace: The sentence.
         other: The one that values come from, with as many tokens.
         table: The places, or their kind, as in `table_of`.
-        metric: What is measured.
+        metric: What is measured; any function of a trace will do.
         positions: Where the answer is read; by default at the last token that is no padding.
         before: As in `Trace.compute`.
         rows: How many rows are computed at a time, at most.
@@ -163,13 +165,14 @@ def measured(
     trace: Trace,
     other: Trace,
     places: Iterable[Place],
-    metric: Metric,
+    metric: AnyMetric,
     positions: Positions | None = None,
     before: Watch | None = None,
     rows: int = ROWS,
 ) -> Iterator[list[Measured]]:
     """The metric with each of some places patched alone, as many at a time as share a pass; else as `sweep`."""
     patches = ((place, [Patch.between(trace, other, place.step, place.rows, place.heads)]) for place in places)
-    for group, edited, items in in_passes(trace, patches, rows=rows):
-        values = metric.measure_each(edited, trace, positions, items, watch=before)
+    measurable = metric_from(metric)
+    for group, edited, items in in_passes(trace, patches, rows=rows, keep=measurable.reads_any):
+        values = measurable.measure_each(edited, trace, positions, items, watch=before)
         yield list(map(Measured, group, values))

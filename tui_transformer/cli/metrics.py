@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tui_transformer.analysis.effects import answer_positions, answer_step, counted_positions
 from tui_transformer.analysis.input_attribution import gradients_of
-from tui_transformer.analysis.metrics import Metric
+from tui_transformer.analysis.metrics import Metric, MetricName
 from tui_transformer.cli.output import note
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
 from tui_transformer.engine.trace import Trace
@@ -24,7 +24,7 @@ class Measuring(Protocol):
     """A request: the name of a metric, the words that it is about, and the right token at every position."""
 
     @property
-    def metric(self) -> str | None: ...
+    def metric(self) -> MetricName | None: ...
     @property
     def tokens(self) -> str | None: ...
     @property

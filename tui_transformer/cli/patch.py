@@ -1,4 +1,4 @@
-"""`patch`: values that another sentence gives a step, and what follows; or a table of all places."""
+"""`patch`: values that another sentence gives a step, and what follows; or a table of all places, or of paths."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli import output, parsing
 from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, Tokens
 from tui_transformer.cli.session import edits_of, open_session, read
-from tui_transformer.cli.terminal import counted
+from tui_transformer.cli.terminal import counted, show
 from tui_transformer.cli.typer_layer import argument, option
 from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
     from tui_transformer.analysis import metrics
-    from tui_transformer.analysis.patching import Measured, Table
+    from tui_transformer.analysis.nodes import Node
+    from tui_transformer.analysis.patching import Measured, PlaceKind, Table
+    from tui_transformer.analysis.paths import Paths
     from tui_transformer.engine.trace import Trace
     from tui_transformer.session.session import Session
     from tui_transformer.views.view import View
@@ -26,18 +29,38 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Patch(Edited):
     """Give a step the values that it has for another sentence, and show what changes; with --each, a table of all
-    places.
+    places; with --senders or --receivers, of paths.
+
+    A path is patched alone: a receiver has what it becomes where a sender has the other sentence's values and reaches
+    it through the residual stream, with all other heads and feed-forward layers as they are.
 
     Example: tui-transformer patch weights --ids 6,7,8 --from-ids 9,7,8
     """
 
-    step: str | None = argument("A step; not with --each.", default=None, metavar="STEP", autocompletion=parsing.steps)
+    step: str | None = argument("A step; not of a table.", default=None, metavar="STEP", autocompletion=parsing.steps)
     each: Literal["position", "head", "layer"] | None = option(
         None, "Every position behind every layer, every head, or every layer, each patched alone."
     )
     of: str | None = option(
         None, "With --each: encoder, decoder or cross; by default the last that there is.", metavar="KIND"
     )
+    senders: str | None = option(
+        None,
+        "Of paths: embedding, head, feed_forward, of one place or one head; A+B are patched together. By default all. "
+        "May be given again.",
+        several=True,
+        metavar="KIND[:PLACE[:HEAD]],…",
+    )
+    receivers: str | None = option(
+        None,
+        "Of paths: query, key, value, feed_forward or logits, in the same way; by default logits.",
+        several=True,
+        metavar="KIND[:PLACE[:HEAD]],…",
+    )
+    by: Literal["both", "patching", "gradient"] = option(
+        "both", "Of paths: patched, estimated by gradient × difference, which is quick, or both, side by side."
+    )
+    top: int | None = option(None, "Of paths: so many of the largest changes alone.", min=1)
     metric: Metric = None
     tokens: Tokens = None
     targets: LossTargets = None
@@ -46,21 +69,29 @@ class Patch(Edited):
     rows: str | None = option(None, "Only these rows; may be given again.", several=True, metavar="3,5")
     head: str | None = option(None, "Only these heads; may be given again.", several=True, metavar="0,2")
     position: Position = None
-    format: Literal["text", "json", "csv", "svg"] = option("text", "How to write it; svg with --each alone.")
+    format: Literal["text", "json", "csv", "svg"] = option("text", "How to write it; svg of tables alone.")
 
     def run(self) -> None:
         if (self.from_text is None) == (self.from_ids is None):
             raise UsageError("give either --from-text or --from-ids: the sentence that the values come from")
+        of_paths = self.senders is not None or self.receivers is not None
+        if not of_paths and (self.by != "both" or self.top is not None):
+            raise UsageError("--by and --top are of paths: name --senders or --receivers")
+        if of_paths and (self.each, self.of, self.step, self.rows, self.head) != (None,) * 5:
+            raise UsageError("--senders and --receivers name paths: leave out STEP, --each, --of, --rows and --head")
         session = open_session(self)
+        if of_paths:
+            self._paths(session, self._other(session))
+            return
         if self.each is not None:
-            self._table(session, self._other(session))
+            self._table(session, self._other(session), self.each)
             return
         if self.of is not None:
             raise UsageError("--of is of --each: name the step itself")
         if self.step is None:
-            raise UsageError("name a step, or a table with --each position, head or layer")
+            raise UsageError("name a step, or a table with --each position, head or layer, or of paths with --senders")
         if self.format == "svg":
-            raise UsageError("svg is a format of --each: use text, json or csv")
+            raise UsageError("svg is a format of tables: use text, json or csv")
         self._step(session, self.step)
 
     def _step(self, session: Session, step: str) -> None:
@@ -99,7 +130,7 @@ class Patch(Edited):
             read(other.model, other.encoding, "the other sentence", other.framed.length(0))
         return other.base.edited(edits_of(self, other.model, other.base.program))
 
-    def _table(self, session: Session, other: Trace) -> None:
+    def _table(self, session: Session, other: Trace, each: PlaceKind) -> None:
         """Every place patched alone, and the metric with it."""
         from tui_transformer.analysis import metrics
         from tui_transformer.analysis.patching import sweep, table_of
@@ -108,10 +139,10 @@ class Patch(Edited):
         if self.step is not None or self.rows is not None or self.head is not None:
             raise UsageError("--each names the places itself: leave out STEP, --rows and --head")
         trace = session.trace
-        table = table_of(trace.program, ":".join(filter(None, (self.each, self.of))))
+        table = table_of(trace.program, each, self.of or "")
         metric = chosen(session, self) or metrics.Metric("divergence")
         positions = positions_of(session, self.position)
-        own, others = (metric.measure(each, trace, positions) for each in (trace, other))
+        own, others = (metric.measure(of, trace, positions) for of in (trace, other))
         names = (f"{place.step} {place.column}" for place in table.places)
         effects = list(counted(sweep(trace, other, table, metric, positions), names))
         if self.format == "svg":
@@ -122,6 +153,79 @@ class Patch(Edited):
         note = f"{said_of(session, metric, positions)}: {own:.4g} as it is, {others:.4g} of the other sentence"
         columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
         output.Table(columns, list(_rows(session, table, effects, own, others)), 4, note).emit(self.format)
+
+    def _paths(self, session: Session, other: Trace) -> None:
+        """Every path patched alone, and the estimate of it."""
+        from tui_transformer.analysis.nodes import SENDERS
+        from tui_transformer.analysis.paths import DIVERGENCE, paths
+        from tui_transformer.cli.metrics import chosen, positions_of, said_of
+
+        trace, metric = session.trace, chosen(session, self) or DIVERGENCE
+        positions = positions_of(session, self.position)
+        senders, receivers = _nodes(self.senders) or tuple(SENDERS), _nodes(self.receivers) or "logits"
+        ways = (self.by,) if self.by != "both" else ("patching", *(("gradient",) if metric != DIVERGENCE else ()))
+        measured = partial(paths, trace, other, senders, receivers, metric, positions=positions, report=show)
+        try:
+            found = [measured(by=by) for by in ways]
+        finally:
+            show(None)
+        if self.format == "svg":
+            from tui_transformer.report import svg
+
+            output.emit([svg.view_svg(_map(found[0], metric))])
+            return
+        rows = _rows_of_paths(found)
+        if self.top is not None:
+            rows = sorted(rows, key=lambda row: -abs(float(row[2] or 0)))[: self.top]
+        parts = (
+            f"{said_of(session, metric, positions)}: {found[0].own:.4g} as it is",
+            f"{found[0].other:.4g} of the other sentence",
+            *(["no estimate: it is from the sentence itself, where its gradient is 0"] if metric == DIVERGENCE else []),
+        )
+        columns = ("sender", "receiver", *(OF_PATHS[each.by] for each in found), "share of the way")
+        output.Table(columns, rows, 4, ", ".join(parts)).emit(self.format)
+
+
+def _nodes(text: str | None) -> list[str | list[str]]:
+    """Names with commas between them; those with a plus between them are patched together."""
+    names = [] if text is None else [name.split("+") for name in text.split(",")]
+    return [name[0].strip() if len(name) == 1 else [each.strip() for each in name] for name in names]
+
+
+OF_PATHS = {"patching": "change", "gradient": "estimate"}
+"""The columns of changes of the metric, by how they are found."""
+
+
+def _rows_of_paths(found: Sequence[Paths]) -> list[output.Row]:
+    """Sender and receiver, the change of the metric by every way, and the share of the first."""
+    first = found[0].rows()
+    changes = zip(*([row["change"] for row in each.rows()] for each in found), strict=True)
+    return [(row["sender"], row["receiver"], *own, row["share"]) for row, own in zip(first, changes, strict=True)]
+
+
+def _map(found: Paths, metric: metrics.Metric) -> View:
+    """Senders × receivers, as a heat map of changes."""
+    from tui_transformer.views.view import Axis, View, window_of
+
+    def label(node: Node) -> str:
+        """As short as a heat map needs, what tells most in front: `1.3 head`, `0.2 cross key`."""
+        if len(node.parts) > 1 or node.layer is None:
+            return node.name
+        place, layer = node.parts[0].place, "" if node.layer < 0 else str(node.layer)
+        number = layer if node.head is None else f"{layer}.{node.head}"
+        which = "cross" if "cross" in place else place[:3] if several else ""
+        return " ".join(filter(None, (number, which, node.parts[0].kind)))
+
+    several = len({part.place.partition(".")[0] for node in found.senders for part in node.parts}) > 1
+    return View(
+        f"paths by {found.by}",
+        f"change of {metric.name} by each path",
+        Axis("sender", len(found.senders), lambda i: label(found.senders[i])),
+        Axis("receiver", len(found.receivers), lambda j: label(found.receivers[j])),
+        "diverging",
+        window_of(found.changes),
+        absent="no path",
+    )
 
 
 def _runs(text: str | None, option: str) -> Sequence[range | None]:

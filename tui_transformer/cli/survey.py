@@ -127,7 +127,7 @@ class Survey:
         if self.metric is not None or self.tokens is not None:
             tokens = () if self.tokens is None else token_ids(options.load(), self.tokens)
             of_every_text = self.metric == "loss" and not tokens  # the loss of its own tokens
-            name = "loss" if of_every_text else metrics.Metric.of(self.metric, tokens).name
+            name: metrics.MetricName = "loss" if of_every_text else metrics.Metric.of(self.metric, tokens).name
             asked = replace(asked, metric=(name, tokens))
         job = Job(Work(options, asked, self._dictionary()), tuple(self.files), self.out)
         check_asked(job.work.model, asked)

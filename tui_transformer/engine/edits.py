@@ -277,6 +277,23 @@ class OfSentence:
 # What a trace does with changes
 
 
+def of_sentence(change: Change, item: int) -> Change | None:
+    """A change of a batch as it is of one of its sentences alone; None where it is of another."""
+    if isinstance(change, OfSentence):
+        return change.change if change.item == item else None
+    if isinstance(change, Ablate) and change.counted is not None and len(change.counted) > 1:
+        return replace(change, counted=change.counted[item : item + 1])
+    if isinstance(change, Patch):
+        read = change.read
+
+        def own(region: Region) -> Host:
+            values = read(region)
+            return values[item : item + 1] if len(values) > 1 else values
+
+        return replace(change, read=own)
+    return change
+
+
 def changes_of(changes: Iterable[Change], name: str, region: Region) -> list[Change]:
     """The changes of a step or weight that set a cell of a region."""
     return [change for change in changes if change.name == name and cells(overlap(change.region, region))]

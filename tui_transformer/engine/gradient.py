@@ -141,23 +141,29 @@ def _handed_out(trace: Trace) -> tuple[Mapping[str, Host], Visit]:
 
 
 @np.errstate(all="ignore")
-def backward_from(trace: Trace, start: Start, visit: Visit, item: int = 0) -> None:
+def backward_from(
+    trace: Trace, start: Start, visit: Visit, item: int | None = 0, inputs: frozenset[str] = frozenset()
+) -> None:
     """The steps in reverse from any one; `visit` as in `backward`.
+
+    Of `inputs` (givens of numbers) there are gradients, too. With an item of None the start has a batch axis: a slope
+    for every sentence.
 
     Raises:
         InputError: The step is an input, or depends on no weight.
     """
     program = trace.program
     name = program.step(start.name).name
-    if name not in _learned(program):
+    learned = _learned(program, inputs)
+    if name not in learned:
         raise InputError(f"{name} depends on no weight: it has no gradient")
     before = program.steps[: program.places[name] + 1]
-    steps = [step for step in reversed(before) if step.name in _learned(program)]
+    steps = [step for step in reversed(before) if step.name in learned]
     left = Counter(each for step in steps for each in _reads(trace, step) if each not in program.weights)
     values = dict(zip(left, trace.arrays(tuple(left)), strict=True))
     slope = np.zeros((trace.batch, *program.shape(name)))
-    slope[item] = start.slope
-    _walk(trace, steps, {name: trace.backend.floats(slope)}, left, values, visit)
+    slope[slice(None) if item is None else item] = start.slope
+    _walk(trace, steps, {name: trace.backend.floats(slope)}, left, values, visit, inputs)
 
 
 def _walk(
@@ -167,12 +173,13 @@ def _walk(
     left: Counter[str],
     values: dict[str, Array],
     visit: Visit,
+    inputs: frozenset[str] = frozenset(),
 ) -> None:
     """Through steps in reverse, from the gradients that are waiting to be visited, with every one.
 
     `left` counts the steps that are still to read each of the values, which is let go once nothing does.
     """
-    learned = _learned(trace.program)
+    learned = _learned(trace.program, inputs)
     for step in steps:
         if step.name in waiting:
             gradient = waiting.pop(step.name)
@@ -186,7 +193,7 @@ def _walk(
         for name in _reads(trace, step):
             if name in left and not left[name]:
                 values.pop(name, None)
-    for name in trace.program.weights:
+    for name in (*inputs, *trace.program.weights):
         if name in waiting:
             visit(name, waiting.pop(name))
 
@@ -198,9 +205,9 @@ def kept_for_backward(program: Program) -> frozenset[str]:
 
 
 @by_program
-def _learned(program: Program) -> frozenset[str]:
-    """Weights and the steps that depend on them: only these have gradients."""
-    return program.downstream(program.weights)
+def _learned(program: Program, inputs: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Weights, some inputs and the steps that depend on them: only these have gradients."""
+    return program.downstream((*inputs, *program.weights))
 
 
 def _reads(trace: Trace, step: Step) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.computation import Computation, Watch
-from tui_transformer.engine.edits import Change, OfSentence, covers
+from tui_transformer.engine.edits import Change, OfSentence, covers, of_sentence
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
 from tui_transformer.engine.export import html_of, write_arrays
 from tui_transformer.engine.parts import BLOCK_CELLS, DEFAULT_BUDGET, Plan
@@ -295,6 +295,23 @@ class Trace(Mapping[str, Host]):
         changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in own]
         repeated = {name: np.broadcast_to(each, (len(edits), *each.shape[1:])) for name, each in self.givens.items()}
         return replace(self._with(changes, repeated, budget), batched=True, _held={})
+
+    def sentence(self, item: int) -> Trace:
+        """One sentence of a batch as a trace of it alone; what is held of it is shared, and nothing is computed.
+
+        Raises:
+            InputError: There is no such sentence.
+        """
+        if not 0 <= item < self.batch:
+            raise InputError(f"there is no sentence {item}: use 0 to {self.batch - 1}")
+        if self.batch == 1 and not self.batched:
+            return self
+        one = slice(item, item + 1)
+        edits = tuple(own for edit in self.edits if (own := of_sentence(edit, item)) is not None)
+        held = {name: each if name in self.program.weights else each[one] for name, each in self._held.items()}
+        givens = {name: each[one] for name, each in self.givens.items()}
+        base = self.base.sentence(item) if self.base is not None and self.base.batch > 1 else self.base
+        return replace(self, givens=givens, edits=edits, base=base, batched=None, _held=held)
 
     def _with(self, edits: Iterable[Change], givens: Mapping[str, Host], budget: int | None) -> Trace:
         origin = self.base or self

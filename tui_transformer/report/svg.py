@@ -135,7 +135,7 @@ def view_svg(view: View, scale: Scale | None = None) -> str:
             x, y = layout.left + (column + 0.5) * layout.width, layout.top + (row + 0.5) * layout.height + 4
             ink = f' fill="{_contrast(_fill(scale.kind, int(levels[row, column])))}"'
             parts.append(_text(x, y, write(value), anchor="middle", more=ink))
-    parts += _legend(scale, layout, masked=not shown.all())
+    parts += _legend(scale, layout, "" if shown.all() else view.absent)
     width = max(layout.right + LEGEND_WIDTH + MARGIN, 420)
     return _document(width, max(layout.bottom, layout.top + 8 * LINE) + MARGIN, parts)
 
@@ -214,8 +214,8 @@ def _contrast(fill: str) -> str:
     return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 else "#ffffff"
 
 
-def _legend(scale: Scale, layout: _Layout, *, masked: bool) -> Iterator[str]:
-    """A bar with the ends and the middle of the scale, and the colour of masked cells where there are any."""
+def _legend(scale: Scale, layout: _Layout, absent: str) -> Iterator[str]:
+    """A bar with the ends and the middle of the scale, and the colour of absent cells where there are any."""
     x, height, steps = layout.right + MARGIN, 5 * LINE, 30
     for step in range(steps):
         y = layout.top + height * step / steps
@@ -224,12 +224,12 @@ def _legend(scale: Scale, layout: _Layout, *, masked: bool) -> Iterator[str]:
     for share in (0.0, 0.5, 1.0):
         value = scale.high + (scale.low - scale.high) * share
         yield _text(x + LEGEND_BAR + 6, layout.top + height * share + 4, f"{value:.4g}")
-    if masked:
+    if absent:
         y = layout.top + height + LINE
         yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{LEGEND_BAR}" height="{LEGEND_BAR}" fill="{MASKED}"/>'
-        yield _text(x + LEGEND_BAR + 6, y + 10, "masked")
+        yield _text(x + LEGEND_BAR + 6, y + 10, absent)
     if scale.farthest:
-        yield _text(x, layout.top + height + LINE * (2 + masked), f"beyond: to {scale.farthest:.4g}")
+        yield _text(x, layout.top + height + LINE * (2 + bool(absent)), f"beyond: to {scale.farthest:.4g}")
 
 
 # Charts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -192,7 +193,7 @@ def _is_attention(step: Step) -> bool:
 # What ablations and patches are measured by
 
 
-LOSS = "loss"
+LOSS: Final = "loss"
 
 
 def measure_of(session: Session) -> Measure | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from tui_transformer.analysis.metrics import MetricName
 from tui_transformer.analysis.tokens import NOTHING as NONE_HIDDEN
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.edits import Change
@@ -123,7 +124,7 @@ def next_shown(kind: Kind, shown: Shown, *, wide: bool) -> Shown:
 class Measure:
     """A metric by its name, and the tokens that it is about; of a loss without any, on the targets of the session."""
 
-    name: str
+    name: MetricName
     tokens: tuple[int, ...] = ()
 
 

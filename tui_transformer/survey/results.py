@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from tui_transformer.analysis.metrics import AnyMetric, MetricName
 from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, check_asked, survey
 from tui_transformer.analysis.survey.measures import USUAL, chosen
 from tui_transformer.analysis.survey.sums import Source, Sums
@@ -54,7 +55,7 @@ def measure_texts(
     layers: Collection[int] | None = None,
     top: int = TOP,
     length: int = LENGTH,
-    metric: str | None = None,
+    metric: MetricName | AnyMetric | None = None,
     tokens: Sequence[int] = (),
 ) -> Results:
     """Measures over texts, in this process: a row for every layer, head and measure, and the strongest examples.
@@ -66,8 +67,9 @@ def measure_texts(
         layers: The layers that are looked at; None for all.
         top: How many examples are kept of every head.
         length: Longer texts are cut to so many tokens.
-        metric: By which ablations are measured; the loss without a token is on the tokens of every text.
-        tokens: Token IDs that the metric is about.
+        metric: By which ablations are measured: its name, or any function of a trace; the loss without a token is on
+            the tokens of every text.
+        tokens: Token IDs that a metric that is named is about.
 
     Raises:
         InputError: There is no such measure or layer, or the model lacks what is measured.
@@ -75,7 +77,9 @@ def measure_texts(
     for listed, what in ((texts, "texts"), (measures, "measures")):
         if isinstance(listed, str):
             raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
-    by = None if metric is None else (metric, tuple(tokens))
+    if tokens and not isinstance(metric, str):
+        raise UsageError("tokens are of a metric that is named")
+    by = (metric, tuple(tokens)) if isinstance(metric, str) else metric
     asked = Asked(chosen(measures), None if layers is None else frozenset(layers), top, length, metric=by)
     check_asked(model, asked)
     sums = Sums.nothing(top)

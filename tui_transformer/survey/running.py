@@ -45,7 +45,7 @@ class Job:
             "dtype": options.dtype,
             "measure": list(asked.measures),
             "layers": None if asked.layers is None else sorted(asked.layers),
-            "metric": None if asked.metric is None else [asked.metric[0], list(asked.metric[1])],
+            "metric": [asked.metric[0], list(asked.metric[1])] if isinstance(asked.metric, tuple) else None,
             "top": asked.top,
             "length": asked.length,
             "files": list(self.files),

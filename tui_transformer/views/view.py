@@ -111,7 +111,7 @@ class View:
     """One step (of one head, where it has heads) as a matrix of rows × columns numbers.
 
     `window` computes and brings only the cells that are asked for; `edited` are the rows and columns of
-    those that were set.
+    those that were set. What is −∞ or NaN is said to be `absent`.
     """
 
     name: str
@@ -125,6 +125,7 @@ class View:
     heads: int = 0
     integer: bool = False
     edited: tuple[tuple[range, range], ...] = ()
+    absent: str = "masked"
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from tui_transformer.analysis.features import places_of_features
 from tui_transformer.analysis.head_measures import query_numbers
 from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.measures import Place, Reading, Text
-from tui_transformer.analysis.metrics import Metric
+from tui_transformer.analysis.metrics import AnyMetric, Metric, MetricName, metric_from
 from tui_transformer.analysis.statistics import row_sample
 from tui_transformer.analysis.survey.measures import ABLATION, MEASURES, USUAL
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Source, Sums, first_words, starts_of
@@ -36,7 +36,7 @@ class Asked:
 
     Only `layers` are looked at, None for all; `top` of the strongest examples are kept of every unit. Texts are cut to
     `length` tokens, or to what the model reads, and so many bytes of one text's values are kept while it is read.
-    Ablations are measured by the `metric` and its tokens, None for the usual one.
+    Ablations are measured by the `metric`, or that of a name and its tokens; None for the usual one.
     """
 
     measures: tuple[str, ...] = USUAL
@@ -44,7 +44,7 @@ class Asked:
     top: int = TOP
     length: int = LENGTH
     budget: int = DEFAULT_BUDGET
-    metric: tuple[str, tuple[int, ...]] | None = None
+    metric: tuple[MetricName, tuple[int, ...]] | AnyMetric | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,10 @@ def check_asked(model: Model, asked: Asked) -> None:
     if asked.metric is not None:
         if not {measure.name for measure in ABLATION} & set(asked.measures):
             raise UsageError("a metric is what ablation is measured by: name ablation or ablation-mean too")
-        if asked.metric != ("loss", ()):
+        if not isinstance(asked.metric, tuple):
+            if metric_from(asked.metric).reads_any:
+                return
+        elif asked.metric != ("loss", ()):
             Metric(*asked.metric)
         if not program.logits:
             raise InputError("the model has no logits of words: metrics are of these")

@@ -52,6 +52,8 @@ from tui_transformer.errors import UsageError
 from tui_transformer.model.targets import default_targets
 
 LENS_PART = "logit lens"
+OWN = "metric"
+"""The row of a metric that is a function of the caller's."""
 
 
 def chosen(names: Sequence[str]) -> tuple[str, ...]:
@@ -69,8 +71,9 @@ def unit_of(row: str) -> str:
 
 
 def _ablated(text: Text, name: str, *, mean: bool) -> Iterator[Reading]:
-    positions, metric = answer_positions(text.trace, folder=text.model.folder), None
-    if text.metric is not None:
+    positions = answer_positions(text.trace, folder=text.model.folder)
+    metric = None if isinstance(text.metric, tuple) else text.metric
+    if isinstance(text.metric, tuple):
         targets: tuple[int, ...] = ()
         if text.metric == ("loss", ()):  # on the next tokens of the text, or on its tokens where these are predicted
             givens = text.trace.givens
@@ -79,7 +82,8 @@ def _ablated(text: Text, name: str, *, mean: bool) -> Iterator[Reading]:
         if targets and set(targets) == {NOT_COUNTED}:
             return  # nothing follows a single token
         metric = Metric(*text.metric, targets)
-    fields = {"change": metric.name} if metric else {field: field for field in ("divergence", "change", "relative")}
+    row = metric.name if isinstance(metric, Metric) else OWN
+    fields = {"change": row} if metric else {field: field for field in ("divergence", "change", "relative")}
     for step in text.attentions:
         heads = (Target("head", step.name.rpartition(".")[0], head) for head in range(step.heads))
         measured = effects(text.trace, heads, mean=mean, positions=positions, metric=metric)
@@ -134,7 +138,9 @@ def _features(text: Text) -> Iterator[Reading]:
             yield Reading(Place(at, layer, "features:frequency", FEATURE), share, none, found.positions)
 
 
-_PLAIN = tuple(f"{name}:{row}" for name in ("ablation", "ablation-mean") for row in ("relative", "logit", "difference"))
+_PLAIN = tuple(
+    f"{name}:{row}" for name in ("ablation", "ablation-mean") for row in ("relative", "logit", "difference", OWN)
+)
 ABLATION = tuple(
     Measure(name, title, "nats", readings=partial(_ablated, name=name, mean=mean), without=_PLAIN)
     for name, title, mean in (

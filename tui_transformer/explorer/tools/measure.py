@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 
-from tui_transformer.analysis.metrics import METRICS
+from tui_transformer.analysis.metrics import METRICS, MetricName
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
@@ -31,7 +31,7 @@ from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import visible
 
 METRIC, TOKENS = "metric", "tokens"
-TITLES: Mapping[str, str] = {
+TITLES: Mapping[str, MetricName | Literal[""]] = {
     "usual": "",
     "KL": "divergence",
     "logit": "logit",
@@ -99,7 +99,7 @@ def values_of(session: Session) -> dict[str, str]:
 def takes_words(values: Mapping[str, str]) -> bool:
     """Whether the metric is about words."""
     name = TITLES[values[METRIC]]
-    return bool(name) and METRICS[name].tokens > 0
+    return name != "" and METRICS[name].tokens > 0
 
 
 def read(session: Session, values: Mapping[str, str]) -> Measure | None:

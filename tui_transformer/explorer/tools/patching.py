@@ -12,7 +12,7 @@ import numpy as np
 
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.analysis.patching import Measured, Place, Table, kinds_of, measured, table_of
+from tui_transformer.analysis.patching import Measured, Place, PlaceKind, Table, kinds_of, measured, table_of
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
@@ -101,7 +101,7 @@ class PatchingScreen(Overview, tool="patching"):
 
     def _begin(self, other: Session) -> None:
         self.ended = False
-        self.table = PatchTable(self.session, other, self.kinds[self.at])
+        self.table = PatchTable(self.session, other, *self.kinds[self.at])
         self._show()
         self.pieces.again()
 
@@ -148,9 +148,9 @@ class PatchingScreen(Overview, tool="patching"):
         if place is None:
             return "", ""
         what = table.layer(row)
-        if table.what != "layer":
+        if table.kind != "layer":
             name = table.label(column)
-            what += f" · {table.what} {placed(name, column) if table.what == 'position' else name}"
+            what += f" · {table.kind} {placed(name, column) if table.kind == 'position' else name}"
         value = table.values.get(place)
         if value is None:
             return what, "not yet measured"
@@ -194,23 +194,19 @@ class PatchTable:
 
     session: Session
     other: Session
-    kind: str
+    kind: PlaceKind
+    of: str
     values: dict[Place, float] = field(default_factory=dict)
     ends: tuple[float, float] | None = None
 
     @property
-    def what(self) -> str:
-        """Kind of the patched places: "position", "head" or "layer"."""
-        return self.kind.partition(":")[0]
-
-    @property
     def title(self) -> str:
-        """The same in words, with the stack or attention where it is not the last."""
-        return " of ".join(filter(None, self.kind.partition(":")[::2]))
+        """The kind in words, with the stack or attention where it is not the last."""
+        return " of ".join(filter(None, (self.kind, self.of)))
 
     @cached_property
     def table(self) -> Table:
-        return table_of(self.session.trace.program, self.kind)
+        return table_of(self.session.trace.program, self.kind, self.of)
 
     @cached_property
     def rows(self) -> tuple[int, ...]:
@@ -273,7 +269,7 @@ class PatchTable:
 
     def label(self, column: int) -> str:
         """A column in words: the token of a position, or the number of a head."""
-        if self.what != "position":
-            return str(column) if self.what == "head" else "all"
+        if self.kind != "position":
+            return str(column) if self.kind == "head" else "all"
         axis = self.session.trace.program.axes(self.table.places[-1].step)[-2]
         return self.session.labels.of(axis)(column)
