@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tui_transformer import Ablate, Metric, Model, attribute, circuits, gradients
+from tui_transformer import Ablate, Add, Metric, Model, Patch, attribute, circuits, gradients
 from tui_transformer.engine.export import SIDE, heat_map
+from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.report.svg import figure
 
@@ -114,3 +117,39 @@ def test_a_figure_of_a_batch_names_the_words_of_its_sentence_and_of_the_decoder(
     assert [view.columns.label(i) for i in range(4)] == ["J", "u", "n", "e"]
     values = view.window(range(3), range(view.columns.size))
     assert np.array_equal(values, trace["decoder.0.cross_attention.weights"][1, 1])
+
+
+def test_a_pickled_trace_gives_the_same_numbers_and_holds_no_weight(tmp_path):
+    Model.load("decoder", device="cpu", seed=3).save(tmp_path)
+    model = Model.load(tmp_path, device="cpu")
+    trace, other = model.trace("the waves"), model.trace(ids=[7, 3])
+    name = "0.feed_forward.output"
+    edits = [Patch.between(trace, other, "0.output", rows=0), Add("0.output", 2.0), Patch.of(name, -trace[name])]
+    for each in (
+        trace,
+        trace.edited(edits),
+        trace.edited_each([edits[:1], edits[1:]]),
+        model.trace(["the", "the waves"]),
+    ):
+        data = pickle.dumps(each)
+        again = pickle.loads(data)  # noqa: S301 - our own
+        assert len(data) < 40_000
+        assert (again.held_bytes, again.names, repr(again).split(";")[0]) == (0, each.names, repr(each).split(";")[0])
+        assert np.array_equal(again["output.logits"], each["output.logits"])
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    assert (repr(again), again.config) == (repr(model), model.config)
+
+
+@pytest.mark.parametrize("name", ["story", "encoder-decoder", "attention"])
+def test_models_that_come_with_the_program_are_pickled(name):
+    model = Model.load(name, device="cpu", dtype="float64")
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    own, other = (each.trace(ids=[3, 4]) if name != "attention" else each.trace() for each in (model, again))
+    assert np.array_equal(own[own.names[-1]], other[own.names[-1]])
+    assert other.weights.backend.dtype == np.float64
+
+
+def test_weights_that_are_in_memory_alone_are_not_pickled(trace):
+    weights = Weights(trace.backend, trace.weights.read)
+    with pytest.raises(InputError, match="in memory alone: save the model in a folder"):
+        pickle.dumps(replace(trace, weights=weights))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,10 @@ class Trace(Mapping[str, Host]):
         return Computation(
             self.program, self.weights, self.givens, self.budget, self.edits, base, self.block, self._held
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled, it has its inputs and edits, and its weights by reference; values are computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"_held": {}}
 
     # What there is
 
