@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tui_transformer.features.dictionary import Features
     from tui_transformer.generation.writing import generate
     from tui_transformer.model import Model
+    from tui_transformer.survey.recorded import Recorded
+    from tui_transformer.survey.recording import record
     from tui_transformer.survey.results import measure_texts
 
     figure: Any
@@ -48,6 +50,7 @@ __all__ = [
     "Metric",
     "Model",
     "Patch",
+    "Recorded",
     "Scale",
     "Set",
     "Target",
@@ -72,6 +75,7 @@ __all__ = [
     "logit_lens",
     "means",
     "measure_texts",
+    "record",
     "rollout",
     "sweep",
     "table_of",
@@ -105,6 +109,8 @@ _HOMES = {
     "generation.writing": ("generate",),
     "model": ("Model",),
     "report.svg": ("figure",),
+    "survey.recorded": ("Recorded",),
+    "survey.recording": ("record",),
     "survey.results": ("measure_texts",),
 }
 """Where the public names are."""

@@ -40,7 +40,8 @@ class Loaded(Protocol):
     """What was opened or made: a model."""
 
     @property
-    def weights(self) -> Weights: ...
+    def weights(self) -> Weights:
+        """Its weights."""
 
 
 @dataclass(frozen=True, eq=False)

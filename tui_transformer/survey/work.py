@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol, Self
 
 from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
@@ -28,9 +29,23 @@ ONE_THREAD = dict.fromkeys(
 """A worker computes on one core: products of several threads may be rounded otherwise, and workers share the cores."""
 
 
+class Batchwise(Protocol):
+    """What every worker does with a batch, with a model that it loads once."""
+
+    @property
+    def device(self) -> str:
+        """Where it computes, as far as that is said: "cpu" or not."""
+
+    def new(self) -> Self:
+        """The same without a model, to be handed to another process."""
+
+    def sums(self, batch: Batch) -> bytes:
+        """What comes of a batch; InputError where that cannot be."""
+
+
 @dataclass(frozen=True)
 class Work:
-    """The task that every worker does: the model, and what is measured."""
+    """The task of a survey: the model, and what is measured."""
 
     options: ModelOptions
     asked: Asked
@@ -40,17 +55,21 @@ class Work:
         """The model, loaded when it is first asked for; InputError where it cannot be."""
         return self.options.load()
 
+    @property
+    def device(self) -> str:
+        """As it was asked for."""
+        return self.options.device
+
+    def new(self) -> Work:
+        """The same without a model."""
+        return Work(self.options, self.asked)
+
     def sums(self, batch: Sequence[Item]) -> bytes:
         """The sums of a batch, as bytes; InputError where the model lacks what is measured, or memory is short."""
         try:
             return survey(self.model, batch, self.asked).to_bytes()
         except MemoryError as error:
             raise InputError("not enough memory: use fewer workers, or a shorter --length") from error
-
-
-def new(work: Work) -> Work:
-    """The same without a model, to be handed to another process."""
-    return Work(work.options, work.asked)
 
 
 def batch_bytes(batch: Batch) -> bytes:
