@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
+    from tui_transformer.analysis.directions import Direction, direction
     from tui_transformer.analysis.effects import effect, effects, means
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
+    from tui_transformer.analysis.probes import Probe, probe
     from tui_transformer.analysis.rollout import rollout
-    from tui_transformer.engine.changes import Add, Apply, Scale, Set
+    from tui_transformer.engine.changes import Add, Apply, Project, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.gradient import gradients
     from tui_transformer.engine.targets import Target, every
@@ -44,12 +46,15 @@ __all__ = [
     "Apply",
     "Attribution",
     "Circuit",
+    "Direction",
     "Edit",
     "Features",
     "InputError",
     "Metric",
     "Model",
     "Patch",
+    "Probe",
+    "Project",
     "Recorded",
     "Scale",
     "Set",
@@ -60,6 +65,7 @@ __all__ = [
     "attribute",
     "circuits",
     "compositions",
+    "direction",
     "effect",
     "effects",
     "every",
@@ -75,6 +81,7 @@ __all__ = [
     "logit_lens",
     "means",
     "measure_texts",
+    "probe",
     "record",
     "rollout",
     "sweep",
@@ -84,7 +91,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "engine.changes": ("Add", "Apply", "Scale", "Set"),
+    "engine.changes": ("Add", "Apply", "Project", "Scale", "Set"),
     "engine.edits": ("Ablate", "Edit", "Patch"),
     "engine.gradient": ("gradients",),
     "engine.targets": ("Target", "every"),
@@ -92,6 +99,7 @@ _HOMES = {
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
+    "analysis.directions": ("Direction", "direction"),
     "analysis.effects": ("effect", "effects", "means"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
@@ -103,6 +111,7 @@ _HOMES = {
     "analysis.logit_lens": ("fit_lens", "logit_lens", "words_at"),
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
+    "analysis.probes": ("Probe", "probe"),
     "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
     "features.dictionary": ("Features",),

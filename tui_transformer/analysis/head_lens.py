@@ -121,9 +121,9 @@ def words_of_heads(
     if tuned is not None and attention.layer in tuned:  # through the map of its layer: behind the last layer
         lens = lens_of(program)
         leaves = next(depth.step for depth in lens.depths if depth.layer == attention.layer)
-        written = tuned[attention.layer].turned(_carried(trace, name, written, rows, item, leaves))
+        written = tuned[attention.layer].turned(carried(trace, name, written, rows, item, leaves))
         name = lens.state
-    logits = _carried(trace, name, written, rows, item)
+    logits = carried(trace, name, written, rows, item)
     return np.asarray(logits - logits.mean(axis=-1, keepdims=True))
 
 
@@ -139,7 +139,7 @@ def _writing(program: Program, attention: Attention) -> tuple[Step, str]:
     return output, merge.inputs[0]
 
 
-def _carried(trace: Trace, name: str, vectors: Host, rows: range, item: int, until: str = LOGITS) -> Host:
+def carried(trace: Trace, name: str, vectors: Host, rows: range, item: int, until: str = LOGITS) -> Host:
     """Vectors (heads × tokens × d) that are added to a step, as they arrive at the logits, or at a step before."""
     for step in _way(trace.program, name, until):
         op = step.op

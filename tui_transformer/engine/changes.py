@@ -1,8 +1,8 @@
-"""Changes of heads, rows and columns, whatever the length of the text: values set or added, a factor, a function.
+"""Changes of heads, rows and columns, whatever the length of the text: set, added to, scaled, projected, a function.
 
 They act on traces as other edits do, and during generation, where rows count from the beginning of the text. Adding a
 vector to the residual stream is steering (Turner et al. 2023, "Activation Addition"; Rimsky et al. 2024, "Steering
-Llama 2 via Contrastive Activation Addition").
+Llama 2 via Contrastive Activation Addition"). Its component along a vector can be taken out.
 """
 
 from __future__ import annotations
@@ -172,6 +172,39 @@ class Scale(_Part):
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         place = inside(self.region, region)
         gradient[place] = gradient[place] * self._values(backend, region)
+
+
+class Project(_Part):
+    """The component along a vector taken out: of every row x (of each head), x − (x · v) v ÷ ‖v‖².
+
+    Leaves nothing that a linear reader along v sees (Ravfogel et al. 2020, "Null It Out", §3). One direction after
+    another takes out all of them where they are at right angles.
+    """
+
+    how = "without a direction"
+
+    def at(self, name: str, shape: Shape) -> Self:
+        """The same in an array of this name and shape, with a vector of length 1."""
+        if not np.ndim(self.values) or np.shape(self.values)[-1] < 2:
+            raise InputError(f"{name}: a direction is a vector, with a number for every column")
+        placed = super().at(name, shape)
+        vectors = np.asarray(placed.values, np.float64)
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise InputError(f"{name}: a vector of length 0, or an infinite one, is no direction")
+        return replace(placed, values=vectors / lengths)
+
+    def widen(self, region: Region) -> Region:
+        """All columns of a row, which its component is made of."""
+        own, part = self.region[-1], region[-1]
+        return (*region[:-1], range(min(own.start, part.start), max(own.stop, part.stop)))
+
+    def _new(self, old: Array, values: Array) -> Array:
+        return old - values * (old * values).sum(axis=-1, keepdims=True)
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        place = inside(self.region, region)
+        gradient[place] = self._new(gradient[place], self._values(backend, region))
 
 
 @dataclass(frozen=True, eq=False)

@@ -282,7 +282,7 @@ class Trace(Mapping[str, Host]):
             InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
         if not isinstance(edits, Iterable) or not all(hasattr(edit, "placed") for edit in edits):
-            raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale or Apply: edited([…])")
+            raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale, Project or Apply: edited([…])")
         return self._with(edits, self.givens, budget) if edits else self
 
     def edited_each(self, edits: Sequence[Sequence[Change]], budget: int | None = None) -> Trace:

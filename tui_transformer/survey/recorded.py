@@ -178,12 +178,25 @@ class Rows:
         if isinstance(at, tuple):
             at, *others = at
             rest = tuple(others)
-        wanted = np.arange(len(self))[at]
+        wanted = self._wanted(at)
         single = wanted.ndim == 0
         rows, places = np.unique(wanted, return_inverse=True)
         values = self._read(rows)[places.reshape(-1)]
         values = values[0] if single else values.reshape(*wanted.shape, *self.shape[1:])
         return values[(slice(None),) * wanted.ndim + rest] if rest else values
+
+    def _wanted(self, at: Any) -> Host:
+        """The numbers of rows that an index means."""
+        if isinstance(at, slice):
+            return np.arange(*at.indices(len(self)))
+        given = np.asarray(at)
+        if given.dtype == np.bool_ and given.shape != (len(self),):
+            raise IndexError(f"a mask of {given.shape} for {len(self)} rows of {self.name}")
+        if given.dtype == np.bool_ or not given.size:
+            return np.flatnonzero(given)
+        if given.dtype.kind not in "iu" or given.min() < -len(self) or given.max() >= len(self):
+            raise IndexError(f"{self.name} has rows 0 to {len(self) - 1}")
+        return np.where(given < 0, given + len(self), given)
 
     def blocks(self, rows: int = 4096) -> Iterator[tuple[range, Host]]:
         """So many rows at a time, and which they are."""
