@@ -81,7 +81,7 @@ def test_steps_are_saved_under_their_names(trace, tmp_path, ending):
 
 def test_what_is_printed_of_results_is_short(trace):
     model = Model.load("decoder", device="cpu", layers=1, heads=2, d_model=8)
-    shown = (model, attribute(trace, 1), gradients(trace, [[5, 3, 6, -1]]), next(circuits(trace)), trace)
+    shown = (model, attribute(trace, 1), gradients(trace, [[5, 3, 6, -1]]), circuits(trace)[0], trace)
     assert all(len(repr(each)) < 250 for each in shown)
     assert repr(model).startswith("<Model decoder: ")
     attribution = attribute(trace, 1)

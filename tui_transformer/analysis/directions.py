@@ -24,7 +24,7 @@ from tui_transformer.engine.axis import Places, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Add, Project
 from tui_transformer.engine.program import step_of_numbers
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, write_whole
 from tui_transformer.model import Model
@@ -68,7 +68,7 @@ class Direction:
         np.save(file, self.vector, allow_pickle=False)
         write_whole(expanded(path), file.getvalue())
 
-    def words(self, trace: Trace, top: int = 5, *, row: int | None = None, item: int = 0) -> Found[Word]:
+    def words(self, trace: Trace, top: int = 5, *, row: int | None = None, item: int | None = None) -> Found[Word]:
         """The words that it raises most, the first first, then those that it lowers most, the last last.
 
         It goes to the logits past all later layers, with the norms on the way frozen as they are at the row (see
@@ -80,6 +80,7 @@ class Direction:
         step = trace.program.by_name.get(LOGITS)
         if step is None or step.axes[-1].name != "vocabulary":
             raise InputError("the model has no logits of words: no direction spells any")
+        item = item_of(trace, item)
         at = last_position(trace, item) if row is None else row % step.axes[0].size
         vectors = np.asarray(self.vector, np.float64).reshape(-1, 1, self.vector.shape[-1])
         raised = carried(trace, trace.program.step(self.step).name, vectors, range(at, at + 1), item).sum(axis=(0, 1))

@@ -42,7 +42,7 @@ EMBEDDING = "embedding.tokens"
 
 def _again(load: Callable[[], Parts], own: Mapping[str, Any]) -> Model:
     """The model that was pickled."""
-    return Model(**vars(load()) | own)
+    return Model(**{**vars(load()), **own})
 
 
 @dataclass(frozen=True, eq=False)
