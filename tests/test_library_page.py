@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tui_transformer
-from tui_transformer import Ablate, Edit, InputError, Metric, Model, Set, effects, sweep
+from tui_transformer import Ablate, Edit, InputError, Metric, Model, Patch, Set, effects, sweep
 
 PAGE = Path(tui_transformer.__file__).parent / "LIBRARY.md"
 SECTIONS = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -40,7 +40,9 @@ MISTAKES = {
     "measures are a list": lambda _: tui_transformer.measure_texts(Model.load("story"), ["a text"], "first"),
     "is a range for every axis": lambda trace: trace.edited([Ablate(CONTEXT, 0)]),
     "has an index for every axis": lambda trace: trace.edited([Edit("0.output", 3, 1.0)]),
-    "are a number or a range": lambda _: Set(CONTEXT, 0.0, heads=(1, 2)),
+    "heads are a number, a range or a list": lambda _: Set(CONTEXT, 0.0, heads="1"),
+    "rows are a number, a range or a list": lambda _: Set(CONTEXT, 0.0, rows=[1, 1]),
+    "are a number or a range here, and no list": lambda trace: Patch.between(trace, trace, CONTEXT, heads=[0, 2]),
     "has no heads 4 to 4: use 0 to 3": lambda trace: trace.edited([Set(CONTEXT, 0.0, heads=4)]),
     "no kind is called 'rows'": lambda trace: list(sweep(trace, trace, "rows", Metric("logit", (3,)))),
     "is not a head, layer": lambda trace: list(effects(trace, ["rows:3"])),

@@ -7,21 +7,27 @@ Llama 2 via Contrastive Activation Addition"). Its component along a vector can 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tui_transformer.engine.axis import Places, Region, Shape, as_range, shape_text
+from tui_transformer.engine.axis import Places, Region, Shape, as_range, as_ranges, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
+from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError
 
 OPEN = 1 << 30
 """As the stop of rows: to the end, however long the text is."""
+
+
+PATTERN = re.compile(r"[*?\[]")
 
 
 class Parts(NamedTuple):
@@ -40,9 +46,9 @@ class _Part:
     """Heads, rows and columns of a step or weight; all of an axis that is not named.
 
     Attributes:
-        name: The step or weight; the end of a name is enough.
+        name: The step or weight; the end of a name is enough, and a pattern, as `*.context`, means several.
         values: A number, or an array that fits the region as NumPy broadcasts it: a vector for every row.
-        heads: Of a step with heads: a number or a range, as are rows and columns.
+        heads: Of a step with heads: a number, a range or a list, as are rows and columns.
         rows: Positions, from 0; of a weight, its rows. `range(5, OPEN)` is all from 5 on.
         columns: The last axis.
         region: The cells, filled in by `placed`.
@@ -57,7 +63,39 @@ class _Part:
     region: Region = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        _ = self.parts
+        _ = self._runs
+
+    @property
+    def _runs(self) -> list[list[range | None]]:
+        """Heads, rows and columns as ranges, several where they are a list with gaps."""
+        given = ((kind, getattr(self, kind)) for kind in Parts._fields)
+        return [[None] if part is None else [*as_ranges(kind, part)] for kind, part in given]
+
+    def each(self, program: Program) -> Iterator[Self]:
+        """The same of every step that a pattern names, and of every run of a list, with the values that are its own."""
+        names, runs = [self.name], self._runs
+        if PATTERN.search(self.name):
+            found = find((*program.names, *program.weights), self.name)
+            names = list(dict.fromkeys(map(program.named, found)))
+        for name, places in product(names, product(*map(enumerate, runs))):
+            values = self.values
+            for axis, (own, (at, _)) in enumerate(zip(runs, places, strict=True), -len(runs)):
+                if len(own) > 1:
+                    values = self._of_run(values, axis, [len(run or ()) for run in own], at)
+            heads, rows, columns = (run for _, run in places)
+            yield replace(self, name=name, values=values, heads=heads, rows=rows, columns=columns)
+
+    def _of_run(self, values: npt.ArrayLike, axis: int, sizes: list[int], at: int) -> npt.ArrayLike:
+        """Of values for all of a list, those of one of its runs."""
+        given = np.asarray(values)
+        if given.ndim < -axis or given.shape[axis] == 1:
+            return values
+        if given.shape[axis] != sum(sizes):
+            raise InputError(
+                f"values of {shape_text(given.shape)} do not fit the {sum(sizes)} {Parts._fields[axis]} of {self.name}"
+            )
+        start = sum(sizes[:at])
+        return np.take(given, range(start, start + sizes[at]), axis)
 
     @property
     def parts(self) -> Parts:
@@ -182,6 +220,11 @@ class Project(_Part):
     """
 
     how = "without a direction"
+
+    def each(self, program: Program) -> Iterator[Self]:
+        if len(self._runs[-1]) > 1:
+            raise InputError(f"{self.name}: a direction is in neighbouring columns, and not in a list with gaps")
+        return super().each(program)
 
     def at(self, name: str, shape: Shape) -> Self:
         """The same in an array of this name and shape, with a vector of length 1."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,20 @@ class Change(Protocol):
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         """Make the gradient by the changed cells of a region that by the cells before, in place."""
+
+
+@runtime_checkable
+class Several(Protocol):
+    """What may be several changes: of steps that a pattern names, or of heads, rows or columns in a list."""
+
+    def each(self, program: Program) -> Iterable[Change]:
+        """The changes, each of one step and without gaps."""
+
+
+def single(changes: Iterable[Change], program: Program) -> Iterator[Change]:
+    """Changes, each of one step and of cells without gaps."""
+    for change in changes:
+        yield from change.each(program) if isinstance(change, Several) else (change,)
 
 
 class Setting:

@@ -14,7 +14,7 @@ import numpy as np
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.computation import Computation, Watch
-from tui_transformer.engine.edits import Change, OfSentence, covers
+from tui_transformer.engine.edits import Change, OfSentence, covers, single
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
 from tui_transformer.engine.export import html_of, write_arrays
 from tui_transformer.engine.names import find
@@ -298,13 +298,13 @@ class Trace(Mapping[str, Host]):
         """
         if self.batch != 1:
             raise UsageError("edited_each is of a single sentence: take one of them")
-        changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in own]
+        changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in single(own, self.program)]
         repeated = {name: np.broadcast_to(each, (len(edits), *each.shape[1:])) for name, each in self.givens.items()}
         return replace(self._with(changes, repeated, budget), batched=True, _held={})
 
     def _with(self, edits: Iterable[Change], givens: Mapping[str, Host], budget: int | None) -> Trace:
         origin = self.base or self
-        placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in edits))
+        placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in single(edits, self.program)))
         budget = origin.budget if budget is None else budget
         return replace(origin, givens=givens, budget=budget, edits=placed, base=origin, _held={})
 
