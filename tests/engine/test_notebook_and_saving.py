@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
+import struct
 import xml.etree.ElementTree as ET
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -37,9 +40,36 @@ def test_a_notebook_shows_every_step_and_pictures_of_what_is_there(trace):
     ]
     _ = trace["0.self_attention.weights"]
     after = parsed(trace._repr_html_())
-    assert len(list(after.iter("{http://www.w3.org/2000/svg}svg"))) > len(
-        list(before.iter("{http://www.w3.org/2000/svg}svg"))
-    )
+    assert len(list(after.iter("img"))) > len(list(before.iter("img")))
+
+
+def test_a_trace_of_many_steps_is_small_in_a_notebook_and_shows_what_is_there():
+    sizes = {"layers": 60, "heads": 16, "d_model": 64, "d_ff": 64}
+    trace = Model.load("decoder", device="cpu", **sizes).trace(ids=[*IDS, *IDS, *IDS] * 3)
+    for names in ((), ["59.self_attention.weights"], ["0.self_attention.weights", "59.output"], None):
+        if names:
+            trace.keep(map(trace.program.named, names))
+        trace.compute(names)
+        shown = trace._repr_html_()
+        assert len(shown.encode()) < 50_000
+        names = names or ()
+        rows = {row[0][0].text: row for row in parsed(shown).iter("tr") if len(row[0])}
+        for name in names:
+            own = trace.program.named(name)
+            assert len(list(rows[own].iter("img"))) == (8 if "weights" in name else 1)
+        more = next(row[0].text for row in parsed(shown).iter("tr") if "more steps" in (row[0].text or ""))
+        assert int(more.split()[0].replace(",", "")) == len(trace.program.steps) - len(rows)
+    trace.title = "long " * 100_000
+    assert len(trace._repr_html_().encode()) < 50_000
+
+
+def test_keys_complete():
+    trace = Model.load("story", device="cpu").trace("The fox")
+    keys = trace._ipython_key_completions_()
+    assert set(trace.names) < set(keys)
+    assert {"1.output", "0.self_attention.weights", "logits", "0.feed_forward.norm"} <= set(keys)
+    assert all(key in trace for key in keys)
+    assert len(keys) == len(set(keys))
 
 
 def test_texts_are_escaped_in_a_notebook(trace):
@@ -48,11 +78,24 @@ def test_texts_are_escaped_in_a_notebook(trace):
     assert parsed(trace._repr_html_()) is not None
 
 
+def colours(picture: str) -> np.ndarray:
+    """Rows × columns × 3 of a picture."""
+    data = base64.b64decode(parsed(picture).get("src").partition("base64,")[2])
+    width, height = struct.unpack(">2I", data[16:24])
+    start = data.index(b"IDAT") + 4
+    return (
+        np.frombuffer(zlib.decompress(data[start:-16]), np.uint8)
+        .reshape(height, 1 + 3 * width)[:, 1:]
+        .reshape(height, width, 3)
+    )
+
+
 def test_a_heat_map_has_the_sign_and_size_of_every_cell():
-    picture = parsed(heat_map(np.array([[1.0, -1.0, 0.0], [0.5, np.nan, -np.inf]])))
-    assert [cell.get("fill") for cell in picture] == ["#b2182b", "#2166ac", "#ffffff", "#d88c95", "#9a9a9a", "#9a9a9a"]
-    assert len(list(parsed(heat_map(np.ones((1000, 3)))))) <= SIDE * 3
-    assert next(iter(parsed(heat_map(np.zeros((1, 1)))))).get("fill") == "#ffffff"
+    cells = colours(heat_map(np.array([[1.0, -1.0, 0.0], [0.5, np.nan, -np.inf]])))
+    found = ["#" + bytes(cell).hex() for row in cells for cell in row]
+    assert found == ["#b2182b", "#2166ac", "#ffffff", "#d88c95", "#9a9a9a", "#9a9a9a"]
+    assert colours(heat_map(np.ones((1000, 3)))).shape[0] <= SIDE
+    assert bytes(colours(heat_map(np.zeros((1, 1))))[0, 0]) == b"\xff" * 3
 
 
 def test_a_figure_is_the_svg_of_the_step(trace, tmp_path):

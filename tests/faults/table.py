@@ -7,6 +7,21 @@ from of_the_explorer import OF_THE_EXPLORER
 
 FAULTS = (
     Fault(
+        "a notebook is handed every step of a large model",
+        "engine/export.py",
+        "        if room < 0:\n            break\n",
+        "",
+        "tests/engine/test_notebook_and_saving.py"
+        "::test_a_trace_of_many_steps_is_small_in_a_notebook_and_shows_what_is_there",
+    ),
+    Fault(
+        "a sentence of several is taken in silence",
+        "engine/trace.py",
+        "    if item is None and trace.batch > 1:\n",
+        "    if False:\n",
+        "tests/analysis/test_tables.py::test_a_sentence_of_several_is_named",
+    ),
+    Fault(
         "a window of a step with a projection sees only its own columns",
         "engine/changes.py",
         "        return (*region[:-1], range(min(own.start, part.start), max(own.stop, part.stop)))\n",
@@ -353,7 +368,7 @@ FAULTS = (
     ),
     Fault(
         "texts with the same letters are the same",
-        "survey/running.py",
+        "survey/work.py",
         'self._hash.update(len(text).to_bytes(8, "little") + text)',
         "self._hash.update(text)",
         "tests/survey/test_survey_running.py::test_the_same_letters_in_other_texts_have_another_digest",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -152,8 +153,15 @@ class Trace(Mapping[str, Host]):
         """In a notebook: what it is, and the steps that are there already as small pictures; nothing is computed."""
         values = ((step, self.held_value(step.name)) for step in self.program.steps)
         return html_of(
-            repr(self), ((step, None if value is None else self.backend.to_host(value)) for step, value in values)
+            repr(self), [(step, None if value is None else self.backend.to_host(value)) for step, value in values]
         )
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """The names of steps, and their ends that are of a single one."""
+        parts = [name.split(".") for name in (*self.names, *self.program.weights)]
+        ends = Counter(".".join(each[at:]) for each in parts for at in range(1, len(each)))
+        own = (name.partition(".")[2] for name in self.names)
+        return [*self.names, *(end for end in own if ends[end] == 1 and end not in self.program.by_name)]
 
     def __repr__(self) -> str:
         size = self.program.step_cells() * self.backend.dtype.itemsize * self.batch

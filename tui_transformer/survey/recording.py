@@ -32,8 +32,7 @@ from tui_transformer.files import expanded, is_there, make_folder, write_whole, 
 from tui_transformer.model import Model
 from tui_transformer.survey.processes import in_process, in_processes
 from tui_transformer.survey.recorded import IDS, INDEX, TEXTS, Index, Kept, Recorded, file_of
-from tui_transformer.survey.running import Digest
-from tui_transformer.survey.work import Batch, Batchwise, batches
+from tui_transformer.survey.work import Batch, Batchwise, Digest, batches
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.files import shown_path

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
@@ -143,3 +144,22 @@ def _text_of(line: str, where: str) -> str:
     if not isinstance(text, str):
         raise InputError(f'{where}: no object with a text: write {{"{FIELD}": "…"}}')
     return text
+
+
+@dataclass(eq=False)
+class Digest:
+    """A digest of texts, as they go by."""
+
+    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Take in some texts."""
+        for item in items:
+            text = item.source.text.encode("utf-8", "surrogatepass")
+            self._hash.update(len(text).to_bytes(8, "little") + text)
+
+    @property
+    def value(self) -> str:
+        """Of all texts so far."""
+        digits: str = self._hash.hexdigest()
+        return digits
