@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tui_transformer
-from tui_transformer import Ablate, Edit, InputError, Metric, Model, Set, effects, sweep
+from tui_transformer import Ablate, Edit, InputError, Metric, Model, Patch, Set, effects, sweep
 
 PAGE = Path(tui_transformer.__file__).parent / "LIBRARY.md"
 SECTIONS = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -40,15 +40,17 @@ MISTAKES = {
     "measures are a list": lambda _: tui_transformer.measure_texts(Model.load("story"), ["a text"], "first"),
     "is a range for every axis": lambda trace: trace.edited([Ablate(CONTEXT, 0)]),
     "has an index for every axis": lambda trace: trace.edited([Edit("0.output", 3, 1.0)]),
-    "are a number or a range": lambda _: Set(CONTEXT, 0.0, heads=(1, 2)),
+    "heads are a number, a range or a list": lambda _: Set(CONTEXT, 0.0, heads="1"),
+    "rows are a number, a range or a list": lambda _: Set(CONTEXT, 0.0, rows=[1, 1]),
+    "are a number or a range here, and no list": lambda trace: Patch.between(trace, trace, CONTEXT, heads=[0, 2]),
     "has no heads 4 to 4: use 0 to 3": lambda trace: trace.edited([Set(CONTEXT, 0.0, heads=4)]),
-    "no kind is called 'rows'": lambda trace: next(sweep(trace, trace, "rows", Metric("logit", (3,)))),
-    "is not a head, layer": lambda trace: next(effects(trace, ["rows:3"])),
+    "no kind is called 'rows'": lambda trace: list(sweep(trace, trace, "rows", Metric("logit", (3,)))),
+    "is not a head, layer": lambda trace: list(effects(trace, ["rows:3"])),
     "by its name, not by int": lambda trace: tui_transformer.figure(trace, 3),
     "there is no position -50: use 0": lambda trace: Metric("logit", (3,)).measure(trace, positions=-50),
     "there is no position 79: use 0": lambda trace: Metric("logit", (3,)).measure(trace, positions=range(2, 80)),
     "is no word of the vocabulary": lambda _: Model.load("story").token_id("zebra"),
-    "there is no layer 9: layers are": lambda trace: next(tui_transformer.logit_lens(trace, layer=9)),
+    "there is no layer 9: layers are": lambda trace: tui_transformer.logit_lens(trace, layer=9),
     "there is no layer 7: layers are": lambda trace: tui_transformer.rollout(trace, 7),
 }
 
@@ -84,7 +86,7 @@ def test_padding_is_not_where_an_answer_is_read() -> None:
 def test_lens_and_rollout_are_those_of_the_commands() -> None:
     trace = Model.load("story").trace(STORY)
     *_, last = tui_transformer.logit_lens(trace, top=2)
-    word, share = next(tui_transformer.words_at(last, -1))
+    word, share = tui_transformer.words_at(last, -1)[0]
     assert word == trace["output.logits"][-1].argmax()
     assert share == pytest.approx(trace["output.probabilities"][-1].max())
     mixed = [(trace[f"{i}.self_attention.weights"].mean(axis=0) + np.eye(len(trace["tokens"]))) / 2 for i in range(3)]

@@ -22,6 +22,7 @@ vector = np.zeros(80)
 edited = trace.edited([
     Set("0.self_attention.context", 0, heads=2, rows=np.int64(1)),
     Set("0.self_attention.context", [0.0, 1.0], heads=range(2), columns=range(2)),
+    Set("*.self_attention.context", 0, heads=[0, 2]),
     Add("0.output", vector, rows=1),
     Scale("0.output", np.float32(2), columns=0),
     Apply("0.feed_forward.activation", function=lambda x: np.maximum(x, 0)),

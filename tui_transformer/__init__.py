@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
+    from tui_transformer.analysis.directions import Direction, direction
     from tui_transformer.analysis.effects import effect, effects, means
     from tui_transformer.analysis.features import active_features, feature_words
     from tui_transformer.analysis.head_lens import head_lens
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.metrics import Metric
     from tui_transformer.analysis.patching import sweep, table_of
     from tui_transformer.analysis.paths import Paths, paths
+    from tui_transformer.analysis.probes import Probe, probe
     from tui_transformer.analysis.rollout import rollout
-    from tui_transformer.engine.changes import Add, Apply, Scale, Set
+    from tui_transformer.engine.changes import Add, Apply, Project, Scale, Set
     from tui_transformer.engine.edits import Ablate, Edit, Patch
     from tui_transformer.engine.gradient import gradients
     from tui_transformer.engine.targets import Target, every
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from tui_transformer.features.dictionary import Features
     from tui_transformer.generation.writing import generate
     from tui_transformer.model import Model
+    from tui_transformer.survey.recorded import Recorded
+    from tui_transformer.survey.recording import record
     from tui_transformer.survey.results import measure_texts
 
     figure: Any
@@ -45,6 +49,7 @@ __all__ = [
     "Apply",
     "Attribution",
     "Circuit",
+    "Direction",
     "Edit",
     "Features",
     "InputError",
@@ -53,6 +58,9 @@ __all__ = [
     "OfLogits",
     "Patch",
     "Paths",
+    "Probe",
+    "Project",
+    "Recorded",
     "Scale",
     "Set",
     "Target",
@@ -63,6 +71,7 @@ __all__ = [
     "attribute",
     "circuits",
     "compositions",
+    "direction",
     "effect",
     "effects",
     "every",
@@ -80,6 +89,8 @@ __all__ = [
     "means",
     "measure_texts",
     "paths",
+    "probe",
+    "record",
     "rollout",
     "sweep",
     "table_of",
@@ -88,7 +99,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "engine.changes": ("Add", "Apply", "Scale", "Set"),
+    "engine.changes": ("Add", "Apply", "Project", "Scale", "Set"),
     "engine.edits": ("Ablate", "Edit", "Patch"),
     "engine.gradient": ("gradients",),
     "engine.targets": ("Target", "every"),
@@ -96,6 +107,7 @@ _HOMES = {
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
+    "analysis.directions": ("Direction", "direction"),
     "analysis.effects": ("effect", "effects", "means"),
     "analysis.features": ("active_features", "feature_words"),
     "analysis.head_lens": ("head_lens",),
@@ -110,12 +122,15 @@ _HOMES = {
     "analysis.metrics": ("Metric",),
     "analysis.patching": ("sweep", "table_of"),
     "analysis.paths": ("Paths", "paths"),
+    "analysis.probes": ("Probe", "probe"),
     "analysis.rollout": ("rollout",),
     "errors": ("InputError",),
     "features.dictionary": ("Features",),
     "generation.writing": ("generate",),
     "model": ("Model",),
     "report.svg": ("figure",),
+    "survey.recorded": ("Recorded",),
+    "survey.recording": ("record",),
     "survey.results": ("measure_texts",),
 }
 """Where the public names are."""

@@ -97,7 +97,7 @@ def test_effects_come_one_at_a_time_and_only_what_lies_downstream_runs():
     trace.compute()
     ran: list[str] = []
     target = every(trace.program, "head")[-1]
-    next(effects(trace, [target, target], before=lambda step: ran.append(step.name)))
+    effects(trace, [target, target], before=lambda step: ran.append(step.name))[0]
     reached = trace.program.downstream([f"{target.place}.context"])
     assert ran
     assert set(ran) <= reached
@@ -126,7 +126,7 @@ def test_nothing_of_the_second_run_is_kept():
 def test_a_position_that_is_not_there_is_refused():
     trace = trace_of("vanilla-decoder")
     with pytest.raises(InputError, match="there is no position 5: use 0 to 4"):
-        next(effects(trace, [parse("layer:decoder.0")], positions=range(5, 6)))
+        list(effects(trace, [parse("layer:decoder.0")], positions=range(5, 6)))
 
 
 # Experiments that share a pass give what each gives alone
@@ -352,7 +352,7 @@ def test_what_cannot_be_measured_is_refused(traces):
     with pytest.raises(UsageError, match="no kind is called"):
         table_of(trace.program, "word")
     longer = Model.load("copy", device="cpu").trace(ids=[*COPIED, 4])
-    with pytest.raises(InputError, match="name rows that both have"):
+    with pytest.raises(InputError, match="have 5 and 6 tokens"):
         list(sweep(trace, longer, table_of(trace.program, "layer"), Metric("logit", (1,)), range(4, 5)))
     attention = Model.load("attention").trace()
     with pytest.raises(InputError, match="no layers"):

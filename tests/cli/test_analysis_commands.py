@@ -144,13 +144,13 @@ def test_the_tuned_lens_stands_beside_the_plain_one(run: Run) -> None:
     trace, lines = model.trace("The fox found a"), Path("texts.txt").read_text("utf-8").split("\n")
     tuned = fit_lens(model.trace(line) for line in lines if line)
     rows = rows_of(run(*story, "--top", "2"))
-    spelled = [next(words_at(each, 3)) for each in logit_lens(trace, tuned=tuned)]
+    spelled = [words_at(each, 3)[0] for each in logit_lens(trace, tuned=tuned)]
     shown = [row for row in rows if (row["token"], row["rank"]) == ("3", "1")]
     assert [int(row["tuned id"]) for row in shown] == [word for word, _ in spelled]
     assert [float(row["tuned probability"]) for row in shown] == pytest.approx(
         [share for _, share in spelled], rel=1e-5
     )
-    assert [row["id"] for row in shown] == [str(next(words_at(each, 3))[0]) for each in logit_lens(trace)]
+    assert [row["id"] for row in shown] == [str(words_at(each, 3)[0][0]) for each in logit_lens(trace)]
     assert float(shown[-1]["divergence"]) == pytest.approx(float(shown[-1]["tuned divergence"]), abs=1e-6)
     heads = rows_of(run(*story, "--by-head", "--layer", "1", "--token", "2"))
     expected = [each.highest(1)[0] for each in head_lens(trace, 2, layer=1, tuned=tuned)]

@@ -399,6 +399,27 @@ def test_a_text_is_written_under_edits(run: Run) -> None:
     assert cached == uncached != plain
 
 
+def test_what_lies_along_a_vector_is_taken_out(run: Run, tmp_path: Path) -> None:
+    model = Model.load("story", device="cpu")
+    trace, vector = model.trace("The fox found"), np.arange(80.0) - 3
+    np.save(tmp_path / "v.npy", vector)
+    row, unit = trace["0.output"][1].astype(np.float64), vector / np.linalg.norm(vector)
+    (change,) = changes(model, trace.program, [f"0.output[1] -= along(3*{tmp_path}/v.npy)"])
+    np.testing.assert_allclose(trace.edited([change])["0.output"][1], row - (row @ unit) * unit, atol=1e-5)
+    (text,) = changes(model, trace.program, ["0.output -= along('The fox' - 'A crow')"])
+    wanted = (model.trace(each)["0.output"].astype(np.float64).mean(axis=0) for each in ("The fox", "A crow"))
+    np.testing.assert_allclose(text.values[0], np.subtract(*wanted), atol=1e-5)
+    given = ("generate", "--text", "Once there was", "--greedy", "--max-new-tokens", "20")
+    edit = ("--edit", "0.output -= along('The fox' - 'A crow')")
+    plain, cached, uncached = (run(*given, *more).out for more in ((), edit, (*edit, "--no-cache")))
+    assert cached == uncached != plain
+    for edit, said in (
+        ("0.output = along(v.npy)", "taken out with -="),
+        ("0.output -= along(3)", "direction is a vector"),
+    ):
+        assert said in run(*given, "--edit", edit).err
+
+
 def test_heads_are_set_to_the_mean_of_a_file(run: Run) -> None:
     Path("lines.txt").write_text("The fox found\nOnce there was a crow\n")
     ended = run("ablate", "--model", "story", "--mean-of", "lines.txt", "--format", "json")

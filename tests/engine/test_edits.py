@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from comparing import assert_same
 
-from tui_transformer.engine.changes import Add, Apply, Scale, Set
+from tui_transformer import generate
+from tui_transformer.engine.changes import Add, Apply, Project, Scale, Set
 from tui_transformer.engine.edits import Ablate, Edit, Patch, how_set
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.gradient_explanation import explain_gradient
@@ -324,3 +325,38 @@ def test_what_cannot_be_changed_is_refused(trace, change, says):
 def test_a_function_has_to_keep_the_shape(trace):
     with pytest.raises(InputError, match="the function gave 1 × 5 × 3, not 1 × 5 × 16 numbers"):
         _ = trace.edited([Apply("0.output", function=lambda x: x[..., :3])])[STREAM]
+
+
+def test_heads_rows_and_columns_may_be_lists_and_names_patterns(trace):
+    name = f"{SCOPE}.context"
+    own, values = trace[name], np.arange(3 * 5 * 4.0).reshape(3, 5, 4)
+    for listed in ([3, 0, 1], (0, 1, 3), np.array([2, 0, 3])):
+        wanted = own.copy()
+        wanted[list(listed)] = values
+        assert np.array_equal(trace.edited([Set(name, values, heads=listed)])[name], wanted)
+    wanted = own.copy()
+    wanted[np.ix_([1, 3], [0, 4], [0, 1, 3])] += [1.0, 2, 3]
+    edited = trace.edited([Add(name, [1.0, 2, 3], heads=[1, 3], rows=[0, 4], columns=[0, 1, 3])])
+    np.testing.assert_allclose(edited[name], wanted, atol=1e-12)
+    batch = trace.edited_each([[Set(name, 0.0, heads=[0, 2])], []])[name]
+    assert not batch[0, [0, 2]].any()
+    assert np.array_equal(batch[1], own)
+    every = trace.edited([Scale("*.self_attention.context", 0.0, heads=[0, 3])])
+    for layer in range(2):
+        context = every[f"{layer}.self_attention.context"]
+        assert not context[[0, 3]].any()
+        assert context[[1, 2]].any()
+    with pytest.raises(InputError, match="do not fit the 2 heads"):
+        trace.edited([Set(name, np.zeros((3, 5, 4)), heads=[0, 2])])
+    with pytest.raises(InputError, match="no step is called"):
+        trace.edited([Set("*.nothing", 0.0)])
+    with pytest.raises(InputError, match="in neighbouring columns"):
+        trace.edited([Project("0.output", [1.0, 2], columns=[0, 2])])
+
+
+def test_lists_and_patterns_act_while_a_text_is_written():
+    model = Model.load("story", device="cpu")
+    listed = [Scale("*.self_attention.context", 0.0, heads=[0, 2])]
+    each = [Scale(f"{i}.self_attention.context", 0.0, heads=head) for i in range(3) for head in (0, 2)]
+    texts = [generate(model, "Once there", edits=edits, max_new_tokens=8) for edits in (listed, each, [])]
+    assert texts[0] == texts[1] != texts[2]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import pickle
+import struct
 import xml.etree.ElementTree as ET
+import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tui_transformer import Ablate, Metric, Model, attribute, circuits, gradients
+from tui_transformer import Ablate, Add, Metric, Model, Patch, attribute, circuits, gradients
 from tui_transformer.engine.export import SIDE, heat_map
+from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.report.svg import figure
 
@@ -34,9 +40,36 @@ def test_a_notebook_shows_every_step_and_pictures_of_what_is_there(trace):
     ]
     _ = trace["0.self_attention.weights"]
     after = parsed(trace._repr_html_())
-    assert len(list(after.iter("{http://www.w3.org/2000/svg}svg"))) > len(
-        list(before.iter("{http://www.w3.org/2000/svg}svg"))
-    )
+    assert len(list(after.iter("img"))) > len(list(before.iter("img")))
+
+
+def test_a_trace_of_many_steps_is_small_in_a_notebook_and_shows_what_is_there():
+    sizes = {"layers": 60, "heads": 16, "d_model": 64, "d_ff": 64}
+    trace = Model.load("decoder", device="cpu", **sizes).trace(ids=[*IDS, *IDS, *IDS] * 3)
+    for names in ((), ["59.self_attention.weights"], ["0.self_attention.weights", "59.output"], None):
+        if names:
+            trace.keep(map(trace.program.named, names))
+        trace.compute(names)
+        shown = trace._repr_html_()
+        assert len(shown.encode()) < 50_000
+        names = names or ()
+        rows = {row[0][0].text: row for row in parsed(shown).iter("tr") if len(row[0])}
+        for name in names:
+            own = trace.program.named(name)
+            assert len(list(rows[own].iter("img"))) == (8 if "weights" in name else 1)
+        more = next(row[0].text for row in parsed(shown).iter("tr") if "more steps" in (row[0].text or ""))
+        assert int(more.split()[0].replace(",", "")) == len(trace.program.steps) - len(rows)
+    trace.title = "long " * 100_000
+    assert len(trace._repr_html_().encode()) < 50_000
+
+
+def test_keys_complete():
+    trace = Model.load("story", device="cpu").trace("The fox")
+    keys = trace._ipython_key_completions_()
+    assert set(trace.names) < set(keys)
+    assert {"1.output", "0.self_attention.weights", "logits", "0.feed_forward.norm"} <= set(keys)
+    assert all(key in trace for key in keys)
+    assert len(keys) == len(set(keys))
 
 
 def test_texts_are_escaped_in_a_notebook(trace):
@@ -45,11 +78,24 @@ def test_texts_are_escaped_in_a_notebook(trace):
     assert parsed(trace._repr_html_()) is not None
 
 
+def colours(picture: str) -> np.ndarray:
+    """Rows × columns × 3 of a picture."""
+    data = base64.b64decode(parsed(picture).get("src").partition("base64,")[2])
+    width, height = struct.unpack(">2I", data[16:24])
+    start = data.index(b"IDAT") + 4
+    return (
+        np.frombuffer(zlib.decompress(data[start:-16]), np.uint8)
+        .reshape(height, 1 + 3 * width)[:, 1:]
+        .reshape(height, width, 3)
+    )
+
+
 def test_a_heat_map_has_the_sign_and_size_of_every_cell():
-    picture = parsed(heat_map(np.array([[1.0, -1.0, 0.0], [0.5, np.nan, -np.inf]])))
-    assert [cell.get("fill") for cell in picture] == ["#b2182b", "#2166ac", "#ffffff", "#d88c95", "#9a9a9a", "#9a9a9a"]
-    assert len(list(parsed(heat_map(np.ones((1000, 3)))))) <= SIDE * 3
-    assert next(iter(parsed(heat_map(np.zeros((1, 1)))))).get("fill") == "#ffffff"
+    cells = colours(heat_map(np.array([[1.0, -1.0, 0.0], [0.5, np.nan, -np.inf]])))
+    found = ["#" + bytes(cell).hex() for row in cells for cell in row]
+    assert found == ["#b2182b", "#2166ac", "#ffffff", "#d88c95", "#9a9a9a", "#9a9a9a"]
+    assert colours(heat_map(np.ones((1000, 3)))).shape[0] <= SIDE
+    assert bytes(colours(heat_map(np.zeros((1, 1))))[0, 0]) == b"\xff" * 3
 
 
 def test_a_figure_is_the_svg_of_the_step(trace, tmp_path):
@@ -78,7 +124,7 @@ def test_steps_are_saved_under_their_names(trace, tmp_path, ending):
 
 def test_what_is_printed_of_results_is_short(trace):
     model = Model.load("decoder", device="cpu", layers=1, heads=2, d_model=8)
-    shown = (model, attribute(trace, 1), gradients(trace, [[5, 3, 6, -1]]), next(circuits(trace)), trace)
+    shown = (model, attribute(trace, 1), gradients(trace, [[5, 3, 6, -1]]), circuits(trace)[0], trace)
     assert all(len(repr(each)) < 250 for each in shown)
     assert repr(model).startswith("<Model decoder: ")
     attribution = attribute(trace, 1)
@@ -114,3 +160,39 @@ def test_a_figure_of_a_batch_names_the_words_of_its_sentence_and_of_the_decoder(
     assert [view.columns.label(i) for i in range(4)] == ["J", "u", "n", "e"]
     values = view.window(range(3), range(view.columns.size))
     assert np.array_equal(values, trace["decoder.0.cross_attention.weights"][1, 1])
+
+
+def test_a_pickled_trace_gives_the_same_numbers_and_holds_no_weight(tmp_path):
+    Model.load("decoder", device="cpu", seed=3).save(tmp_path)
+    model = Model.load(tmp_path, device="cpu")
+    trace, other = model.trace("the waves"), model.trace(ids=[7, 3])
+    name = "0.feed_forward.output"
+    edits = [Patch.between(trace, other, "0.output", rows=0), Add("0.output", 2.0), Patch.of(name, -trace[name])]
+    for each in (
+        trace,
+        trace.edited(edits),
+        trace.edited_each([edits[:1], edits[1:]]),
+        model.trace(["the", "the waves"]),
+    ):
+        data = pickle.dumps(each)
+        again = pickle.loads(data)  # noqa: S301 - our own
+        assert len(data) < 40_000
+        assert (again.held_bytes, again.names, repr(again).split(";")[0]) == (0, each.names, repr(each).split(";")[0])
+        assert np.array_equal(again["output.logits"], each["output.logits"])
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    assert (repr(again), again.config) == (repr(model), model.config)
+
+
+@pytest.mark.parametrize("name", ["story", "encoder-decoder", "attention"])
+def test_models_that_come_with_the_program_are_pickled(name):
+    model = Model.load(name, device="cpu", dtype="float64")
+    again = pickle.loads(pickle.dumps(model))  # noqa: S301 - our own
+    own, other = (each.trace(ids=[3, 4]) if name != "attention" else each.trace() for each in (model, again))
+    assert np.array_equal(own[own.names[-1]], other[own.names[-1]])
+    assert other.weights.backend.dtype == np.float64
+
+
+def test_weights_that_are_in_memory_alone_are_not_pickled(trace):
+    weights = Weights(trace.backend, trace.weights.read)
+    with pytest.raises(InputError, match="in memory alone: save the model in a folder"):
+        pickle.dumps(replace(trace, weights=weights))

@@ -74,14 +74,14 @@ def test_windows_are_as_on_the_cpu(model):
     cpu, device = traces(model)
     for name in cpu:
         region = tuple(range(size // 2, size) for size in cpu.program.shape(name))
-        np.testing.assert_allclose(device.window(name, region), cpu.window(name, region), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(device.window(name, region, 0), cpu.window(name, region, 0), rtol=1e-12, atol=1e-14)
 
 
 def test_explanations_are_as_on_the_cpu(model):
     cpu, device = traces(model)
     for name in cpu:
         index = tuple(size - 1 for size in cpu.program.shape(name))
-        wanted, there = cpu.explain_cell(name, index), device.explain_cell(name, index)
+        wanted, there = cpu.explain_cell(name, index, 0), device.explain_cell(name, index, 0)
         assert there.recomputed == pytest.approx(wanted.recomputed, rel=1e-12), name
         assert there.stored == pytest.approx(wanted.stored, rel=1e-12, abs=1e-14), name
 

@@ -38,7 +38,7 @@ EXAMPLES = (
     ),
     Example("story", "decoder feed-forward", 2, None, 17, "neurons", 2, 5.0, "-", 9, 0, "=1+1 [red]"),
 )
-RESULTS = Results(ROWS, EXAMPLES)
+RESULTS = Results.of(ROWS, EXAMPLES)
 HAS_ARROW = importlib.util.find_spec("pyarrow") is not None
 ENDINGS = ["csv", "json", pytest.param("parquet", marks=pytest.mark.skipif(not HAS_ARROW, reason="needs pyarrow"))]
 
@@ -57,13 +57,13 @@ def test_what_is_written_is_read_again(tmp_path: Path, ending: str):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_survey_without_examples(tmp_path: Path, ending: str):
     out = tmp_path / f"survey.{ending}"
-    assert write_results(out, Results(ROWS, ())) == (out,)
+    assert write_results(out, Results.of(ROWS, ())) == (out,)
     assert list(read_results(out).examples) == []
 
 
 def test_no_examples_are_left_of_a_survey_before(tmp_path: Path):
     write_results(tmp_path / "a.csv", RESULTS)
-    write_results(tmp_path / "a.csv", Results(ROWS, ()))
+    write_results(tmp_path / "a.csv", Results.of(ROWS, ()))
     assert list(read_results(tmp_path / "a.csv").examples) == []
 
 
@@ -79,7 +79,7 @@ def test_tables_are_plain(tmp_path: Path):
 
 
 def test_a_file_that_says_nothing_of_words_seed_and_precision_is_read(tmp_path: Path):
-    write_results(tmp_path / "a.csv", Results(ROWS[:1], ()))
+    write_results(tmp_path / "a.csv", Results.of(ROWS[:1], ()))
     lines = (tmp_path / "a.csv").read_text("utf-8").replace(",vocab,seed,dtype,feature", "").replace(",,,float32,", "")
     (tmp_path / "a.csv").write_text(lines, "utf-8")
     assert tuple(read_results(tmp_path / "a.csv").rows) == ROWS[:1]
@@ -123,7 +123,7 @@ def test_where_results_cannot_go_is_said_first(tmp_path: Path, monkeypatch: pyte
 
 # Broken files of a survey: results and states, each read or refused in one line that names the file
 PLACE = ("story", "decoder self-attention", 0, 1, None, "first")
-WHOLE = Results(
+WHOLE = Results.of(
     [Row(*PLACE, "bits", 0.5, 0.1, 0.9, 0.2, 7), Row(*PLACE[:3], 2, None, "first", "", -1e-300, None, None, None, 1)],
     [Example(*PLACE, 1, 0.25, "a.txt", 3, 5, "the fox\nfound a shell")],
 )

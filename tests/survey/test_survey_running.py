@@ -19,8 +19,8 @@ from tui_transformer.analysis.survey.table import Origin, rows
 from tui_transformer.errors import InputError
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey.processes import Worker, in_process, in_processes
-from tui_transformer.survey.running import Digest, Job, run, state_path
-from tui_transformer.survey.work import Batch, Work, batches, check_files, read_items
+from tui_transformer.survey.running import Job, run, state_path
+from tui_transformer.survey.work import Batch, Digest, Work, batches, check_files, read_items
 
 # A survey as it goes on: stopped, taken up, refused, and equal to the last bit however it was done
 ASKED = Asked(("first", "previous", "neurons"), top=2)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, Changed, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
 from tui_transformer.engine.program import FEATURE, Step
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 
 LOGITS = "output.logits"
@@ -67,6 +68,10 @@ class Attribution:
         """Every term by its name, with the number of the head, neuron or feature behind it."""
         return {str(term): term.value for term in self.terms}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat dictionary for every term, for pandas and polars."""
+        return [vars(term) for term in self.terms]
+
     @property
     def remainder(self) -> float:
         """The rest of the logit that no term makes."""
@@ -81,7 +86,7 @@ def attribute(
     position: int | None = None,
     neurons: bool = False,
     features: bool = False,
-    item: int = 0,
+    item: int | None = None,
 ) -> Attribution:
     """The terms of the logit of a token at a position, or of the difference to another token's.
 
@@ -102,6 +107,7 @@ def attribute(
     if step is None or not isinstance(step.op, Linear | Unembed) or step.axes[-1].name != "vocabulary":
         raise InputError("the model has no logits of words: attribution reads these")
     rows, words = step.shape[-2:]
+    item = item_of(trace, item)
     position = last_position(trace, item) if position is None else position
     if not -rows <= position < rows:
         raise InputError(f"there is no position {position}: use 0 to {rows - 1}")

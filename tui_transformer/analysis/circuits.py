@@ -11,14 +11,16 @@ After Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.analysis.attentions import SELF, Attention, attentions, in_layer
+from tui_transformer.analysis.found import Again, Found, found
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Linear, Project, Unembed
@@ -90,8 +92,15 @@ class Words:
         return float(values.sum().real) / total if total else float("nan")
 
 
-def circuits(trace: Trace, layer: int | None = None) -> Iterator[Circuit]:
-    """The matrices of every head, in order; only the weights are read.
+def _sizes(head: Circuit) -> Iterator[dict[str, Any]]:
+    place = {"part": head.attention.group, "layer": head.attention.layer, "head": head.head}
+    values = {"ov": head.ov_values, "qk": head.qk_values}
+    norms = {f"{name}_norm": float(np.sqrt((each**2).sum())) for name, each in values.items()}
+    yield place | norms | {f"{name}_largest": float(each[0]) for name, each in values.items()}
+
+
+def circuits(trace: Trace, layer: int | None = None) -> Found[Circuit]:
+    """The matrices of every head, in order; only the weights are read, and none is held.
 
     Raises:
         InputError: The model has no attention with matrices of its own, or no such layer.
@@ -99,7 +108,12 @@ def circuits(trace: Trace, layer: int | None = None) -> Iterator[Circuit]:
     steps = [each for each in attentions(trace.program) if all(_matrix(trace, each, part) for part in PARTS)]
     if not steps:
         raise InputError("the model has no attention with matrices for Q, K and V: there are no circuits")
-    for attention in in_layer(steps, layer):
+    chosen = in_layer(steps, layer)
+    return Again(sum(each.heads for each in chosen), lambda: _heads(trace, chosen), _sizes)
+
+
+def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
+    for attention in chosen:
         heads = attention.heads
         query, key, value, output = (weight_of(trace, _matrix(trace, attention, part)) for part in PARTS)
         shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
@@ -165,6 +179,15 @@ class Path:
     score: float
 
 
+def _ends(path: Path) -> Iterator[dict[str, Any]]:
+    ends = dict[str, Any]()
+    for name, end in (("source", path.source), ("target", path.target)):
+        place = end.attention
+        ends |= {f"{name}_part": place.group, f"{name}_layer": place.layer, f"{name}_head": end.head}
+    yield ends | {"score": path.score}
+
+
+@found(_ends)
 def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
     """The score of every pair of heads of which the first writes what the second can read, in order.
 

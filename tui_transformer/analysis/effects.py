@@ -24,10 +24,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from tui_transformer.analysis.found import found
 from tui_transformer.analysis.measurable import Positions, positions_in
 from tui_transformer.analysis.metrics import AnyMetric, divergences, log_shares, metric_from
 from tui_transformer.analysis.tokens import real_tokens
@@ -37,7 +38,7 @@ from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.targets import Target, every, parse
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.recipes import answers_first
 
@@ -69,6 +70,12 @@ class Effect:
         return next(value for value in (self.divergence, self.relative) if value is not None)
 
 
+def _cells(found: tuple[Target, Effect]) -> Iterator[dict[str, Any]]:
+    target, effect = found
+    yield {"target": str(target), **vars(target), **vars(effect)}
+
+
+@found(_cells)
 def effects(
     trace: Trace,
     targets: Iterable[Target | str] | str,
@@ -76,7 +83,7 @@ def effects(
     mean: bool = False,
     means: Mapping[str, Host] | None = None,
     positions: Positions | None = None,
-    item: int = 0,
+    item: int | None = None,
     metric: AnyMetric | None = None,
     before: Watch | None = None,
     rows: int = ROWS,
@@ -103,6 +110,7 @@ def effects(
         wanted = list(every(trace.program, targets))
     else:
         wanted = [parse(target) if isinstance(target, str) else target for target in targets]
+    item = item_of(trace, item)
     trace.compute(before=before)
     measured = _measuring(trace, answer_positions(trace, positions, item), item, metric, before)
     keep = metric is not None and metric_from(metric).reads_any
@@ -112,13 +120,18 @@ def effects(
 
 
 def effect(
-    trace: Trace, edited: Trace, positions: Positions | None = None, item: int = 0, metric: AnyMetric | None = None
+    trace: Trace,
+    edited: Trace,
+    positions: Positions | None = None,
+    item: int | None = None,
+    metric: AnyMetric | None = None,
 ) -> Effect:
     """Effect of any edits of a trace on its answer; with a metric, on that.
 
     Raises:
         InputError: There is no such position, or the metric cannot be measured.
     """
+    item = item_of(trace, item)
     measured = _measuring(trace, answer_positions(trace, positions, item), item, metric)
     return measured(edited, range(item, item + 1))[0]
 

@@ -21,7 +21,7 @@ from tui_transformer.engine.ops import FromSize
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import FEATURE, Program
 from tui_transformer.engine.targets import FEATURES
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 
 
@@ -72,7 +72,7 @@ def active_features(
     *,
     features: Sequence[int] = (),
     tokens: range | None = None,
-    item: int = 0,
+    item: int | None = None,
 ) -> Iterator[ActiveFeatures]:
     """The features of every token, the strongest first.
 
@@ -87,7 +87,7 @@ def active_features(
     Raises:
         InputError: There are no such features or tokens.
     """
-    own = _place(trace.program, at)
+    own, item = _place(trace.program, at), item_of(trace, item)
     rows, count = trace.program.shape(own + FEATURES)
     tokens = range(rows) if tokens is None else tokens
     if not 0 <= tokens.start <= tokens.stop <= rows:
@@ -146,7 +146,7 @@ def _written(trace: Trace, at: str, token: int, values: Host, chosen: Host, item
     return sized.op.forward(EXACT, written, x) - none, (sized.op.forward(EXACT, own[None], x) - none)[0]
 
 
-def feature_words(trace: Trace, found: Sequence[ActiveFeatures], item: int = 0) -> Iterator[Host]:
+def feature_words(trace: Trace, found: Sequence[ActiveFeatures], item: int | None = None) -> Iterator[Host]:
     """What features add to the logits of their token, less the mean over all words: features × words, float64.
 
     Args:
@@ -160,7 +160,7 @@ def feature_words(trace: Trace, found: Sequence[ActiveFeatures], item: int = 0) 
     step = trace.program.by_name.get(LOGITS)
     if step is None or step.axes[-1].name != "vocabulary":
         raise InputError("the model has no logits of words: no feature spells any")
-    most = max((len(each.features) for each in found), default=0)
+    item, most = item_of(trace, item), max((len(each.features) for each in found), default=0)
     height = max(1, trace.block // (step.shape[-1] * max(most, 1)))
     for start in range(0, len(found) if most else 0, height):
         some = found[start : start + height]

@@ -14,22 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.attribution import NORMS, frozen_norm
 from tui_transformer.analysis.circuits import weight_of
+from tui_transformer.analysis.found import Again, Found
 from tui_transformer.analysis.logit_lens import Affine, lens_of
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 
 LOGITS = "output.logits"
+
+
+TOP = 5
+"""Words of a head in a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +58,9 @@ def head_lens(
     *,
     layer: int | None = None,
     less_mean: bool = False,
-    item: int = 0,
+    item: int | None = None,
     tuned: Mapping[int, Affine] | None = None,
-) -> Iterator[HeadWords]:
+) -> Found[HeadWords]:
     """The words of every head at a token, in order.
 
     Args:
@@ -74,11 +80,20 @@ def head_lens(
         raise InputError(f"there is no token {row}: tokens are 0 to {program.shape(LOGITS)[0] - 1}")
     if layer is not None and all(each.layer != layer for each in writing):
         raise InputError(f"there is no layer {layer}")
-    for attention in writing:
-        if layer in (None, attention.layer):
+    own, chosen = item_of(trace, item), [each for each in writing if layer in (None, each.layer)]
+
+    def heads() -> Iterator[HeadWords]:
+        for attention in chosen:
             rows = range(row, row + 1)
-            logits = words_of_heads(trace, attention, rows, less_mean=less_mean, item=item, tuned=tuned)
+            logits = words_of_heads(trace, attention, rows, less_mean=less_mean, item=own, tuned=tuned)
             yield from (HeadWords(attention, head, words) for head, words in enumerate(logits[:, 0]))
+
+    def cells(head: HeadWords) -> Iterator[dict[str, Any]]:
+        place = {"part": head.attention.group, "layer": head.attention.layer, "head": head.head}
+        for rank, (token, raised) in enumerate(head.highest(TOP), 1):
+            yield place | {"rank": rank, "token": token, "word": trace.target_word(token), "logit": raised}
+
+    return Again(sum(each.heads for each in chosen), heads, cells)
 
 
 def writing_attentions(program: Program) -> tuple[Attention, ...]:

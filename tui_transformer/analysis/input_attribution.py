@@ -29,7 +29,7 @@ from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import Gradients, Start, backward_from, gradients_from
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 
 POINTS = 64
@@ -73,7 +73,9 @@ def start_of(
     return value, Start(trace.program.logits, slope, own.formula, own.said(trace.target_word))
 
 
-def gradients_of(trace: Trace, metric: AnyMetric, positions: Positions | None = None, item: int = 0) -> Gradients:
+def gradients_of(
+    trace: Trace, metric: AnyMetric, positions: Positions | None = None, item: int | None = None
+) -> Gradients:
     """The gradient of a metric at every step and weight.
 
     Args:
@@ -85,17 +87,18 @@ def gradients_of(trace: Trace, metric: AnyMetric, positions: Positions | None = 
     Raises:
         InputError: The metric cannot be measured.
     """
+    item = item_of(trace, item)
     value, start = start_of(trace, metric, positions, item)
     return gradients_from(trace, value, start, item)
 
 
-def gradients_of_cell(trace: Trace, name: str, index: tuple[int, ...], item: int = 0) -> Gradients:
+def gradients_of_cell(trace: Trace, name: str, index: tuple[int, ...], item: int | None = None) -> Gradients:
     """The gradient of one cell of any step.
 
     Raises:
         InputError: There is no such cell, or it depends on no weight.
     """
-    own = trace.program.step(name).name
+    own, item = trace.program.step(name).name, item_of(trace, item)
     slope = np.zeros(trace.program.shape(own))
     if len(index) != slope.ndim or not all(0 <= i < size for i, size in zip(index, slope.shape, strict=True)):
         raise InputError(f"{own} has no cell {list(index)}")

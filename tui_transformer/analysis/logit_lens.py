@@ -22,17 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, prepared, silent
+from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.metrics import divergences, log_shares
 from tui_transformer.analysis.statistics import START
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 
 
@@ -155,9 +157,9 @@ def logit_lens(
     top: int = 1,
     *,
     layer: int | None = None,
-    item: int = 0,
+    item: int | None = None,
     tuned: Mapping[int, Affine] | None = None,
-) -> Iterator[Spelled]:
+) -> Found[Spelled]:
     """The words that the stream spells at every token, what enters the first layer first, then behind each layer.
 
     Args:
@@ -176,13 +178,23 @@ def logit_lens(
         raise InputError(
             f"there is no layer {layer}: layers are 0 to {lens.depths[-1].layer}, and −1 for the embedding"
         )
-    return (lens.spell(trace, depth, range(lens.tokens), top, item=item) for depth in depths)
+    own = item_of(trace, item)
+
+    def cells(spelled: Spelled) -> Iterator[dict[str, Any]]:
+        place = {"layer": spelled.depth.layer, "step": spelled.depth.step}
+        for row in spelled.rows:
+            for rank, (token, share) in enumerate(words_at(spelled, row), 1):
+                word = trace.target_word(token)
+                yield place | {"position": row, "rank": rank, "token": token, "word": word, "probability": share}
+
+    return Found((lens.spell(trace, depth, range(lens.tokens), top, item=own) for depth in depths), cells)
 
 
-def words_at(spelled: Spelled, row: int) -> Iterator[tuple[int, float]]:
+def words_at(spelled: Spelled, row: int) -> Found[tuple[int, float]]:
     """The words of one token, counted from 0 or from the end: ID and probability, the most probable first."""
     at = row % spelled.rows.stop - spelled.rows.start
-    return zip(spelled.words[at].tolist(), spelled.probabilities[at].tolist(), strict=True)
+    words = zip(spelled.words[at].tolist(), spelled.probabilities[at].tolist(), strict=True)
+    return Found(list(words), lambda word: [{"token": word[0], "probability": word[1]}])
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import Region, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 
 Positions = range | int
@@ -63,7 +63,7 @@ class Measurable(ABC):
         trace: Trace,
         before: Trace | None = None,
         positions: Positions | None = None,
-        item: int = 0,
+        item: int | None = None,
         watch: Watch | None = None,
     ) -> float:
         """The number of a trace, beside that without its edits.
@@ -79,6 +79,7 @@ class Measurable(ABC):
             InputError: The model has no logits, or no such token or position, or not as many positions as there are
                 targets.
         """
+        item = item_of(trace, item)
         return self.measure_each(trace, before or trace, positions, range(item, item + 1), item, watch)[0]
 
 

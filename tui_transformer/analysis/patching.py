@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
 from tui_transformer.analysis.effects import ROWS, in_passes
+from tui_transformer.analysis.found import found
 from tui_transformer.analysis.measurable import Positions
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
 from tui_transformer.engine.computation import Watch
@@ -131,6 +132,12 @@ class Measured:
     value: float
 
 
+def _cells(found: Measured) -> Iterator[dict[str, Any]]:
+    place = found.place
+    yield {"step": place.step, "layer": place.row, "column": place.column, "value": found.value}
+
+
+@found(_cells)
 def sweep(
     trace: Trace,
     other: Trace,
@@ -155,6 +162,9 @@ def sweep(
         InputError: The sentences have different lengths.
     """
     table = table_of(trace.program, table) if isinstance(table, str) else table
+    lengths = [each.program.shape(table.places[0].step)[-2] for each in (trace, other)] if table.places else [0, 0]
+    if lengths[0] != lengths[1]:
+        raise InputError(f"the sentences have {lengths[0]} and {lengths[1]} tokens: a table of patches needs as many")
     for each in (trace, other):
         each.compute(before=before)
     for some in measured(trace, other, table.places, metric, positions, before, rows):

@@ -24,7 +24,7 @@ from tui_transformer.analysis.attentions import (
     silent,
 )
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 
 KEPT = 256 << 20
 """Bytes of rolled-out layers that are kept, so that going back a layer is quick."""
@@ -63,7 +63,7 @@ class Rollout:
         return layer in self._rolled
 
 
-def rollout(trace: Trace, layer: int | None = None, *, of: str | None = None, item: int = 0) -> Host:
+def rollout(trace: Trace, layer: int | None = None, *, of: str | None = None, item: int | None = None) -> Host:
     """R after a layer, by default the last: tokens × input tokens; every row sums to 1.
 
     Args:
@@ -78,7 +78,7 @@ def rollout(trace: Trace, layer: int | None = None, *, of: str | None = None, it
     program = trace.program
     steps = attentions(program, chosen_group(program, f"{of or ''} self-attention"))
     step = in_layer(steps, steps[-1].layer if layer is None else layer)[0]
-    return Rollout(trace, steps, Reader(item=item)).after(step.layer)
+    return Rollout(trace, steps, Reader(item=item_of(trace, item))).after(step.layer)
 
 
 def mixing(trace: Trace, step: Attention, reader: Reader, report: Report = silent) -> Host:

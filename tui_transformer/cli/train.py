@@ -192,9 +192,10 @@ class Train:
             missing = "--at STEP" if model_name is not None else "--model FOLDER|NAME"
             raise UsageError(f"{missing} is missing: features are of a step of a model, as decoder.1.output")
         check_new(out.absolute())
-        asked = {"k": self.active, "steps": self.steps, "batch": self.batch, "rate": self.learning_rate}
-        plan = Plan(self.at, count, seed=self.seed or 0, **{name: it for name, it in asked.items() if it is not None})
-        model, told = Model.load(model_name, device=self.device or "auto"), 0.0
+        own = vars(self)
+        names = {"k": "active", "steps": "steps", "batch": "batch", "rate": "learning_rate", "seed": "seed"}
+        asked = {name: own[option] for name, option in names.items() if own[option] is not None}
+        plan, model, told = Plan(self.at, count, **asked), Model.load(model_name, device=own["device"] or "auto"), 0.0
 
         def report(step: int, left: float) -> None:
             nonlocal told

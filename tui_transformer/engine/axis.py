@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import SupportsIndex
+
+import numpy as np
 
 from tui_transformer.errors import UsageError
 
@@ -33,8 +37,8 @@ Shape = tuple[int, ...]
 Region = tuple[range, ...]
 """One range of indices an axis: the part of an array that is asked for."""
 
-Places = SupportsIndex | range | None
-"""Indices of one axis as a user names them: one, a range, or None for all."""
+Places = SupportsIndex | range | Sequence[int] | None
+"""Indices of one axis as a user names them: one, a range, a list, or None for all."""
 
 
 def shape_of(axes: Axes) -> Shape:
@@ -76,17 +80,33 @@ def shape_text(shape: Shape) -> str:
 
 
 def as_range(kind: str, part: Places) -> range | None:
-    """A part of an axis as a range: of a number the one of it.
+    """A part of an axis as a range: of a number the one of it, of a list without gaps all of it.
 
     Raises:
-        UsageError: It is neither a number nor a range.
+        UsageError: It is none of these.
     """
-    if part is None or isinstance(part, range):
-        return part
+    if part is None:
+        return None
+    runs = as_ranges(kind, part)
+    if len(runs) != 1:
+        raise UsageError(f"{kind} are a number or a range here, and no list with gaps")
+    return runs[0]
+
+
+def as_ranges(kind: str, part: SupportsIndex | range | Sequence[int]) -> list[range]:
+    """A part of an axis as ranges: of a list its runs, in its order.
+
+    Raises:
+        UsageError: It is neither a number nor a range nor a list of numbers that differ.
+    """
+    if isinstance(part, range):
+        return [part]
+    listed = list(part) if isinstance(part, Sequence | np.ndarray) and not isinstance(part, str) else [part]
     try:
-        number = operator.index(part)
+        numbers = [operator.index(each) for each in listed]
     except TypeError:
-        number = None
-    if number is None or isinstance(part, bool):
-        raise UsageError(f"{kind} are a number or a range, as {kind}=2 or {kind}=range(2, 4)")
-    return range(number, number + 1)
+        numbers = []
+    if not numbers or len(set(numbers)) < len(numbers) or any(isinstance(each, bool) for each in listed):
+        raise UsageError(f"{kind} are a number, a range or a list, as {kind}=2, {kind}=range(2, 4) or {kind}=[0, 3]")
+    ends = [0, *(at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1] + 1), len(numbers)]
+    return [range(numbers[start], numbers[stop - 1] + 1) for start, stop in pairwise(ends)]

@@ -1,27 +1,33 @@
-"""Changes of heads, rows and columns, whatever the length of the text: values set or added, a factor, a function.
+"""Changes of heads, rows and columns, whatever the length of the text: set, added to, scaled, projected, a function.
 
 They act on traces as other edits do, and during generation, where rows count from the beginning of the text. Adding a
 vector to the residual stream is steering (Turner et al. 2023, "Activation Addition"; Rimsky et al. 2024, "Steering
-Llama 2 via Contrastive Activation Addition").
+Llama 2 via Contrastive Activation Addition"). Its component along a vector can be taken out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tui_transformer.engine.axis import Places, Region, Shape, as_range, shape_text
+from tui_transformer.engine.axis import Places, Region, Shape, as_range, as_ranges, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
+from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError
 
 OPEN = 1 << 30
 """As the stop of rows: to the end, however long the text is."""
+
+
+PATTERN = re.compile(r"[*?\[]")
 
 
 class Parts(NamedTuple):
@@ -40,9 +46,9 @@ class _Part:
     """Heads, rows and columns of a step or weight; all of an axis that is not named.
 
     Attributes:
-        name: The step or weight; the end of a name is enough.
+        name: The step or weight; the end of a name is enough, and a pattern, as `*.context`, means several.
         values: A number, or an array that fits the region as NumPy broadcasts it: a vector for every row.
-        heads: Of a step with heads: a number or a range, as are rows and columns.
+        heads: Of a step with heads: a number, a range or a list, as are rows and columns.
         rows: Positions, from 0; of a weight, its rows. `range(5, OPEN)` is all from 5 on.
         columns: The last axis.
         region: The cells, filled in by `placed`.
@@ -57,7 +63,39 @@ class _Part:
     region: Region = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        _ = self.parts
+        _ = self._runs
+
+    @property
+    def _runs(self) -> list[list[range | None]]:
+        """Heads, rows and columns as ranges, several where they are a list with gaps."""
+        given = ((kind, getattr(self, kind)) for kind in Parts._fields)
+        return [[None] if part is None else [*as_ranges(kind, part)] for kind, part in given]
+
+    def each(self, program: Program) -> Iterator[Self]:
+        """The same of every step that a pattern names, and of every run of a list, with the values that are its own."""
+        names, runs = [self.name], self._runs
+        if PATTERN.search(self.name):
+            found = find((*program.names, *program.weights), self.name)
+            names = list(dict.fromkeys(map(program.named, found)))
+        for name, places in product(names, product(*map(enumerate, runs))):
+            values = self.values
+            for axis, (own, (at, _)) in enumerate(zip(runs, places, strict=True), -len(runs)):
+                if len(own) > 1:
+                    values = self._of_run(values, axis, [len(run or ()) for run in own], at)
+            heads, rows, columns = (run for _, run in places)
+            yield replace(self, name=name, values=values, heads=heads, rows=rows, columns=columns)
+
+    def _of_run(self, values: npt.ArrayLike, axis: int, sizes: list[int], at: int) -> npt.ArrayLike:
+        """Of values for all of a list, those of one of its runs."""
+        given = np.asarray(values)
+        if given.ndim < -axis or given.shape[axis] == 1:
+            return values
+        if given.shape[axis] != sum(sizes):
+            raise InputError(
+                f"values of {shape_text(given.shape)} do not fit the {sum(sizes)} {Parts._fields[axis]} of {self.name}"
+            )
+        start = sum(sizes[:at])
+        return np.take(given, range(start, start + sizes[at]), axis)
 
     @property
     def parts(self) -> Parts:
@@ -172,6 +210,44 @@ class Scale(_Part):
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         place = inside(self.region, region)
         gradient[place] = gradient[place] * self._values(backend, region)
+
+
+class Project(_Part):
+    """The component along a vector taken out: of every row x (of each head), x − (x · v) v ÷ ‖v‖².
+
+    Leaves nothing that a linear reader along v sees (Ravfogel et al. 2020, "Null It Out", §3). One direction after
+    another takes out all of them where they are at right angles.
+    """
+
+    how = "without a direction"
+
+    def each(self, program: Program) -> Iterator[Self]:
+        if len(self._runs[-1]) > 1:
+            raise InputError(f"{self.name}: a direction is in neighbouring columns, and not in a list with gaps")
+        return super().each(program)
+
+    def at(self, name: str, shape: Shape) -> Self:
+        """The same in an array of this name and shape, with a vector of length 1."""
+        if not np.ndim(self.values) or np.shape(self.values)[-1] < 2:
+            raise InputError(f"{name}: a direction is a vector, with a number for every column")
+        placed = super().at(name, shape)
+        vectors = np.asarray(placed.values, np.float64)
+        lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise InputError(f"{name}: a vector of length 0, or an infinite one, is no direction")
+        return replace(placed, values=vectors / lengths)
+
+    def widen(self, region: Region) -> Region:
+        """All columns of a row, which its component is made of."""
+        own, part = self.region[-1], region[-1]
+        return (*region[:-1], range(min(own.start, part.start), max(own.stop, part.stop)))
+
+    def _new(self, old: Array, values: Array) -> Array:
+        return old - values * (old * values).sum(axis=-1, keepdims=True)
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        place = inside(self.region, region)
+        gradient[place] = self._new(gradient[place], self._values(backend, region))
 
 
 @dataclass(frozen=True, eq=False)

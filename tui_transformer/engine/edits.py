@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from tui_transformer.engine.axis import (
     cells,
     overlap,
     shape_text,
-    slices,
     whole,
     within,
 )
@@ -81,6 +80,20 @@ class Change(Protocol):
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
         """Make the gradient by the changed cells of a region that by the cells before, in place."""
+
+
+@runtime_checkable
+class Several(Protocol):
+    """What may be several changes: of steps that a pattern names, or of heads, rows or columns in a list."""
+
+    def each(self, program: Program) -> Iterable[Change]:
+        """The changes, each of one step and without gaps."""
+
+
+def single(changes: Iterable[Change], program: Program) -> Iterator[Change]:
+    """Changes, each of one step and of cells without gaps."""
+    for change in changes:
+        yield from change.each(program) if isinstance(change, Several) else (change,)
 
 
 class Setting:
@@ -163,6 +176,28 @@ class Ablate(Setting):
         array[place] = backend.xp.where(mask, lines, 0.0).sum(axis=-2, keepdims=True) / count
 
 
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Values of a region."""
+
+    values: Host
+    region: Region
+
+    def __call__(self, part: Region) -> Host:
+        return self.values[None][within(part, self.region)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Elsewhere:
+    """Values of a step in another trace."""
+
+    trace: Traced
+    name: str
+
+    def __call__(self, part: Region) -> Host:
+        return np.stack([self.trace.window(self.name, part, item) for item in range(self.trace.batch)])
+
+
 @dataclass(frozen=True)
 class Patch(Setting):
     """A region of a step with values from elsewhere.
@@ -188,9 +223,9 @@ class Patch(Setting):
         """
         given = np.asarray(values)
         if region is not None and given.shape == tuple(map(len, region)):
-            return cls(name, region, lambda part: given[None][within(part, region)])
+            return cls(name, region, _Given(given, region))
         asked = whole(given.shape) if region is None else region
-        return cls(name, asked, lambda part: given[None][slices(part)], given.shape)
+        return cls(name, asked, _Given(given, whole(given.shape)), given.shape)
 
     @classmethod
     def between(cls, trace: Traced, other: Traced, name: str, rows: Places = None, heads: Places = None) -> Self:
@@ -219,10 +254,7 @@ class Patch(Setting):
                 missing = part.start if part.start not in range(size) else part.stop - 1
                 raise InputError(f"{step.name} has no {kind} {missing} in both: use 0 to {size - 1}")
             region.append(range(own) if part is None else part)
-        items = range(other.batch)
-        return cls(
-            step.name, tuple(region), lambda part: np.stack([other.window(step.name, part, item) for item in items])
-        )
+        return cls(step.name, tuple(region), _Elsewhere(other, step.name))
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the region lies in a step of numbers or a weight, and the values have its shape or that of all."""

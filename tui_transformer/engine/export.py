@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import io
-from collections.abc import Iterable, Mapping
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,38 +39,82 @@ def write_arrays(path: Path, arrays: Mapping[str, Host]) -> None:
         write_whole(path, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
 
 
-SIDE = 24
-"""Cells of a picture, at most, in each direction; of a larger array every so many-th cell is drawn."""
+LARGEST = 48_000
+"""Bytes of a trace in a notebook, which keeps them in its file: half for the steps, the rest for their pictures."""
+
+LONGEST = 500
+"""Characters of its title."""
+
+SIDE, HEADS = 24, 8
+"""Cells of a picture, at most, in each direction, and heads; of a larger array every so many-th cell is drawn."""
 
 PIXELS = 5
-BLUE, RED, MASKED = (33, 102, 172), (178, 24, 43), "#9a9a9a"
+BLUE, RED, MASKED = (33, 102, 172), (178, 24, 43), (154, 154, 154)
 """Below 0 and above it, fading to white at 0; and what is no number."""
 
 
-def html_of(title: str, steps: Iterable[tuple[Step, Host | None]]) -> str:
-    """The title and a table of steps: name, shape, formula, and a picture where the values are there."""
-    rows = [("step", "shape", "formula", "values")]
-    for step, value in steps:
-        matrices = () if value is None else value[0][:8] if value.ndim > 3 else [np.atleast_2d(value[0])]
+def html_of(title: str, steps: Sequence[tuple[Step, Host | None]]) -> str:
+    """The title and a table of steps: name, shape, formula, and a picture where the values are there.
+
+    Where they are too many, those whose values are there stand first in line, and how many are left out is said.
+    """
+    shown = html.escape(title if len(title) <= LONGEST else f"{title[:LONGEST]} …")
+    begin, end = f"<div><code>{shown}</code><table>{_row('th', 'step', 'shape', 'formula', 'values')}", "</table></div>"
+    room, cells = (LARGEST - len(f"{begin}{end}".encode())) // 2, dict[int, tuple[str, str, str]]()
+    for at, (step, _) in sorted(enumerate(steps), key=lambda each: each[1][1] is None):
         name, formula = html.escape(step.name), html.escape(step.op.formula)
-        rows.append((f"<code>{name}</code>", shape_text(step.shape), formula, "".join(map(heat_map, matrices))))
-    table = ""
-    for kind, cells in zip(("th", *("td" for _ in rows)), rows, strict=False):
-        table += "<tr>" + "".join(f"<{kind} style='text-align:left'>{cell}</{kind}>" for cell in cells) + "</tr>"
-    return f"<div><code>{html.escape(title)}</code><table>{table}</table></div>"
+        line = f"<code>{name}</code>", shape_text(step.shape), formula
+        room -= len(_row("td", *line, "").encode())
+        if room < 0:
+            break
+        cells[at] = line
+    rows, room = "", LARGEST // 2 - 500
+    for at, line in sorted(cells.items()):
+        pictures = _pictures(steps[at][1])
+        if len(pictures) > room:
+            pictures = "…"
+        room -= len(pictures)
+        rows += _row("td", *line, pictures)
+    left = len(steps) - len(cells)
+    return f"{begin}{rows}{_row('td', f'{left:,} more steps', '', '', '') if left else ''}{end}"
+
+
+def _row(kind: str, *cells: str) -> str:
+    return "<tr>" + "".join(f"<{kind} style='text-align:left'>{cell}</{kind}>" for cell in cells) + "</tr>"
+
+
+def _pictures(value: Host | None) -> str:
+    """The first sentence of a batch, every head apart; "" where there are no values."""
+    if value is None:
+        return ""
+    return "".join(map(heat_map, value[0][:HEADS] if value.ndim > 3 else [np.atleast_2d(value[0])]))
 
 
 def heat_map(matrix: Host) -> str:
-    """A matrix as SVG, blue below 0 and red above, as deep as its largest size."""
+    """A matrix as a picture, blue below 0 and red above, as deep as its largest size."""
     rows, columns = (np.arange(0, size, -(-size // SIDE)) for size in matrix.shape)
     values = matrix[np.ix_(rows, columns)].astype(np.float64)
-    largest = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)) or 1.0
-    cells = ""
-    for (row, column), share in np.ndenumerate(values / largest):
-        deep = RED if share > 0 else BLUE
-        shades = (f"{round(255 + (channel - 255) * min(abs(share), 1.0)):02x}" for channel in deep)
-        fill = "#" + "".join(shades) if np.isfinite(share) else MASKED
-        place = f"x='{column * PIXELS}' y='{row * PIXELS}' width='{PIXELS}' height='{PIXELS}'"
-        cells += f"<rect {place} fill='{fill}'/>"
+    finite = np.isfinite(values)
+    largest = float(np.abs(values, where=finite, out=np.zeros_like(values)).max(initial=0.0)) or 1.0
+    shares = np.where(finite, values, 0.0)[..., None] / largest
+    pixels = np.rint(255 + (np.where(shares > 0, RED, BLUE) - np.array(255.0)) * np.abs(shares))
+    picture = base64.b64encode(_png(np.where(finite[..., None], pixels, MASKED).astype(np.uint8))).decode()
     size = f"width='{len(columns) * PIXELS}' height='{len(rows) * PIXELS}'"
-    return f"<svg xmlns='http://www.w3.org/2000/svg' {size} style='margin-right:4px'>{cells}</svg>"
+    style = "image-rendering:pixelated;margin-right:4px"
+    return f"<img alt='' {size} style='{style}' src='data:image/png;base64,{picture}'/>"
+
+
+def _png(pixels: Host) -> bytes:
+    """Rows × columns × 3 bytes as PNG."""
+    height, width, _ = pixels.shape
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
+    parts = {
+        b"IHDR": struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0),
+        b"IDAT": zlib.compress(lines.tobytes(), 9),
+        b"IEND": b"",
+    }
+    chunks = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts.items()
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import numpy as np
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.computation import Computation, Watch
-from tui_transformer.engine.edits import Change, OfSentence, covers, of_sentence
+from tui_transformer.engine.edits import Change, OfSentence, covers, of_sentence, single
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
 from tui_transformer.engine.export import html_of, write_arrays
+from tui_transformer.engine.names import find
 from tui_transformer.engine.parts import BLOCK_CELLS, DEFAULT_BUDGET, Plan
 from tui_transformer.engine.program import Program, Step, check_index
 from tui_transformer.engine.weights import Weights
@@ -62,6 +64,10 @@ class Trace(Mapping[str, Host]):
         return Computation(
             self.program, self.weights, self.givens, self.budget, self.edits, base, self.block, self._held
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled, it has its inputs and edits, and its weights by reference; values are computed again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"_held": {}}
 
     # What there is
 
@@ -127,8 +133,8 @@ class Trace(Mapping[str, Host]):
         return self[name] if name in self else default  # noqa: SIM401 - this is what it calls
 
     def to_dict(self, names: Iterable[str] | None = None) -> dict[str, Host]:
-        """Steps, by default all, computed and on the host."""
-        wanted = list(self.names if names is None else _listed(names))
+        """Steps, by default all, computed and on the host; a name may be a pattern, as `*.output`."""
+        wanted = list(self.names if names is None else self._named(names))
         return {name: self.hand_out(name, array) for name, array in zip(wanted, self.arrays(wanted), strict=True)}
 
     def save(self, path: str | Path, names: Iterable[str] | None = None) -> None:
@@ -139,15 +145,23 @@ class Trace(Mapping[str, Host]):
         Raises:
             InputError: There is no such step, or the file cannot be written; then there is none.
         """
-        wanted = [self.program.step(name).name for name in (self.program.by_name if names is None else _listed(names))]
+        given = self.program.by_name if names is None else self._named(names)
+        wanted = list(dict.fromkeys(self.program.step(name).name for name in given))
         write_arrays(Path(path), self.to_dict(wanted))
 
     def _repr_html_(self) -> str:
         """In a notebook: what it is, and the steps that are there already as small pictures; nothing is computed."""
         values = ((step, self.held_value(step.name)) for step in self.program.steps)
         return html_of(
-            repr(self), ((step, None if value is None else self.backend.to_host(value)) for step, value in values)
+            repr(self), [(step, None if value is None else self.backend.to_host(value)) for step, value in values]
         )
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """The names of steps, and their ends that are of a single one."""
+        parts = [name.split(".") for name in (*self.names, *self.program.weights)]
+        ends = Counter(".".join(each[at:]) for each in parts for at in range(1, len(each)))
+        own = (name.partition(".")[2] for name in self.names)
+        return [*self.names, *(end for end in own if ends[end] == 1 and end not in self.program.by_name)]
 
     def __repr__(self) -> str:
         size = self.program.step_cells() * self.backend.dtype.itemsize * self.batch
@@ -213,11 +227,11 @@ class Trace(Mapping[str, Host]):
         cells = self.pending([step.name]) - self.pending(self._values.needed(step.name))
         return prepared + int(share * cells)
 
-    def window(self, name: str, region: Region, item: int = 0) -> Host:
+    def window(self, name: str, region: Region, item: int | None = None) -> Host:
         """The cells of a region (one range an axis, no batch axis) of one item of the batch, on the host."""
         name = self.program.named(name)
         part = self._values.part(name, region)
-        return self._read_only(part if name in self.program.weights else part[item])
+        return self._read_only(part if name in self.program.weights else part[item_of(self, item)])
 
     def blocks(
         self, name: str, region: Region | None = None, item: int | None = 0, before: Watch | None = None
@@ -234,7 +248,7 @@ class Trace(Mapping[str, Host]):
             yield piece, self._read_only(part if item is None else part[item])
 
     def explain(
-        self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int = 0
+        self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int | None = None
     ) -> Explanation:
         """How one cell was made: see `explain_cell`. `head` only where the step has heads."""
         axes = len(self.program.axes(name))
@@ -244,13 +258,13 @@ class Trace(Mapping[str, Host]):
         return self.explain_cell(name, index, item)
 
     @np.errstate(all="ignore")
-    def explain_cell(self, name: str, index: Index, item: int = 0) -> Explanation:
+    def explain_cell(self, name: str, index: Index, item: int | None = None) -> Explanation:
         """The terms that made one cell of a step or weight, and its value worked out again in float64.
 
         Raises:
             InputError: The cell is outside the step.
         """
-        name = self.program.named(name)
+        name, item = self.program.named(name), item_of(self, item)
         check_index(self.program, name, index)
         if name in self.program.by_name:
             self.prepare(name)
@@ -278,7 +292,7 @@ class Trace(Mapping[str, Host]):
             InputError: An edit names no step or weight, or a cell outside it, or a value that cannot be there.
         """
         if not isinstance(edits, Iterable) or not all(hasattr(edit, "placed") for edit in edits):
-            raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale or Apply: edited([…])")
+            raise UsageError("edits are a list of Edit, Ablate, Patch, Set, Add, Scale, Project or Apply: edited([…])")
         return self._with(edits, self.givens, budget) if edits else self
 
     def edited_each(self, edits: Sequence[Sequence[Change]], budget: int | None = None) -> Trace:
@@ -292,7 +306,7 @@ class Trace(Mapping[str, Host]):
         """
         if self.batch != 1:
             raise UsageError("edited_each is of a single sentence: take one of them")
-        changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in own]
+        changes = [OfSentence(change, item) for item, own in enumerate(edits) for change in single(own, self.program)]
         repeated = {name: np.broadcast_to(each, (len(edits), *each.shape[1:])) for name, each in self.givens.items()}
         return replace(self._with(changes, repeated, budget), batched=True, _held={})
 
@@ -315,7 +329,7 @@ class Trace(Mapping[str, Host]):
 
     def _with(self, edits: Iterable[Change], givens: Mapping[str, Host], budget: int | None) -> Trace:
         origin = self.base or self
-        placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in edits))
+        placed = (*self.edits, *(edit.placed(self.program, self.givens) for edit in single(edits, self.program)))
         budget = origin.budget if budget is None else budget
         return replace(origin, givens=givens, budget=budget, edits=placed, base=origin, _held={})
 
@@ -339,10 +353,28 @@ class Trace(Mapping[str, Host]):
         single = self.program.named(name) not in self.program.weights and not batched
         return self._read_only(array[0] if single else array)
 
+    def _named(self, names: Iterable[str]) -> Iterator[str]:
+        """Names as they are, those of a pattern whole."""
+        for name in _listed(names):
+            yield from (name,) if self.program.knows(name) else find((*self.names, *self.program.weights), name)
+
     def _read_only(self, array: Array) -> Host:
         view = self.backend.to_host(array).view()
         view.flags.writeable = False
         return view
+
+
+def item_of(trace: Trace, item: int | None) -> int:
+    """A sentence of a batch, counted from 0; where none is named, the only one.
+
+    Raises:
+        UsageError: There are several, or no such one.
+    """
+    if item is None and trace.batch > 1:
+        raise UsageError(f"this is a trace of {trace.batch} sentences: name one, as item=0 (to {trace.batch - 1})")
+    if item is not None and not -trace.batch <= item < trace.batch:
+        raise UsageError(f"there is no sentence {item}: items are 0 to {trace.batch - 1}")
+    return (item or 0) % trace.batch
 
 
 def _listed(names: Iterable[str]) -> Iterable[str]:

@@ -14,6 +14,7 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.parts import MEBIBYTE, available_memory, check_memory
+from tui_transformer.errors import InputError
 
 Reader = Callable[[str, Shape], Host]
 """Gives a weight of this name and shape as a host array."""
@@ -35,13 +36,22 @@ class Stored(Protocol):
         """How a cell of a weight is made of what is stored, as formula and terms; None where it is stored itself."""
 
 
+class Loaded(Protocol):
+    """What was opened or made: a model."""
+
+    @property
+    def weights(self) -> Weights:
+        """Its weights."""
+
+
 @dataclass(frozen=True, eq=False)
 class Weights:
     """A weight is asked for by name and shape; the first time it is read and put on the device, then held.
 
     Where memory is short, those of a file are let go and read again: a model may be larger than memory. Of a weight of
     a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole. For less than
-    `small` bytes the system is not asked what is free. Some names may be those of `others`.
+    `small` bytes the system is not asked what is free. Some names may be those of `others`. Pickled, they are only how
+    they are opened or made `again`.
     """
 
     backend: Backend
@@ -51,16 +61,26 @@ class Weights:
     large: int = LARGE
     small: int = SMALL
     others: Mapping[str, Weights] = field(default_factory=dict)
+    again: Callable[[], Loaded] | None = field(default=None, repr=False)
     _given: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_given", frozenset(self.held))
 
-    def beside(self, other: Weights, names: Iterable[str]) -> Weights:
-        """The same, what is held included, and by these names the weights of another file."""
-        both = replace(self, others={**self.others, **dict.fromkeys(names, other)})
+    def beside(self, other: Weights, names: Iterable[str], again: Callable[[], Loaded] | None) -> Weights:
+        """The same, what is held included, and by these names the weights of another file; made `again` so."""
+        both = replace(self, others={**self.others, **dict.fromkeys(names, other)}, again=again)
         object.__setattr__(both, "_given", self._given)
         return both
+
+    def __reduce__(self) -> tuple[Callable[[Callable[[], Loaded]], Weights], tuple[Callable[[], Loaded]]]:
+        return _weights_of, (self.opened_again(),)
+
+    def opened_again(self) -> Callable[[], Loaded]:
+        """What opens or makes them in another process; InputError where they are in memory alone."""
+        if self.again is None:
+            raise InputError("these weights are in memory alone: save the model in a folder, and load it from there")
+        return self.again
 
     def let_go(self) -> None:
         """Hold no weight any more that can be read or made again; those that were given from the beginning stay."""
@@ -132,6 +152,10 @@ class Weights:
         needed = sum(self._taken(shape) for name, shape in wanted.items() if name not in self.held)
         if needed >= self.small:
             check_memory(needed, f"the weights take, as {self.backend.dtype},", "use a smaller model")
+
+
+def _weights_of(load: Callable[[], Loaded]) -> Weights:
+    return load().weights
 
 
 def random_weights(seed: int, deviation: float = 0.2) -> Reader:

@@ -76,6 +76,9 @@ class Features(Dictionary):
             return _transcoder(place)
         raise InputError(f"{place}: no dictionary of features is stored so: {_known()}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Features.load, (self.path,)
+
     def __repr__(self) -> str:
         layers = f"{len(self.layers)} layers × " if self.is_cross else ""
         return f"<Features {self.path.name}: {layers}{self.count:,} features of {self.width} numbers>"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,8 @@ class PlacedFeatures:
     def beside(self, weights: Weights) -> Weights:
         """The weights of a model, and beside them those of the dictionary, which are read as they are needed."""
         stored = StoredFeatures(dict(self._stored()))
-        return weights.beside(Weights(weights.backend, stored.whole, file=stored), stored.cells)
+        again = None if weights.again is None else partial(_again, weights.again, self)
+        return weights.beside(Weights(weights.backend, stored.whole, file=stored), stored.cells, again)
 
     def _stored(self) -> Iterator[tuple[str, Cells]]:
         """The weights by their names in a program."""
@@ -68,6 +69,12 @@ class PlacedFeatures:
                     yield f"{spot.name}.{name}", _cells(layer, part, across=across)
             for place, written in enumerate(layer.writes, number + 1):
                 yield f"{self.spots[place].name}.{_from(number)}.weight", written.cells
+
+
+def _again(load: Callable[[], Any], placed: PlacedFeatures) -> Any:
+    """What is loaded, with the weights of the dictionary."""
+    loaded = load()
+    return replace(loaded, weights=placed.beside(loaded.weights))
 
 
 NAMES: Mapping[str, tuple[str, bool]] = {

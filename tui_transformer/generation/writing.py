@@ -16,7 +16,7 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import of_pass, standing
 from tui_transformer.engine.computation import Watch
-from tui_transformer.engine.edits import Change
+from tui_transformer.engine.edits import Change, single
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
@@ -190,7 +190,7 @@ class Writer:
         self._ids: Ids = ()
         program = model.program(1, 1)
         self._rooms = Rooms(model.backend, model.config.max_length, len(kept_steps(program)))
-        self.edits = tuple(standing(program, edit) for edit in edits)
+        self.edits = tuple(standing(program, edit) for edit in single(edits, program))
         for edit in self.edits:
             array_of_numbers(program, edit.name)
 

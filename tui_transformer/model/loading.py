@@ -15,7 +15,7 @@ from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.weights import Weights, fixed_weights, random_weights
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import expanded
+from tui_transformer.files import expanded, is_there
 from tui_transformer.model import checkpoint
 from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checkpoint import fit
@@ -100,11 +100,20 @@ class New(NamedTuple):
 
 
 def load(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
-    """The parts of a built-in model or a checkpoint.
+    """The parts of a built-in model or a checkpoint, whose weights say how they are opened or made again.
 
     Raises:
         InputError: What was given cannot be used.
     """
+    parts = _loaded(where, words, at, new, sizes)
+    is_path = parts.folder is not None and is_there(expanded(where))
+    again = functools.partial(
+        load, parts.folder.resolve() if parts.folder and is_path else where, words, at, new, sizes
+    )
+    return dataclasses.replace(parts, weights=dataclasses.replace(parts.weights, again=again))
+
+
+def _loaded(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
     if (built_in := built_in_name(where)) is not None:
         return _built_in(built_in, words, at, new, sizes)
     given = [*sizes, *(name for name, value in new._asdict().items() if value is not None)]

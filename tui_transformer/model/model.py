@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.checkpoint import unread_said
-from tui_transformer.model.loading import New, Where, program_of, reading_unknown
+from tui_transformer.model.loading import New, Parts, Where, program_of, reading_unknown
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.texts import (
     DECODER,
@@ -58,6 +58,11 @@ class Dictionary(Protocol):
         """The steps at a place: see `Model.with_features`."""
 
 
+def _again(load: Callable[[], Parts], own: Mapping[str, Any]) -> Model:
+    """The model that was pickled."""
+    return Model(**{**vars(load()), **own})
+
+
 @dataclass(frozen=True, eq=False)
 class Model(Texts):
     """A transformer that can be traced.
@@ -71,6 +76,11 @@ class Model(Texts):
     def __repr__(self) -> str:
         where = f" from {self.folder}" if self.folder is not None else ""
         return f"<Model {self.name}{where}: {self.config.summary}; {self.backend.name} {self.backend.dtype}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, its weights are a reference to their file or seed; InputError where they are in memory alone."""
+        own = {name: getattr(self, name) for name in ("name", "config", "seed", "unknown", "own_length", "added")}
+        return _again, (self.weights.opened_again(), own)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.engine.axis import shape_text
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
 from tui_transformer.report.numbers import full_shape, number_text
@@ -63,12 +63,13 @@ class Figure:
         write_whole(Path(path), self.svg.encode())
 
 
-def figure(trace: Trace, name: str, head: int = 0, *, item: int = 0) -> Figure:
+def figure(trace: Trace, name: str, head: int = 0, *, item: int | None = None) -> Figure:
     """A step or weight (of one head, where it has heads) of one sentence as a heat map.
 
     Raises:
         InputError: There is no such step or head, or it has too many cells for a figure.
     """
+    item = item_of(trace, item)
     words = dict(zip(SEQUENCES, (trace.word, trace.target_word), strict=True))
     sequences = {
         sequence: tuple(words[sequence](int(token)) for token in trace.givens[given][item])

@@ -10,7 +10,8 @@ has one:
   direction to steer in;
 - `mean(FILE)`: the mean of the step over the tokens of all lines of a text file.
 
-`= mean` alone sets every column to its mean over the positions.
+`= mean` alone sets every column to its mean over the positions, and `-= along(VALUE)` takes out the component along a
+vector.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from tui_transformer.analysis.effects import means
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.changes import OPEN, Add, Scale, Set
+from tui_transformer.engine.changes import OPEN, Add, Project, Scale, Set
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Patch
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.number_format import minus, spoken
@@ -49,6 +50,8 @@ TERM = re.compile(
 )
 EXAMPLES = "write STEP = 0, STEP[3] *= 0.5, STEP += 2*vector.npy or STEP += 'one text' - 'another'"
 MEAN = "mean"
+ALONG = re.compile(r"along\((.+)\)")
+"""A value of whose direction the component is meant."""
 MOST_CELLS = 1 << 22
 """Numbers of an array that a step is changed by, where the step of a text that grows may become larger than it is."""
 
@@ -168,15 +171,22 @@ def written(program: Program, text: str, here: tuple[str, Index] | None = None) 
     mean = match["value"] == MEAN
     if mean and match["op"] != "=":
         raise UsageError(f"{name} can be set to its mean with =, and not {match['op']}")
-    terms = () if mean else tuple(_terms(name, match["value"], max(MOST_CELLS, math.prod(shape))))
-    return Written(place.placed(program, {}) if mean else place, match["op"], terms, shape)
+    along = ALONG.fullmatch(match["value"])
+    if along is not None and match["op"] != "-=":
+        raise UsageError(f"{name}: what lies along a vector can be taken out with -=, and not {match['op']}")
+    value, operation = (match["value"], match["op"]) if along is None else (along[1], OUT)
+    terms = () if mean else tuple(_terms(name, value, max(MOST_CELLS, math.prod(shape))))
+    return Written(place.placed(program, {}) if mean else place, operation, terms, shape)
 
+
+OUT = "-= along"
 
 _OPERATIONS: dict[str, Callable[..., Change]] = {
     "=": Set,
     "+=": Add,
     "-=": lambda name, values, *place: Add(name, -values, *place),
     "*=": Scale,
+    OUT: Project,
     "/=": lambda name, values, *place: Scale(name, _inverse(name, values), *place),
 }
 

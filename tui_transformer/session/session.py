@@ -12,7 +12,7 @@ from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.statistics import norm
 from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.changes import Add, Apply, Scale, is_of_any_text
+from tui_transformer.engine.changes import Add, Apply, Project, Scale, is_of_any_text
 from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import Gradients, backward, backward_from
 from tui_transformer.engine.gradient_explanation import has_gradient
@@ -38,7 +38,7 @@ OF_TOKENS = frozenset(name for name, kind in METRICS.items() if kind.tokens)
 """Metrics that have a gradient by the logits of the sentence itself."""
 
 
-ADDING_UP = (Add, Scale, Apply)
+ADDING_UP = (Add, Scale, Project, Apply)
 """Edits that go on from what was there."""
 
 PROBABILITIES = "output.probabilities"

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.survey.work import ONE_THREAD, Batch, Work, batch_bytes, batch_of, new
+from tui_transformer.survey.work import ONE_THREAD, Batch, Batchwise, batch_bytes, batch_of
 
 WINDOW, CHARACTERS = 1024, 1 << 26
 """Batches that are handed to Ray together, and characters of their texts."""
@@ -45,7 +45,7 @@ def check_ray() -> None:
 
 
 def on_ray(
-    work: Work, batches: Iterable[Batch], address: str = LOCAL, count: int | None = None, together: int = WINDOW
+    work: Batchwise, batches: Iterable[Batch], address: str = LOCAL, count: int | None = None, together: int = WINDOW
 ) -> Iterator[bytes]:
     """The sums of each batch, in order.
 
@@ -68,7 +68,7 @@ def on_ray(
     try:
         actors = count or max(1, int(ray.cluster_resources().get("CPU", 1)))
         for window in windows(batches, most):
-            yield from run(new(work), window, min(actors, len(window)))
+            yield from run(work.new(), window, min(actors, len(window)))
     finally:
         if own:
             ray.shutdown()
@@ -131,7 +131,7 @@ def _knock(address: str) -> None:
         raise InputError(f"--ray {address}: no cluster answers ({error}): start one, or give no address") from error
 
 
-def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
+def _window(work: Batchwise, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
     """The sums of a window of batches, in order."""
     import ray
 
@@ -139,7 +139,7 @@ def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # behind the import, which sets it
     context.enable_progress_bars = False
     context.execution_options.preserve_order = True
-    gpu = work.options.device != "cpu" and ray.cluster_resources().get("GPU", 0) >= 1
+    gpu = work.device != "cpu" and ray.cluster_resources().get("GPU", 0) >= 1
     rows = [{"number": number, "batch": batch_bytes(batch)} for number, batch in enumerate(window)]
     results = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
         Actor,
@@ -160,7 +160,7 @@ def _window(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]
                 following += 1
 
 
-def _from_outside(work: Work, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
+def _from_outside(work: Batchwise, window: Sequence[Batch], actors: int) -> Iterator[bytes]:
     """As `_window`, which a task in the cluster does: Ray Data needs more than a client has."""
     import ray
 
@@ -172,7 +172,7 @@ def _from_outside(work: Work, window: Sequence[Batch], actors: int) -> Iterator[
         raise InputError(failed)
 
 
-def _inside(work: Work, window: Sequence[Batch], actors: int) -> tuple[list[bytes], str]:
+def _inside(work: Batchwise, window: Sequence[Batch], actors: int) -> tuple[list[bytes], str]:
     return collected(_window(work, window, actors))
 
 
@@ -203,7 +203,7 @@ def _failures() -> Iterator[None]:
 class Actor:
     """A model, and what is done with it."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Batchwise) -> None:
         self._work = work  # whose model is loaded when the first batch comes
 
     def __call__(self, rows: Any) -> dict[str, list[Any]]:

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.survey.work import ONE_THREAD, Batch, Work, new
+from tui_transformer.survey.work import ONE_THREAD, Batch, Batchwise
 
 AHEAD = 4
 """Batches for every worker that are read before the first of them is done."""
@@ -28,7 +28,7 @@ Task = tuple[int, Batch]
 
 
 def in_processes(
-    work: Work, batches: Iterable[Batch], count: int, worker: Callable[[Work], Worker] | None = None
+    work: Batchwise, batches: Iterable[Batch], count: int, worker: Callable[[Batchwise], Worker] | None = None
 ) -> Iterator[bytes | None]:
     """The sums of each batch, in order; None now and then while the next is not there.
 
@@ -37,7 +37,7 @@ def in_processes(
     Raises:
         InputError: The model lacks what is measured, or processes end again and again at the same texts.
     """
-    pool = _Pool(new(work), count, worker or Worker)
+    pool = _Pool(work.new(), count, worker or Worker)
     try:
         yield from pool.run(iter(batches))
     finally:
@@ -45,7 +45,7 @@ def in_processes(
             each.end()
 
 
-def in_process(work: Work, batches: Iterable[Batch]) -> Iterator[bytes]:
+def in_process(work: Batchwise, batches: Iterable[Batch]) -> Iterator[bytes]:
     """The same in this process. Where BLAS has several threads, the last bits may differ from those of workers."""
     return map(work.sums, batches)
 
@@ -53,7 +53,7 @@ def in_process(work: Work, batches: Iterable[Batch]) -> Iterator[bytes]:
 class Worker:
     """A process, the pipe to it, and the task that it has."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Batchwise) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process = context.Process(target=_serve, args=(other, work), daemon=True)
@@ -92,7 +92,7 @@ class Worker:
 class _Pool:
     """Processes, and the tasks that wait to be done again."""
 
-    def __init__(self, work: Work, count: int, start: Callable[[Work], Worker]) -> None:
+    def __init__(self, work: Batchwise, count: int, start: Callable[[Batchwise], Worker]) -> None:
         self._work, self._count, self._start = work, count, start
         self.workers: list[Worker] = []
         self._again: deque[Task] = deque()
@@ -160,7 +160,7 @@ class _Pool:
 # In the process
 
 
-def _serve(pipe: Connection[Any, Any], work: Work) -> None:
+def _serve(pipe: Connection[Any, Any], work: Batchwise) -> None:
     """Do batches until the pipe is closed, as it is when the survey ends however it may."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.metrics import AnyMetric, MetricName
 from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, check_asked, survey
 from tui_transformer.analysis.survey.measures import USUAL, chosen
@@ -41,10 +42,15 @@ FEWER = "survey fewer layers or measures at once"
 
 @dataclass(frozen=True)
 class Results:
-    """The rows of a survey and its examples."""
+    """The rows of a survey and its examples, each a table: `rows()` and `examples()` are flat dictionaries."""
 
-    rows: Sequence[Row]
-    examples: Sequence[Example]
+    rows: Found[Row]
+    examples: Found[Example]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row], examples: Iterable[Example] = ()) -> Results:
+        """The tables of rows and examples."""
+        return cls(Found(list(rows), lambda row: [vars(row)]), Found(list(examples), lambda each: [vars(each)]))
 
 
 def measure_texts(
@@ -87,7 +93,7 @@ def measure_texts(
     for batch in batches(items):
         sums += survey(model, batch, asked)
     of = Origin(model.name, seed=model.seed, dtype=model.backend.dtype.name)
-    return Results(tuple(rows(sums, of)), tuple(examples(sums, of)))
+    return Results.of(rows(sums, of), examples(sums, of))
 
 
 # Files
@@ -144,9 +150,11 @@ def read_results(path: Path) -> Results:
 def _read(path: Path) -> Results:
     if path.suffix == JSON:
         data = read_json(path, LARGEST_JSON)
-        return Results([_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]])
+        return Results.of(
+            [_made(Row, line) for line in data["rows"]], [_made(Example, line) for line in data["examples"]]
+        )
     read, beside = TABLES[path.suffix][1], examples_path(path)
-    return Results(read(path, Row), read(beside, Example) if beside.is_file() else [])
+    return Results.of(read(path, Row), read(beside, Example) if beside.is_file() else [])
 
 
 def examples_path(out: Path) -> Path:

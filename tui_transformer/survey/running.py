@@ -7,16 +7,15 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tui_transformer import __version__
-from tui_transformer.analysis.survey.batch import Item
 from tui_transformer.analysis.survey.sums import Counts, Sums
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, write_whole
-from tui_transformer.survey.work import Batch, Work, batches, read_items
+from tui_transformer.survey.work import Batch, Digest, Work, batches, read_items
 from tui_transformer.text.files import shown_path
 
 Spread = Callable[[Work, Iterable[Batch]], Iterator[bytes | None]]
@@ -205,25 +204,6 @@ def load_state(path: Path, settings: Mapping[str, Any]) -> State | None:
         differing = [name for name in settings if state.settings.get(name) != settings[name]]
         raise InputError(f"{shown_path(path)} is of a survey with another {', '.join(differing) or 'setting'}: {begin}")
     return state
-
-
-@dataclass(eq=False)
-class Digest:
-    """A digest of texts, as they go by."""
-
-    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
-
-    def add(self, items: Iterable[Item]) -> None:
-        """Take in some texts."""
-        for item in items:
-            text = item.source.text.encode("utf-8", "surrogatepass")
-            self._hash.update(len(text).to_bytes(8, "little") + text)
-
-    @property
-    def value(self) -> str:
-        """Of all texts so far."""
-        digits: str = self._hash.hexdigest()
-        return digits
 
 
 def digest_of(data: bytes) -> str:

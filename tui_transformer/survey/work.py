@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Protocol, Self
 
 from tui_transformer.analysis.survey.batch import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
@@ -29,6 +31,20 @@ ONE_THREAD = dict.fromkeys(
 """A worker computes on one core: products of several threads may be rounded otherwise, and workers share the cores."""
 
 
+class Batchwise(Protocol):
+    """What every worker does with a batch, with a model that it loads once."""
+
+    @property
+    def device(self) -> str:
+        """Where it computes, as far as that is said: "cpu" or not."""
+
+    def new(self) -> Self:
+        """The same without a model, to be handed to another process."""
+
+    def sums(self, batch: Batch) -> bytes:
+        """What comes of a batch; InputError where that cannot be."""
+
+
 @dataclass(frozen=True)
 class Dictionary:
     """A dictionary of features by its path, and the steps that it reads and writes; None where the file says them."""
@@ -40,7 +56,7 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Work:
-    """The task that every worker does: the model, and what is measured; `features` that the model is given for it."""
+    """The task of a survey: the model, and what is measured; `features` that the model is given for it."""
 
     options: ModelOptions
     asked: Asked
@@ -52,17 +68,21 @@ class Work:
         model, given = self.options.load(), self.features
         return model if given is None else model.with_features(Features.load(given.path), given.at, into=given.into)
 
+    @property
+    def device(self) -> str:
+        """As it was asked for."""
+        return self.options.device
+
+    def new(self) -> Work:
+        """The same without a model."""
+        return Work(self.options, self.asked, self.features)
+
     def sums(self, batch: Sequence[Item]) -> bytes:
         """The sums of a batch, as bytes; InputError where the model lacks what is measured, or memory is short."""
         try:
             return survey(self.model, batch, self.asked).to_bytes()
         except MemoryError as error:
             raise InputError("not enough memory: use fewer workers, or a shorter --length") from error
-
-
-def new(work: Work) -> Work:
-    """The same without a model, to be handed to another process."""
-    return Work(work.options, work.asked, work.features)
 
 
 def batch_bytes(batch: Batch) -> bytes:
@@ -136,3 +156,22 @@ def _text_of(line: str, where: str) -> str:
     if not isinstance(text, str):
         raise InputError(f'{where}: no object with a text: write {{"{FIELD}": "…"}}')
     return text
+
+
+@dataclass(eq=False)
+class Digest:
+    """A digest of texts, as they go by."""
+
+    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Take in some texts."""
+        for item in items:
+            text = item.source.text.encode("utf-8", "surrogatepass")
+            self._hash.update(len(text).to_bytes(8, "little") + text)
+
+    @property
+    def value(self) -> str:
+        """Of all texts so far."""
+        digits: str = self._hash.hexdigest()
+        return digits

@@ -290,13 +290,13 @@ async def test_the_tuned_lens_is_fitted_on_a_file_and_shown_by_layer_and_by_head
         tuned = fit_lens(map(model.trace, path.read_text("utf-8").splitlines()))
         await explorer.press("g", "down", "right", "right", "right")
         depth, first = 0, list(logit_lens(trace, tuned=tuned))[1]
-        word, share = next(words_at(first, 3))
+        word, share = words_at(first, 3)[0]
         assert f"{explorer.session.labels.word(word)} {percent(share)}" in explorer.text
         assert f"map fitted on {tuned[depth].tokens} tokens" in explorer.text
         await explorer.press("f")
         await filled(explorer, "L")
         await explorer.press("g")
-        head = next(head_lens(trace, 3, tuned=tuned))
+        head = head_lens(trace, 3, tuned=tuned)[0]
         word, raised = head.highest(1)[0]
         assert f"{explorer.session.labels.word(word)} {raised:+.2f}" in explorer.text
         await explorer.press("o")

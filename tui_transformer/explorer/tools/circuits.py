@@ -64,7 +64,7 @@ def open_from(port: Port) -> None:
     Raises:
         InputError: The model has no attention with matrices of its own.
     """
-    next(circuits(port.session.trace))
+    circuits(port.session.trace)
     port.open(CircuitsScreen(port))
 
 

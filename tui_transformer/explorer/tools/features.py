@@ -13,7 +13,6 @@ from textual.widgets import Static
 
 from tui_transformer.analysis.attentions import prepared
 from tui_transformer.analysis.features import (
-    FEATURES,
     ActiveFeatures,
     active_features,
     feature_words,
@@ -21,6 +20,7 @@ from tui_transformer.analysis.features import (
 )
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
+from tui_transformer.engine.targets import FEATURES
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.overview import Overview, Texts, following, leave_to
 from tui_transformer.explorer.shell.port import Port
@@ -170,12 +170,14 @@ class FeaturesScreen(Overview, tool="features"):
         """The words that a feature raises most, and those that it lowers most."""
         if self.found is None or self.found.words is None:
             return [], []
-        logits, word = self.found.words[index], self.session.labels.word
+        logits = self.found.words[index]
         order = np.argsort(logits, kind="stable").tolist()
-        return tuple(  # type: ignore[return-value]
-            [form.format(token_label(word(each)), minus(f"{logits[each]:+.2f}")) for each in ends]
-            for ends in (order[::-1][:count], order[:count])
-        )
+
+        def told(words: list[int]) -> list[str]:
+            label = self.session.labels.word
+            return [form.format(token_label(label(each)), minus(f"{logits[each]:+.2f}")) for each in words[:count]]
+
+        return told(order[::-1]), told(order)
 
     def texts(self) -> Texts:
         found, index, tokens = self.found, self.lines.cursor, self.tokens

@@ -39,7 +39,7 @@ def results() -> Results:
     model = Model.load("story", device="cpu")
     items = [Item(number, Source("corpus.txt", number + 1, text)) for number, text in enumerate(TEXTS)]
     sums = survey(model, items, Asked(("previous", "first", "neurons", "lens", "context"), top=2))
-    return Results(list(rows(sums, Origin("story"))), list(examples(sums, Origin("story"))))
+    return Results.of(list(rows(sums, Origin("story"))), list(examples(sums, Origin("story"))))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ async def test_the_next_part_and_back_to_the_main_screen(path: Path):
 
 
 async def test_a_survey_without_examples_says_so(results: Results, tmp_path: Path):
-    write_results(tmp_path / "rows.csv", Results(results.rows, ()))
+    write_results(tmp_path / "rows.csv", Results.of(results.rows, ()))
     async with exploring(SMALL, model="story") as explorer:
         open_file(explorer.parts.port, tmp_path / "rows.csv")
         await explorer.until(lambda: isinstance(explorer.app.screen, SurveyScreen))

@@ -1,0 +1,179 @@
+"""Steps recorded over texts: the values of every text alone, whoever computes them and however often it is stopped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tui_transformer import InputError, Model, Recorded, record
+from tui_transformer.engine.weights import Weights
+from tui_transformer.survey import recording
+
+TEXTS = [f"The fox found {number} shells and {'a stone ' * (number % 5)}." for number in range(40)]
+STEPS = ["1.output", "0.self_attention.context"]
+
+
+@pytest.fixture(scope="module")
+def story() -> Model:
+    return Model.load("story", device="cpu")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_rows_are_the_values_of_each_text_alone_and_say_where_they_are_from(story: Model, tmp_path: Path):
+    texts = [*TEXTS[:5], "", "A crow"]
+    data = record(story, iter(texts), ["*.output", *STEPS], tmp_path)
+    assert (data.texts, data.complete, data.model, repr(data).count("not complete")) == (7, True, "story", 0)
+    assert data["1.output"] is data["decoder.1.output"] is data["decoder.1.feed_forward.residual"]
+    assert set(data) >= {"embedding.output", "decoder.0.self_attention.context"}
+    for name in STEPS:
+        rows, at = data[name], 0
+        for number, text in enumerate(texts):
+            if not text:
+                continue
+            trace = story.trace(text)
+            values = np.moveaxis(trace[name], -2, 0)
+            part = slice(at, at + len(values))
+            assert np.array_equal(rows[part], values)
+            assert rows.text[part].tolist() == [number] * len(values)
+            assert rows.position[part].tolist() == list(range(len(values)))
+            assert np.array_equal(rows.token[part], trace["tokens"])
+            at += len(values)
+        assert rows.shape == (at, *values.shape[1:])
+    rows = data["1.output"]
+    whole = np.asarray(rows)
+    picked = [7, 2, 7, -1]
+    for index in (3, -2, slice(None, None, -3), picked, rows.position == 1, (slice(2, 5), 3), slice(5, 5)):
+        assert np.array_equal(rows[index], whole[index])
+    assert np.array_equal(np.concatenate([part for _, part in rows.blocks(7)]), whole)
+    assert list(rows.rows())[1] == {"text": 0, "position": 1, "token": int(rows.token[1])}
+    assert np.array_equal(np.load(tmp_path / "decoder.1.feed_forward.residual.00000.npy", mmap_mode="r"), whole)
+
+
+def test_two_processes_write_the_bytes_of_one(story: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(recording, "SHARD", 100_000)
+    for workers in (1, 2):
+        record(story, TEXTS, STEPS, tmp_path / str(workers), workers=workers)
+    one, two = (files(tmp_path / name) for name in "12")
+    assert one == two
+    assert len(one) == 1 + 3 * 3  # an index, and of two steps and of the token IDs three files each
+
+
+@pytest.mark.parametrize("shard", [1 << 26, 100_000, 1])
+def test_what_is_stopped_goes_on_to_the_same_bytes(
+    story: Model, tmp_path: Path, shard: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(recording, "SHARD", shard)
+    monkeypatch.setattr(recording, "SECONDS", 0.0)
+
+    def stopping(after: int):
+        told = count()
+
+        def report(what: str) -> None:
+            if "recorded" in what and next(told) == after:
+                raise KeyboardInterrupt
+
+        return report
+
+    record(story, TEXTS, STEPS, tmp_path / "whole")
+    for after, texts in ((1, 16), (1, 32)):
+        with pytest.raises(KeyboardInterrupt):
+            record(story, TEXTS, STEPS, tmp_path / "parts", report=stopping(after))
+        data = Recorded.load(tmp_path / "parts")
+        assert (data.texts, data.complete) == (texts, False)
+        assert data["1.output"][-1].shape == (80,)
+    assert record(story, TEXTS, STEPS, tmp_path / "parts").complete
+    assert files(tmp_path / "parts") == files(tmp_path / "whole")
+    more = record(story, [*TEXTS, "A crow"], STEPS, tmp_path / "parts")
+    assert (more.texts, more.complete, more["1.output"].text[-1]) == (41, True, 40)
+
+
+def test_a_file_that_is_newer_than_the_index_is_read_as_the_index_says(story: Model, tmp_path: Path):
+    record(story, TEXTS[:16], STEPS, tmp_path)
+    index = (tmp_path / "index.json").read_bytes()
+    rows = np.asarray(Recorded.load(tmp_path)["1.output"])
+    record(story, TEXTS, STEPS, tmp_path)
+    whole = files(tmp_path)
+    (tmp_path / "index.json").write_bytes(index)  # as where it was killed between the two
+    assert np.array_equal(Recorded.load(tmp_path)["1.output"], rows)
+    record(story, TEXTS, STEPS, tmp_path)
+    assert files(tmp_path) == whole
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"texts": ["Another text", *TEXTS[1:]]}, "over other texts: name another folder"),
+        ({"texts": TEXTS[:3]}, "over other texts"),
+        ({"steps": ["0.output"]}, "with another steps"),
+        ({"length": 4}, "with another length"),
+        ({"model": Model.load("question", device="cpu"), "steps": ["0.output"]}, "with another model, fingerprint"),
+        ({"model": Model.load("story", device="cpu", dtype="float64")}, "with another fingerprint, precision"),
+        ({"steps": ["0.self_attention.weights"]}, "no rows of one shape"),
+        ({"steps": ["tokens"]}, "holds whole numbers"),
+        ({"steps": ["nothing"]}, "no step is called"),
+        ({"steps": []}, "no step to record"),
+        ({"steps": "1.output"}, r"steps are a list: \['1.output"),
+        ({"texts": "a text"}, "texts are a list"),
+        ({"model": Model.load("attention", device="cpu")}, "has no vocabulary"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said(story: Model, tmp_path: Path, change: dict, said: str):
+    given = {"model": story, "texts": TEXTS[:8], "steps": ["1.output"], "out": tmp_path}
+    record(**given)
+    before = files(tmp_path)
+    with pytest.raises(InputError, match=said):
+        record(**given | change)
+    assert files(tmp_path) == before
+
+
+def test_a_cell_of_a_weight_makes_another_model_and_weights_in_memory_need_no_process(story: Model, tmp_path: Path):
+    name = "decoder.2.feed_forward.output.weight"
+    weight = np.array(story.trace("A")[name])
+    weight[3, 4] += 1e-3
+    held = Weights(story.backend, story.weights.read, {name: weight})
+    changed = replace(story, weights=held)
+    assert recording.fingerprint(changed) != recording.fingerprint(story) == recording.fingerprint(story)
+    assert record(changed, TEXTS[:2], STEPS, tmp_path / "here").texts == 2
+    with pytest.raises(InputError, match="in memory alone"):
+        record(changed, TEXTS[:2], STEPS, tmp_path / "there", workers=1)
+
+
+def test_both_stacks_have_the_tokens_of_their_own_and_a_vector_of_a_text_is_a_row(tmp_path: Path):
+    dates = Model.load("dates", device="cpu")
+    data = record(dates, ["May 3, 2021", "June 4, 22"], ["encoder.1.output", "decoder.1.output"], tmp_path)
+    encoder, decoder = data["encoder.1.output"], data["decoder.1.output"]
+    assert encoder.token[0] == dates.encode("May 3, 2021").ids[0]
+    assert decoder.shape == (2, 64)
+    assert decoder.text.tolist() == [0, 1]
+    assert np.array_equal(decoder[1], dates.trace("June 4, 22")["decoder.1.output"][0])
+
+
+def test_a_broken_folder_is_refused_in_words(story: Model, tmp_path: Path):
+    data = record(story, TEXTS[:2], STEPS, tmp_path)
+    file = tmp_path / "decoder.1.feed_forward.residual.00000.npy"
+    whole = file.read_bytes()
+    for content in (whole[:-1], b"", whole[:40], b"x" * 200, np.lib.format.magic(2, 0) + whole[8:]):
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=r"00000\.npy"):
+            Recorded.load(tmp_path)["1.output"][:]
+    file.write_bytes(whole)
+    assert data["1.output"][0].shape == (80,)
+    file.write_bytes(whole[:-4])  # while it is open
+    with pytest.raises(InputError, match="cut while it was open"):
+        data["1.output"][0]
+    index = json.loads((tmp_path / "index.json").read_text())
+    index["arrays"] = {"../../secret": next(iter(index["arrays"].values()))}
+    index["aliases"] = {}
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    with pytest.raises(InputError, match="damaged"):
+        Recorded.load(tmp_path)
+    with pytest.raises(InputError, match="nowhere"):
+        Recorded.load(tmp_path / "nowhere")

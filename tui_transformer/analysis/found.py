@@ -1,0 +1,109 @@
+"""Results as a table: in order, found as they are asked for, and flat for pandas and polars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from itertools import islice
+from typing import Any, ParamSpec, TypeVar, overload
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Cells = Mapping[str, Any]
+
+SHOWN = 3
+"""Results of a `repr`."""
+
+
+class Found(Sequence[T]):
+    """Results in order. What was found stays; the rest is found when it is asked for, one after the other.
+
+    `rows()` gives them as flat dictionaries: `pandas.DataFrame(found.rows())`, `polars.DataFrame(found.rows())`.
+    Calling it gives the same.
+    """
+
+    def __init__(self, results: Iterable[T], cells: Callable[[T], Iterable[Cells]]) -> None:
+        there: list[T] = list(results) if isinstance(results, list | tuple) else []
+        self._there, self._cells = there, cells
+        self._coming: Iterator[T] = iter(() if there else results)
+
+    def __iter__(self) -> Iterator[T]:
+        at = 0
+        while at < len(self._there) or self._more():
+            yield self._there[at]
+            at += 1
+
+    def _more(self) -> bool:
+        found = list(islice(self._coming, 1))
+        self._there += found
+        return bool(found)
+
+    def _all(self) -> list[T]:
+        self._there += self._coming
+        return self._there
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, int) and at >= 0:
+            self._there += islice(self._coming, max(0, at + 1 - len(self._there)))
+            return self._there[at]
+        return self._all()[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat dictionary for every row."""
+        return [dict(cells) for result in self for cells in self._cells(result)]
+
+    def __call__(self) -> list[dict[str, Any]]:
+        """As `rows`."""
+        return self.rows()
+
+    def __repr__(self) -> str:
+        there = ", ".join(map(repr, self._there[:SHOWN]))
+        more = f", … ({len(self._there)} so far)" if len(self._there) > SHOWN else ""
+        return f"<Found [{there}{more}]>"
+
+
+class Again(Found[T]):
+    """The same of so many large results, which are not kept: they are found again each time."""
+
+    def __init__(self, count: int, find: Callable[[], Iterable[T]], cells: Callable[[T], Iterable[Cells]]) -> None:
+        super().__init__((), cells)
+        self._count, self._find = count, find
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._find())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, int) and at >= 0:
+            try:
+                return next(islice(self, at, None))
+            except StopIteration:
+                raise IndexError(at) from None
+        return list(self)[at]
+
+
+def found(cells: Callable[[T], Iterable[Cells]]) -> Callable[[Callable[P, Iterable[T]]], Callable[P, Found[T]]]:
+    """A function whose results are a table: `cells` are the rows of one result."""
+
+    def of(function: Callable[P, Iterable[T]]) -> Callable[P, Found[T]]:
+        @wraps(function)
+        def table(*args: P.args, **given: P.kwargs) -> Found[T]:
+            return Found(function(*args, **given), cells)
+
+        return table
+
+    return of

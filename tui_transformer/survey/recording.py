@@ -1,0 +1,314 @@
+"""Steps of a model recorded over many texts, into files that are read back as one array.
+
+Every text is read alone, so that its numbers depend neither on its neighbours nor on how many processes there are.
+Files and their index are written under temporary names and renamed: at any time the folder holds whole texts, and the
+same call goes on behind them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.analysis.survey.batch import LENGTH, NO_VOCABULARY, Item
+from tui_transformer.analysis.survey.sums import Source
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.names import find
+from tui_transformer.engine.program import Program, step_of_numbers
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import expanded, is_there, make_folder, write_whole, writing
+from tui_transformer.model import Model
+from tui_transformer.survey.processes import in_process, in_processes
+from tui_transformer.survey.recorded import IDS, INDEX, TEXTS, Index, Kept, Recorded, file_of
+from tui_transformer.survey.work import Batch, Batchwise, Digest, batches
+from tui_transformer.text.display import visible
+from tui_transformer.text.encoding import MAX_CHARACTERS
+from tui_transformer.text.files import shown_path
+
+SHARD = 1 << 26
+"""Bytes of all steps behind which new files begin."""
+
+SECONDS = 10.0
+"""So often what is done is saved."""
+
+BLOCK = 1 << 22
+"""Cells of a weight that are read together where it need not be read whole."""
+
+
+def record(
+    model: Model,
+    texts: Iterable[str],
+    steps: Sequence[str],
+    out: str | Path,
+    *,
+    length: int = LENGTH,
+    workers: int | None = None,
+    ray: str | None = None,
+    report: Report = silent,
+) -> Recorded:
+    """The values of steps over texts, in a folder: of each one array with a row for every token, text behind text.
+
+    Where the folder holds the first of the texts already, it goes on behind them. With `workers` the bytes are the same
+    however many there are; in this process the last bits may differ, where products run on several threads.
+
+    Args:
+        model: The model; of processes, one whose weights are in a file or drawn from a seed.
+        texts: Read one after the other; those without a token have no row.
+        steps: Names, ends of names, or patterns as `*.output`. Each has a row for every token, or one for a text.
+        out: The folder.
+        length: Longer texts are cut to so many tokens.
+        workers: Processes of one core each, with the model each; the file of a program needs its main guard then.
+        ray: On Ray instead: "local", "auto", HOST:PORT of a cluster.
+        report: Told how far it is; what it raises ends it, and what is done is kept.
+
+    Raises:
+        InputError: There is no such step or it has no rows of one shape, the folder holds something else or cannot be
+            written, or the model has no vocabulary.
+    """
+    for listed, what in ((texts, "texts"), (steps, "steps")):
+        if isinstance(listed, str):
+            raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
+    if model.tokenizer is None:
+        raise InputError(f"{model.name} {NO_VOCABULARY}")
+    if workers is not None or ray is not None:
+        model.weights.opened_again()
+    work = Recording(model, _own_names(model.program(2, 2), steps), min(length, model.config.max_length))
+    folder = expanded(out)
+    make_folder(folder)
+    store = _Store(folder, work.index(fingerprint(model, report)), report)
+    items = (Item(number, Source("texts", number + 1, text)) for number, text in enumerate(texts))
+    store.skip(items)
+    given = batches(items)
+    store.fill(given, partial(_spread(workers, ray), work))
+    return Recorded.load(folder)
+
+
+def _spread(workers: int | None, ray: str | None) -> Callable[[Batchwise, Iterable[Batch]], Iterator[bytes | None]]:
+    """How batches are done: here, on processes, on Ray."""
+    if ray is None:
+        return in_process if workers is None else partial(in_processes, count=workers)
+    from tui_transformer.survey.on_ray import check_ray, on_ray
+
+    check_ray()
+    return partial(on_ray, address=ray, count=workers)
+
+
+def fingerprint(model: Model, report: Report = silent) -> str:
+    """A digest of a model's configuration and of all its weights, which it reads."""
+    digest, program, weights = hashlib.blake2b(digest_size=16), model.program(1), model.weights
+    digest.update(json.dumps([model.config.to_json(), str(model.backend.dtype)], sort_keys=True, default=str).encode())
+    for name in sorted(program.weights):
+        report(f"fingerprint · {name}")
+        shape = program.shape(name)
+        digest.update(f"{name} {shape}".encode())
+        height = max(1, BLOCK // max(1, int(np.prod(shape[1:]))))
+        for start in range(0, shape[0], height):
+            part = weights.part(name, shape, slice(start, start + height))
+            digest.update(model.backend.to_host(part).tobytes())
+    return digest.hexdigest()
+
+
+def _own_names(program: Program, steps: Sequence[str]) -> tuple[str, ...]:
+    """Steps by their own names, each once; InputError where one has no rows of one shape."""
+    names = [program.step(each).name for wanted in steps for each in find(program.names, wanted)]
+    if not names:
+        raise UsageError("there is no step to record: name one, as '0.output'")
+    for name in names:
+        _kept(program, name, "")
+    return tuple(dict.fromkeys(names))
+
+
+def _kept(program: Program, name: str, dtype: str) -> Kept:
+    """How a step is kept: which of its axes are the tokens, and the shape of the others."""
+    axes = step_of_numbers(program, name).axes
+    tokens = [axis for axis in axes if axis.sequence]
+    if len(tokens) > 1:
+        raise InputError(
+            f"{name} is tokens × tokens: texts of other lengths have other columns, and no rows of one shape"
+        )
+    return Kept(tokens[0].sequence if tokens else TEXTS, tuple(axis.size for axis in axes if not axis.sequence), dtype)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What every worker does with a batch of texts: the values of steps, by their own names."""
+
+    model: Model
+    steps: tuple[str, ...]
+    length: int
+
+    @property
+    def device(self) -> str:
+        """Where it computes."""
+        return self.model.backend.device
+
+    def new(self) -> Recording:
+        """The same, to be handed to another process."""
+        return self
+
+    def index(self, fingerprint: str) -> Index:
+        """The index of no text: what is kept, and of which model."""
+        program, dtype = self.model.program(2, 2), self.model.backend.dtype.name
+        arrays = {name: _kept(program, name, dtype) for name in self.steps}
+        ids = {
+            program.axes(name)[0].sequence: name for name in program.givens if f".{name}".endswith(f".{IDS}")
+        }  # by the sequence of tokens
+        sequences = sorted({kept.sequence for kept in arrays.values()})
+        arrays |= {ids[each]: Kept(each, (), "int64") for each in sequences if each in ids}
+        aliases = {alias: name for alias, name in program.aliases.items() if name in arrays}
+        settings = {"model": self.model.name, "fingerprint": fingerprint, "length": self.length}
+        return Index(settings, arrays, aliases, {each: [] for each in sequences})
+
+    def sums(self, batch: Batch) -> bytes:
+        """The rows of a batch and how many of each text, as an NPZ file; InputError where memory is short."""
+        index = self.index("")
+        rows: dict[str, list[Host]] = {name: [] for name in index.arrays}
+        counts: dict[str, list[int]] = {sequence: [] for sequence in index.counts}
+        try:
+            for item in batch:
+                self._read(item.source.text, index, rows, counts)
+        except MemoryError as error:
+            raise InputError("not enough memory: use fewer workers, or a smaller length") from error
+        file, none = io.BytesIO(), {name: np.zeros((0, *kept.shape), kept.dtype) for name, kept in index.arrays.items()}
+        arrays = {f"rows {name}": np.concatenate([none[name], *parts]) for name, parts in rows.items()}
+        arrays |= {f"counts {name}": np.array(each, np.int64) for name, each in counts.items()}
+        np.savez(file, allow_pickle=False, **arrays)
+        return file.getvalue()
+
+    def _read(self, text: str, index: Index, rows: dict[str, list[Host]], counts: dict[str, list[int]]) -> None:
+        """Add the rows of one text."""
+        assert self.model.tokenizer is not None  # noqa: S101 - asked before
+        encoding = self.model.tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=self.length, cut=True)
+        if not encoding.tokens:
+            for each in counts.values():
+                each.append(0)
+            return
+        trace = self.model.trace(ids=encoding.ids, segments=encoding.segments, budget=0)
+        values = trace.to_dict(self.steps)
+        read = {
+            name: trace.givens[name][0] if name in trace.givens else _by_row(trace.program, name, values[name])
+            for name in rows
+        }
+        for name, kept in index.arrays.items():
+            if read[name].shape[1:] != kept.shape:
+                raise InputError(f"{name} has rows of other shapes in texts of other lengths: it cannot be recorded")
+            rows[name].append(read[name])
+        for sequence, each in counts.items():
+            each.append(next(len(read[name]) for name, kept in index.arrays.items() if kept.sequence == sequence))
+
+
+def _by_row(program: Program, name: str, values: Host) -> Host:
+    """Values with the axis of the tokens in front; of a step without one, one row."""
+    places = [at for at, axis in enumerate(program.axes(name)) if axis.sequence]
+    return np.moveaxis(values, places[0], 0) if places else values[None]
+
+
+class _Store:
+    """A folder that is written to: of files that are full the index, of the last one the rows as well."""
+
+    def __init__(self, folder: Path, empty: Index, report: Report) -> None:
+        self._folder, self._report = folder, report
+        self.index = self._known(empty) if is_there(folder / INDEX) else empty
+        self._digest, self._at = Digest(), time.monotonic()
+        self._rows: dict[str, list[Host]] = {name: [] for name in self.index.arrays}
+        self._open = False
+        self._take_up()
+
+    def _known(self, empty: Index) -> Index:
+        """What was recorded before; InputError where it is of something else."""
+        known = Index.read(self._folder)
+        own, other = ({**each.settings, "steps": sorted(each.arrays)} for each in (empty, known))
+        own["precision"], other["precision"] = (
+            sorted({kept.dtype for kept in each.arrays.values()}) for each in (empty, known)
+        )
+        differing = [name for name in own if other.get(name) != own[name]]
+        if differing:
+            raise InputError(
+                f"{shown_path(self._folder)} holds steps with another {', '.join(differing)}: name another folder"
+            )
+        counts = {name: list(each) for name, each in known.counts.items()}
+        return replace(known, counts=counts, stops=list(known.stops))
+
+    def _take_up(self) -> None:
+        """The rows of the last file, if it is not full."""
+        if not self.index.stops:
+            return
+        data, number = Recorded(self._folder, self.index), len(self.index.stops) - 1
+        for name in self._rows:
+            rows = data[name]
+            self._rows[name].append(rows[int(rows.starts[number]) :])
+        self._open = self._size < SHARD
+        if not self._open:
+            self._rows = {name: [] for name in self._rows}
+
+    @property
+    def _size(self) -> int:
+        return sum(part.nbytes for parts in self._rows.values() for part in parts)
+
+    def skip(self, items: Iterator[Item]) -> None:
+        """Pass over the texts that are there; InputError where they are others."""
+        self._digest.add(islice(items, self.index.texts))
+        if self.index.texts and self._digest.value != self.index.digest:
+            raise InputError(f"{shown_path(self._folder)} holds steps over other texts: name another folder")
+
+    def fill(self, given: Iterator[Batch], spread: Callable[[Iterator[Batch]], Iterator[bytes | None]]) -> None:
+        """Add what comes of batches until there is no more; what is done is saved whatever happens."""
+        waiting = deque[Batch]()
+
+        def ahead() -> Iterator[Batch]:
+            for batch in given:
+                waiting.append(batch)
+                yield batch
+
+        done, results = False, spread(ahead())
+        self.index = replace(self.index, complete=False)
+        try:
+            for result in results:
+                self._report(f"{self.index.texts:,} texts recorded")
+                if result is not None:
+                    self._add(waiting.popleft(), result)
+                if time.monotonic() - self._at >= SECONDS:
+                    self._save()
+            done = True
+        finally:
+            if isinstance(results, Generator):
+                results.close()
+            self.index = replace(self.index, complete=done)
+            self._save()
+
+    def _add(self, batch: Batch, result: bytes) -> None:
+        with np.load(io.BytesIO(result), allow_pickle=False) as arrays:
+            for name, parts in self._rows.items():
+                parts.append(arrays[f"rows {name}"])
+            for sequence, each in self.index.counts.items():
+                cast("list[int]", each).extend(arrays[f"counts {sequence}"].tolist())
+        self._digest.add(batch)
+        stops = [*self.index.stops[: -1 if self._open else None], self.index.texts + len(batch)]
+        self._open = True
+        self.index = replace(self.index, stops=stops, digest=self._digest.value)
+        if self._size >= SHARD:
+            self._save()
+            self._rows, self._open = {name: [] for name in self._rows}, False
+
+    def _save(self) -> None:
+        """Write the file that is not full, then the index."""
+        if self._open:
+            for name, parts in self._rows.items():
+                whole = np.ascontiguousarray(np.concatenate(parts))
+                self._rows[name] = [whole]
+                with writing(file_of(self._folder, name, len(self.index.stops) - 1)) as file:
+                    np.lib.format.write_array(file, whole, version=(1, 0), allow_pickle=False)
+        write_whole(self._folder / INDEX, json.dumps(self.index.to_json()).encode())
+        self._at = time.monotonic()
