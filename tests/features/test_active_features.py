@@ -99,7 +99,7 @@ def test_where_there_are_none_that_is_said() -> None:
         active_features(trace, "0.output", tokens=range(4, 5))
     with pytest.raises(InputError, match="there is no feature 96: features are 0 to 95"):
         active_features(trace, "0.output", features=[96])
-    inside, _, _, _ = traced("saelens-topk", "encoder.0.self_attention.concat", "encoder")
+    inside, _, _, _ = traced("saelens-topk", "encoder.1.output", "encoder-decoder")
     with pytest.raises(InputError, match="nothing spells words through it"):
         list(feature_words(inside, list(active_features(inside))))
 

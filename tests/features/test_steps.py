@@ -20,10 +20,14 @@ from tui_transformer import (
     Patch,
     Scale,
     Set,
+    active_features,
     attribute,
     effects,
+    every,
+    feature_words,
     generate,
     gradients_of,
+    head_lens,
 )
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
@@ -178,7 +182,7 @@ def test_features_are_ablated_as_heads_are() -> None:
         list(effects(model().trace(ids=IDS), "feature"))
 
 
-@pytest.mark.parametrize("name", ["saelens-topk", "saelens-skip-transcoder"])
+@pytest.mark.parametrize("name", ["saelens-topk", "saelens-skip-transcoder", "saelens-standard-layer-norm"])
 def test_a_logit_is_the_sum_of_what_features_write_toward_it(name: str) -> None:
     features, at = loaded(name), FED.format(1) if "transcoder" in name else STREAM
     for replace in (False, True):
@@ -196,6 +200,28 @@ def test_a_logit_is_the_sum_of_what_features_write_toward_it(name: str) -> None:
     without = attribute(model().with_features(features, at).trace(ids=IDS), 5)
     assert not any(term.kind == "feature" for term in without.terms)
     assert without.remainder == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("at", ["decoder.0.self_attention.concat", "decoder.1.feed_forward.activation"])
+def test_heads_and_neurons_are_those_of_the_model_where_features_are_of_them(at: str) -> None:
+    plain = model(d_ff=32)
+    trace, before = plain.with_features(loaded("gemma-scope"), at).trace(ids=IDS), plain.trace(ids=IDS)
+    assert every(trace.program, "neuron") == every(before.program, "neuron")
+    for one, other in zip(head_lens(trace, 2), head_lens(before, 2), strict=True):
+        np.testing.assert_allclose(one.logits, other.logits, atol=1e-12)
+    terms = attribute(trace, 5, neurons=True).to_dict()
+    assert terms.pop(f"{at}.change") == 0.0
+    assert terms == pytest.approx(attribute(before, 5, neurons=True).to_dict(), abs=1e-12)
+    found = attribute(trace, 5, features=True)
+    assert found.remainder == pytest.approx(0.0, abs=1e-9)
+    by_feature = {term.number: term.value for term in found.terms if term.kind == "feature"}
+    assert sorted(by_feature) == np.flatnonzero(trace[f"{at}.features"][-1]).tolist()
+    if "activation" in at:  # the last layer: nothing but the norm is behind it
+        (strongest,) = active_features(trace, top=1, tokens=range(3, 4))
+        (words,) = feature_words(trace, [strongest])
+        other = attribute(trace, 2, features=True).to_dict()
+        name = f"{at}.features[{strongest.features[0].feature}]"
+        assert words[0, 5] - words[0, 2] == pytest.approx(found.to_dict()[name] - other[name], abs=1e-10)
 
 
 def test_a_text_is_written_on_with_features_and_with_changed_ones() -> None:

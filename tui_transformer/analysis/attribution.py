@@ -11,7 +11,7 @@ remainder is what rounding leaves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,19 @@ from tui_transformer.analysis.circuits import weight_of
 from tui_transformer.analysis.measurable import last_position
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import Add, Changed, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
+from tui_transformer.engine.ops import (
+    Add,
+    Changed,
+    FromSize,
+    LayerNorm,
+    Linear,
+    MergeHeads,
+    NormOfSum,
+    RmsNorm,
+    Scale,
+    Unembed,
+)
+from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import FEATURE, Step
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
@@ -183,14 +195,22 @@ class _Walk:
             yield from self._of_norm(step, direction)
         elif isinstance(step.op, Linear):
             yield from self._of_matrix(step, direction)
+        elif isinstance(step.op, FromSize):
+            yield from self._of_size(step, direction)
         else:
             yield self._whole(name, direction)
 
     def _added(self, step: Step) -> tuple[str, ...]:
         """What is added; of a step with features, where they are asked for, what they write and their error."""
+        change = self._change(step)
+        return step.inputs if change is None or not self.features else change.inputs[:2]
+
+    def _change(self, step: Step | None) -> Step | None:
+        """The step of what a change of features adds, where a step adds that."""
+        if step is None or not isinstance(step.op, Add):
+            return None
         change = self.trace.program.by_name.get(step.inputs[1])
-        written = self.features and change is not None and isinstance(change.op, Changed)
-        return change.inputs[:2] if change is not None and written else step.inputs
+        return change if change is not None and isinstance(change.op, Changed) else None
 
     def _whole(self, name: str, direction: Host) -> Term:
         kind = "embedding" if "embedding." in name else "layer"
@@ -209,6 +229,18 @@ class _Walk:
         """The heads, neurons or features that a matrix reads, and its bias; all of it where it reads none of them."""
         source, weight, *biases = step.inputs
         before = self.trace.program.by_name.get(source)
+        if before is not None and (change := self._change(before)) is not None:
+            inner = replace(step, inputs=(before.inputs[0], weight, *biases))
+            toward = self.weight(weight) @ direction
+            if self.features:
+                yield from (term for name in change.inputs[:2] for term in self.of(name, toward))
+                yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
+                return
+            parts = [*self._of_matrix(inner, direction)]
+            yield from parts
+            if parts[0].name != step.name:
+                yield self._whole(change.name, toward)
+            return
         heads = before.inputs[0] if before is not None and isinstance(before.op, MergeHeads) else None
         written = None
         if before is not None and before.axes[-1].name == FEATURE:
@@ -233,6 +265,13 @@ class _Walk:
             row = self.weight(weight, (range(feature, feature + 1), columns))[0]
             yield Term(source, "feature", feature, float(values[feature] * (row @ direction)))
         yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
+
+    def _of_size(self, step: Step, direction: Host) -> Iterator[Term]:
+        """What is taken back to the size and the mean of what a dictionary read."""
+        x = self.line(step.inputs[1])[None]
+        mean, moved = (step.op.forward(EXACT, np.full_like(x, value), x)[0] for value in (0.0, 1.0))
+        yield from self.of(step.inputs[0], direction * float(moved[0] - mean[0]))
+        yield Term(step.name, "layer", None, float(mean @ direction))
 
     def line(self, name: str) -> Host:
         """The row of a step, or a weight, in float64."""

@@ -27,7 +27,7 @@ from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 
@@ -148,7 +148,10 @@ def _writing(program: Program, attention: Attention) -> tuple[Step, str]:
     merge = next((step for step in program.steps if step.sublayer == own and isinstance(step.op, MergeHeads)), None)
     if merge is None:
         raise InputError(f"{attention.name}: the heads are not side by side before they are written")
-    output = next((step for step in program.readers(merge.name) if isinstance(step.op, Linear)), None)
+    added = (step.name for step in program.readers(merge.name) if isinstance(step.op, Add))
+    side_by_side = next(added, merge.name)  # where features are of the heads, with what a change of them adds
+    written = (step for step in program.readers(side_by_side) if step.axes[-1].name != FEATURE)
+    output = next((step for step in written if isinstance(step.op, Linear)), None)
     if output is None:
         raise InputError(f"{attention.name}: the heads write through no matrix")
     return output, merge.inputs[0]
@@ -178,7 +181,10 @@ def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[Step]:
         ahead = [step for step in readers if step.role == "residual"] or [
             step for step in readers if isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum)
         ]
-        step = (ahead or [program.step(LOGITS)])[0]
+        only = (
+            readers if len(readers) == 1 and isinstance(readers[0].op, Linear) else []
+        )  # a matrix that all goes through
+        step = (ahead or only or [program.step(LOGITS)])[0]
         if name not in step.inputs:
             raise InputError(f"what is behind {name} is not linear: nothing spells words through it")
         if not isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum | Unembed | Linear):

@@ -182,7 +182,7 @@ def _streams(program: Program) -> Mapping[str, Sequence[str]]:
 def _neurons(program: Program) -> Mapping[str, Sequence[str]]:
     """Feed-forward sublayer → the activation (gated, where it is) that its second matrix reads."""
     ops = ((step, step.op.op if isinstance(step.op, OfExpert) else step.op) for step in program.steps)
-    products = (step for step, op in ops if isinstance(op, Linear))
+    products = (step for step, op in ops if isinstance(op, Linear) and step.axes[-1].name != FEATURE)
     return {step.sublayer: (step.inputs[0],) for step in products if program.axes(step.inputs[0])[-1].name == NEURONS}
 
 

@@ -33,7 +33,7 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import Measure
 from tui_transformer.text.display import cells, fit
 
-PLACED = ("position", "neuron")
+PLACED = ("position", "neuron", "feature")
 """Kinds of which only those of one place are listed."""
 
 NUMBER, NAME, LEAST_BAR = 11, 34, 4
@@ -248,8 +248,8 @@ class Search:
             axis = self.program.axes(KINDS["position"].steps(self.program, target.place)[0])[-2]
             label = self.session.labels.of(axis)(target.number or 0)
             return f"{target.number} {label}" if label != str(target.number) else f"position {target.number}"
-        if target.kind == "neuron":
-            return f"neuron {target.number}"
+        if target.kind in ("neuron", "feature"):
+            return f"{target.kind} {target.number}"
         stack, _, rest = target.place.partition(".")
         layer, _, sublayer = rest.partition(".")
         several = len({each.place.split(".")[0] for each in self.targets}) > 1
