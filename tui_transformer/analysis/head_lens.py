@@ -180,8 +180,8 @@ def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[Step]:
         ]
         step = (ahead or [program.step(LOGITS)])[0]
         if name not in step.inputs:
-            raise InputError(f"what is behind {name} is not linear: no head spells words through it")
+            raise InputError(f"what is behind {name} is not linear: no words are spelled through it")
         if not isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum | Unembed | Linear):
-            raise InputError(f"{step.name}, which reads {name}, is not linear: no head spells words through it")
+            raise InputError(f"{step.name}, which reads {name}, is not linear: no words are spelled through it")
         yield step
         name = step.name
