@@ -108,6 +108,7 @@ OF_A_SENTENCE = {
     "rollout": lambda trace, **item: tt.rollout(trace, **item)[1, 0],
     "explain": lambda trace, **item: trace.explain("output.logits", row=1, column=3, **item).stored,
     "window": lambda trace, **item: trace.window("output.logits", (range(1, 2), range(3, 4)), **item)[0, 0],
+    "blocks": lambda trace, **item: next(trace.blocks("output.logits", **item))[1][1, 3],
     "gradients_of_cell": lambda trace, **item: tt.gradients_of_cell(trace, "output.logits", (1, 3), **item).loss,
     "gradients_of": lambda trace, **item: tt.gradients_of(trace, Metric("logit", (40,)), **item).loss,
     "figure": lambda trace, **item: tt.figure(trace, "0.output", **item).view.window(range(1), range(1))[0, 0],
@@ -126,6 +127,12 @@ def test_a_sentence_of_several_is_named(name: str):
     assert read(STORY.trace(["A crow"])) == pytest.approx(alone, abs=1e-6)
 
 
+def test_what_is_of_one_sentence_says_so():
+    for of in (tt.gradient_times_input, tt.integrated_gradients):
+        with pytest.raises(InputError, match="no input of one sentence"):
+            of(BOTH, Metric("logit", (40,)))
+
+
 def test_sentences_of_unequal_length_are_told_so():
     with pytest.raises(InputError, match="the sentences have 3 and 2 tokens"):
         list(tt.sweep(copied(5, 6, 5), copied(5, 7), "head", METRIC))
@@ -141,5 +148,6 @@ def test_names_may_be_patterns():
         "decoder.0.feed_forward.output",
         "1.output",
     }
+    assert list(tt.means([trace], ["*.context"])) == [f"decoder.{i}.self_attention.context" for i in range(3)]
     with pytest.raises(InputError, match="no step is called"):
         trace.to_dict(["*.nothing"])

@@ -36,6 +36,7 @@ from tui_transformer.engine.axis import Region, cells, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change
+from tui_transformer.engine.names import find
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.engine.trace import Trace, item_of
@@ -255,7 +256,7 @@ def means(traces: Iterable[Trace], names: Sequence[str]) -> dict[str, Host]:
 
     Args:
         traces: One at a time; none is held longer than it takes. Several sentences in one are all counted.
-        names: Steps with a row for each token.
+        names: Steps with a row for each token; a name may be a pattern, as `*.context`.
 
     Raises:
         InputError: There is no trace or no such step, or a step has no row for each token or differs in its columns.
@@ -265,7 +266,8 @@ def means(traces: Iterable[Trace], names: Sequence[str]) -> dict[str, Host]:
     sums: dict[str, Host] = {}
     counts: dict[str, int] = {}
     for trace in traces:
-        for name in dict.fromkeys(array_of_numbers(trace.program, name)[0] for name in names):
+        wanted = (each for name in names for each in find((*trace.program.names, *trace.program.weights), name))
+        for name in dict.fromkeys(array_of_numbers(trace.program, name)[0] for name in wanted):
             total, count = _sum_of_rows(trace, name)
             if name in sums and sums[name].shape != total.shape:
                 shapes = " and ".join(shape_text(each.shape) for each in (sums[name], total))

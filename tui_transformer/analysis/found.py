@@ -26,12 +26,20 @@ class Found(Sequence[T]):
         there: list[T] = list(results) if isinstance(results, list | tuple) else []
         self._there, self._cells = there, cells
         self._coming: Iterator[T] = iter(() if there else results)
+        self._at = 0
 
     def __iter__(self) -> Iterator[T]:
         at = 0
         while at < len(self._there) or self._more():
             yield self._there[at]
             at += 1
+
+    def __next__(self) -> T:
+        """The next one, as of an iterator, which such results were before."""
+        if self._at == len(self._there) and not self._more():
+            raise StopIteration
+        self._at += 1
+        return self._there[self._at - 1]
 
     def _more(self) -> bool:
         found = list(islice(self._coming, 1))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -234,18 +235,22 @@ class Trace(Mapping[str, Host]):
         return self._read_only(part if name in self.program.weights else part[item_of(self, item)])
 
     def blocks(
-        self, name: str, region: Region | None = None, item: int | None = 0, before: Watch | None = None
+        self,
+        name: str,
+        region: Region | None = None,
+        item: int | EllipsisType | None = ...,
+        before: Watch | None = None,
     ) -> Iterator[tuple[Region, Host]]:
         """As `window`, a part at a time, each with its region; by default of the whole step.
 
         What the parts are made from is computed once. `before` as in `compute`. An item of None stands for all of the
-        batch, whose axis is then in front.
+        batch, whose axis is then in front; left out, for the only one.
         """
-        step = self.program.step(name)
+        step, of = self.program.step(name), None if item is None else item_of(self, None if item is ... else item)
         values = self._values.ready(self._values.needed(step.name), before)
         for piece in self._values.parts.pieces(step, whole(step.shape) if region is None else region):
             part = self._values.read(step.name, piece, values)
-            yield piece, self._read_only(part if item is None else part[item])
+            yield piece, self._read_only(part if of is None else part[of])
 
     def explain(
         self, name: str, *, head: int | None = None, row: int = 0, column: int = 0, item: int | None = None

@@ -245,6 +245,8 @@ class _Store:
         """The rows of the last file, if it is not full."""
         if not self.index.stops:
             return
+        for left in self._folder.glob(".*.npy.????????"):  # of a run that was killed while it wrote
+            left.unlink(missing_ok=True)
         data, number = Recorded(self._folder, self.index), len(self.index.stops) - 1
         for name in self._rows:
             rows = data[name]
