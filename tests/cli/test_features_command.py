@@ -48,6 +48,13 @@ def test_features_that_are_named_and_their_labels(run: Run, tmp_path: Path) -> N
     assert {row["label"] for row in rows} == {"\x1b[31mthe sea", ""}
 
 
+def test_the_dictionary_that_comes_with_a_model_is_read_where_none_is_named(run: Run) -> None:
+    told = run("features", "--model", "story", "--text", "Once there was", "--top", "1", "--words", "0").out
+    assert "story/features at decoder.1.output" in told
+    assert "Once there [was]" in told  # of its labels
+    assert "FILE is missing" in run("features", "--model", "copy", "--text", "a b a").err
+
+
 def test_a_transcoder_of_several_layers_has_a_place_in_each(run: Run) -> None:
     at = "decoder.{}.feed_forward.norm"
     rows = run(*of("circuit-tracer-cross-layer", "--layers", "2", "--at", at, "--format", "csv", "--top", "1")).table

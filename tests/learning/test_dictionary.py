@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.features.dictionary import Features
+from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.learning import dictionary
 from tui_transformer.learning.corpora import lines_of
-from tui_transformer.learning.dictionary import Learner, Plan, largest, learn
+from tui_transformer.learning.dictionary import Learner, Plan, examples, largest, learn
 from tui_transformer.model.model import Model
 
 WIDTH, TRUE = 16, 24
@@ -97,6 +97,22 @@ def test_what_is_saved_reads_as_it_was_measured(tmp_path: Path):
     assert learned.left == pytest.approx(left, rel=1e-3)
     assert (learned.dead, learned.rows) == (int((~active.any(axis=0)).sum()), len(held_out))
     assert learned.left < 0.7
+
+
+def test_a_label_says_where_a_feature_is_strongest():
+    model, texts = Model.load("story", device="cpu"), list(lines_of("story", 3, seed=5))
+    path = own_dictionary(model.folder)
+    assert path is not None
+    features = Features.load(path)
+    labels = examples(model, features, "decoder.1.output", texts)
+    assert len(labels) == features.count
+    values = [features.encode(model.trace(text)["decoder.1.output"]) for text in texts]
+    feature = int(np.argmax(values[0].max(axis=0)))
+    item = int(np.argmax([each[:, feature].max() for each in values]))
+    token = model.encode(texts[item]).tokens[int(values[item][:, feature].argmax())]
+    word = texts[item][token.start : token.end].strip()
+    assert labels[feature].endswith(f"[{word}]")
+    assert not labels[int(np.flatnonzero(~np.any([each.any(axis=0) for each in values], axis=0))[0])]
 
 
 def test_rows_are_read_again_where_not_all_are_held(monkeypatch: pytest.MonkeyPatch):

@@ -13,7 +13,7 @@ from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import argument, flag, option
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ Ends = tuple[str | None, str | None]
 class Features(Edited):
     """List the strongest features of every token: how strong each is, what it leaves, and which words it raises.
 
-    FILE is a sparse autoencoder or a transcoder of SAELens, Gemma Scope, sparsify or circuit-tracer. The columns:
+    FILE is a sparse autoencoder or a transcoder of SAELens, Gemma Scope, sparsify or circuit-tracer; by default the
+    dictionary that comes with the model, as one does with story, and its labels. The columns:
     active, how many features are not 0; error, what all of them leave of x, or of what a transcoder writes,
     ‖x − reconstruction‖ ÷ ‖x‖; left, the same with this one and those above it alone; raises and lowers, what it adds
     to the logits of its token directly, norms frozen.
@@ -39,7 +40,9 @@ class Features(Edited):
     Example: tui-transformer features sae/ --model gpt2 --at decoder.8.output --text "The fox found a shell"
     """
 
-    file: Path = argument("A dictionary of features: its folder or its file of weights.", metavar="FILE")
+    file: Path | None = argument(
+        "A dictionary of features: its folder or its file of weights.", default=None, metavar="FILE", show_default=False
+    )
     at: str | None = option(
         None,
         "The step that it reads; by default that of the hook that the file names. {} is the number of the layer, where "
@@ -63,10 +66,13 @@ class Features(Edited):
 
     def run(self) -> None:
         from tui_transformer.analysis.features import places_of_features
-        from tui_transformer.features.labels import read_labels
+        from tui_transformer.features.dictionary import own_dictionary
+        from tui_transformer.features.labels import own_labels, read_labels
 
         labels = {} if self.labels is None else read_labels(self.labels)
         session = open_session(self, made=self._with_features)
+        own = own_dictionary(session.model.folder) if self.file is None else None
+        labels = labels or own_labels(own)
         try:
             places = places_of_features(session.trace.program)
             rows = [row for at in places for row in self._rows(session, at, labels, several=len(places) > 1)]
@@ -77,13 +83,17 @@ class Features(Edited):
         columns += ["label"] if labels else []
         columns += ["raises", "lowers"] if self.words else []
         where = places[0] if len(places) == 1 else f"{len(places)} steps"
-        said = f"{visible(str(self.file))} at {where}" + " · the reconstruction goes on" * self.replace
+        said = f"{visible(str(self.file or own))} at {where}" + " · the reconstruction goes on" * self.replace
         Table(tuple(columns), rows, 4, said).emit(self.format)
 
     def _with_features(self, model: Model) -> Model:
         from tui_transformer.features.dictionary import Features as Dictionary
+        from tui_transformer.features.dictionary import own_dictionary
 
-        return model.with_features(Dictionary.load(self.file), self.at, into=self.into, replace=self.replace)
+        file = self.file or own_dictionary(model.folder)
+        if file is None:
+            raise UsageError(f"FILE is missing: no dictionary of features comes with {model.name}")
+        return model.with_features(Dictionary.load(file), self.at, into=self.into, replace=self.replace)
 
     def _rows(self, session: Session, at: str, labels: Mapping[int, str], *, several: bool) -> Iterator[Row]:
         """A line a feature of every token."""

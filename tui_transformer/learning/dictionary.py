@@ -23,6 +23,7 @@ from tui_transformer.features.dictionary import SAELENS, SETTINGS, Features
 from tui_transformer.files import make_folder, write_whole
 from tui_transformer.learning.optimizers import Adam, cosine
 from tui_transformer.model.model import Model
+from tui_transformer.text.display import SPACE
 from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer
 
 HELD = 1 << 26
@@ -298,12 +299,13 @@ def examples(model: Model, features: Features, at: str, texts: Iterable[str]) ->
         for row, feature in zip(*(each.tolist() for each in np.nonzero(found)), strict=True):
             token, value, words = encoding.tokens[row], float(found[row, feature]), totals[feature]
             piece = text[token.start : token.end]
-            words[piece.strip()] = words.get(piece.strip(), 0.0) + value
+            word = piece.strip() or SPACE
+            words[word] = words.get(word, 0.0) + value
             if value > best[feature]:
                 front = text[max(token.start - AROUND, 0) : token.start]
                 cut = front.partition(" ")[2] if token.start > AROUND else front
                 space = piece[: len(piece) - len(piece.lstrip())]
-                best[feature], told[feature] = value, f"{cut}{space}[{piece.strip()}]"
+                best[feature], told[feature] = value, f"{cut}{space if piece.strip() else ''}[{word}]"
     labels = []
     for example, words in zip(told, totals, strict=True):
         word, most = max(words.items(), key=lambda each: each[1], default=("", 0.0))
