@@ -13,6 +13,7 @@ import pytest
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.keys import MEANINGS
+from tui_transformer.features.dictionary import Features
 from tui_transformer.guide import texts
 from tui_transformer.guide.texts import (
     Action,
@@ -120,6 +121,26 @@ def test_the_tokens_of_a_decoder_have_a_text_of_their_own() -> None:
     assert "start token" in step_text("decoder.tokens").what
     assert step_text("decoder.tokens") != step_text("tokens")
     assert step_text("encoder.0.output") == step_text("decoder.0.output")
+
+
+OF_FEATURES = sorted(key for key in texts._steps(texts.ROOT, "en") if key.startswith("features."))
+
+
+def test_steps_of_features_have_the_same_words_behind_any_step() -> None:
+    for name in OF_FEATURES:
+        last = name.removeprefix("features.")
+        words = asdict(step_text(f"decoder.3.feed_forward.norm.{last}"))
+        assert words == asdict(step_text(f"embedding.output.{last}"))
+        assert all(words[field] for field in ("title", "label", "short", "what", "why")), name
+        assert {field: len(words[field]) for field in LIMITS if len(words[field]) > LIMITS[field]} == {}, name
+    assert "layer before" in step_text("decoder.1.feed_forward.norm.reconstruction.from_12").what
+
+
+@pytest.mark.parametrize("name", ["saelens-topk", "saelens-standard-layer-norm", "circuit-tracer-relu-skip"])
+def test_every_step_of_features_has_words(name: str) -> None:
+    model = Model.load("decoder", device="cpu", d_model=32, heads=4, norm="pre")
+    names = model.with_features(Features.load(TESTS / "features" / name), "0.feed_forward.norm").program(2).names
+    assert [each for each in names if not (step_text(each).what and step_text(each).why)] == []
 
 
 @pytest.mark.parametrize("where", MODELS, ids=lambda where: getattr(where, "name", where))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.head_lens import LOGITS, carried
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import FromSize
@@ -146,13 +147,16 @@ def _written(trace: Trace, at: str, token: int, values: Host, chosen: Host, item
     return sized.op.forward(EXACT, written, x) - none, (sized.op.forward(EXACT, own[None], x) - none)[0]
 
 
-def feature_words(trace: Trace, found: Sequence[ActiveFeatures], item: int | None = None) -> Iterator[Host]:
+def feature_words(
+    trace: Trace, found: Sequence[ActiveFeatures], item: int | None = None, report: Report = silent
+) -> Iterator[Host]:
     """What features add to the logits of their token, less the mean over all words: features × words, float64.
 
     Args:
         trace: That they are of.
         found: What `active_features` gives of neighbouring tokens.
         item: Which sentence of a batch.
+        report: Told how far the work is; what it raises ends it.
 
     Raises:
         InputError: The model has no logits of words, or what the features write does not go to them by sums and norms.
@@ -163,6 +167,7 @@ def feature_words(trace: Trace, found: Sequence[ActiveFeatures], item: int | Non
     item, most = item_of(trace, item), max((len(each.features) for each in found), default=0)
     height = max(1, trace.block // (step.shape[-1] * max(most, 1)))
     for start in range(0, len(found) if most else 0, height):
+        report(f"words of features · token {start + 1:,} of {len(found):,}")
         some = found[start : start + height]
         rows = range(some[0].token, some[-1].token + 1)
         vectors = np.zeros((most, len(rows), some[0].written.shape[1]))

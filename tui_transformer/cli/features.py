@@ -103,7 +103,10 @@ class Features(Edited):
         trace, numbers = session.trace, () if self.feature is None else parse_ids(self.feature, "--feature")
         prepared(trace, f"{at}.error", show)
         tokens = None if self.token is None else range(self.token, self.token + 1)
-        found = list(active_features(trace, at, self.top, features=numbers, tokens=tokens))
+        found = []
+        for each in active_features(trace, at, self.top, features=numbers, tokens=tokens):
+            show(f"features · token {each.token + 1:,}")
+            found.append(each)
         label = session.labels.of(trace.program.axes(f"{at}.features")[0])
         spelled = self._words(session, found)
         for each, words in zip(found, spelled, strict=True):
@@ -123,7 +126,7 @@ class Features(Edited):
         if not self.words or not any(each.features for each in found):
             return none
         try:
-            logits = list(feature_words(session.trace, found))
+            logits = list(feature_words(session.trace, found, report=show))
         except InputError as error:
             note(f"no words: {error}")
             return none

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
-from tui_transformer.files import expanded, is_file, named, open_text, read_json_list
+from tui_transformer.files import expanded, is_file, json_object, named, open_text, read_json_list
 
 NUMBER, LABEL = ("feature", "index", "id"), ("label", "description", "explanation")
 """What the columns, or keys, of a feature's number and of its label may be called."""
@@ -47,7 +46,9 @@ def _pairs(path: Path) -> Iterator[tuple[int, str]]:
         return
     with open_text(path) as file:
         if path.suffix in (".jsonl", ".ndjson"):
-            yield from (_pair(json.loads(line)) for line in file if line.strip())
+            where = f"{named(path)}, line"
+            lines = ((number, line) for number, line in enumerate(file, 1) if line.strip())
+            yield from (_pair(json_object(line, f"{where} {number:,}")) for number, line in lines)
         else:
             yield from _of_csv(csv.reader(file))
 

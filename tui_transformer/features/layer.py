@@ -141,7 +141,8 @@ class Layer:
         """What features write, n × d; only rows of features that are not 0 somewhere are read."""
         out = np.zeros((len(features), decoder.shape[1]), features.dtype)
         if self.by_norm:
-            features = features / self.norms(features.dtype.type)
+            norms = self.norms(features.dtype.type)
+            features = np.divide(features, norms, out=np.zeros_like(features), where=norms > 0)
         active = np.flatnonzero(features.any(axis=0))
         for start, stop in self.blocks(decoder.shape[1]):
             if np.searchsorted(active, start) < np.searchsorted(active, stop):

@@ -86,6 +86,17 @@ def _spot(features: Dictionary, program: Program, at: str | None, into: str | No
     return Spot(name, reads, writes)
 
 
+def check_widths(features: Dictionary, program: Program, spot: Spot) -> None:
+    """Refuse steps that are not there, or that have other widths than a dictionary.
+
+    Raises:
+        InputError: They are.
+    """
+    out = features.layers[0].parts["decoder"].shape[-1]
+    for own, width, does in ((spot.reads, features.width, "reads"), (spot.writes, out, "writes")):
+        _check(features, program, own, program.step(own).name, width, does)
+
+
 def _full(program: Program, name: str) -> str:
     """The whole name of a step, or the alias, that is meant."""
     return name if name in program.names else one(program.names, name)

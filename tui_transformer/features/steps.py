@@ -30,7 +30,7 @@ from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.program import FEATURE, Builder, Program, Role, by_program
 from tui_transformer.engine.weights import Weights
 from tui_transformer.features.layer import EPSILON, Dictionary, Layer
-from tui_transformer.features.places import Spot
+from tui_transformer.features.places import Spot, check_widths
 
 ACTIVATIONS: Mapping[str, tuple[Callable[[Layer], ops.Op], tuple[str, ...]]] = {
     "relu": (lambda _: ops.Relu(), ()),
@@ -54,6 +54,11 @@ class PlacedFeatures:
     def extended(self, program: Program) -> Program:
         """A program with the steps of the features; as it is where it does not compute what they read."""
         return _extended(program, self)
+
+    def check(self, program: Program) -> None:
+        """Refuse a model whose steps are of other widths; InputError says which."""
+        for spot in self.spots:
+            check_widths(self.features, program, spot)
 
     def beside(self, weights: Weights) -> Weights:
         """The weights of a model, and beside them those of the dictionary, which are read as they are needed."""
@@ -107,7 +112,9 @@ def _cells(layer: Layer, part: str, *, across: bool) -> Cells:
     @cache
     def scaled() -> Host:
         norms, whole = layer.norms(np.float64), own.cells(..., across=across).astype(np.float64)
-        return whole / norms[:, None] if part == "decoder" else whole * norms
+        if part == "decoder":  # a row of zeros stays one
+            return np.divide(whole, norms[:, None], out=np.zeros_like(whole), where=norms[:, None] > 0)
+        return whole * norms
 
     return lambda index: scaled()[index]
 

@@ -97,14 +97,15 @@ def languages(root: Path = ROOT) -> tuple[str, ...]:
 def step_text(name: str, language: str = ENGLISH, root: Path = ROOT) -> StepText:
     """The words for a step, sublayer or layer, given its dotted name such as `encoder.0.self_attention.weights`.
 
-    A name without a text gets a title made from its last part, and no sentences.
+    Where a step has none, it may be one of features, which stand behind any step: [features.NAME]. A name without a
+    text gets a title made from its last part, and no sentences.
     """
     texts, parts = _steps(root, _folder(language, root).name), name.split(".")
     key = ".".join("layer" if part.isdecimal() else part for part in parts)
     while key not in texts and key.partition(".")[0] in _PREFIXES and "." in key:
         key = key.partition(".")[2]
-    title = parts[-1].replace("_", " ")
-    words = {"title": title, "label": title.capitalize()} | texts.get(key, {})
+    title, of_features = parts[-1].replace("_", " "), f"features.{parts[-1].rstrip('0123456789').rstrip('_')}"
+    words = {"title": title, "label": title.capitalize()} | texts.get(key, texts.get(of_features, {}))
     return StepText(**{field.name: words[field.name] for field in fields(StepText) if field.name in words})
 
 

@@ -47,6 +47,9 @@ class Added(Protocol):
     def extended(self, program: Program) -> Program:
         """A program of the model with them; as it is where it does not compute what they read."""
 
+    def check(self, program: Program) -> None:
+        """Raise InputError where a program of the model without them has no place for them."""
+
     def beside(self, weights: Weights) -> Weights:
         """The weights of the model with theirs."""
 
@@ -381,6 +384,7 @@ class Model(Texts):
         )
         weights = new.weights
         for each in self.added:
+            each.check(new.program(1))
             weights = each.beside(weights)
         return dataclasses.replace(new, name=self.name, weights=weights, added=self.added)
 

@@ -6,7 +6,6 @@ import itertools
 import math
 import statistics
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from tui_transformer.analysis.survey.table import Origin, examples, half_width, 
 from tui_transformer.analysis.tokens import tokens_of
 from tui_transformer.engine.targets import every
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.features.dictionary import Features
 from tui_transformer.model import Model
 
 # Measures of a survey in a text: against plain formulas, and against the same measures of one text
@@ -375,32 +373,3 @@ def test_the_first_unknown_words_do_not_depend_on_how_counts_were_put_together()
         assert (total.texts, total.unknown) == (9, 9)
         assert [word for _, _, word in total.unknown_words] == ["fox", "crow", "shell", "stone", "map", "sea"]
     assert Sums.from_bytes(Sums.nothing(1).to_bytes())[0].counts == Counts()
-
-
-DICTIONARIES = Path(__file__).parents[2] / "features"
-
-
-def test_features_are_strong_and_frequent_as_their_steps_say():
-    model = Model.load("decoder", device="cpu", d_model=32, heads=4, dtype="float64")
-    with pytest.raises(InputError, match="decoder has no features: name a dictionary with --features"):
-        check_asked(model, Asked(("features",)))
-    model = model.with_features(Features.load(DICTIONARIES / "saelens-topk"), "decoder.0.output")
-    check_asked(model, Asked(("features",)))
-    texts = ("the waves crashed", "the shore")
-    sums = survey(model, items(*texts), Asked(("features",), top=2))
-    values = [model.trace(text)["decoder.0.output.features"] for text in texts]
-    found = {(row.measure, row.feature): row for row in rows(sums, Origin("decoder"))}
-    assert {(row.part, row.layer, row.head, row.neuron) for row in found.values()} == {
-        ("decoder.0.output", 0, None, None)
-    }
-    for feature in range(96):
-        strong, often = (found[name, feature] for name in ("features", "features:frequency"))
-        assert strong.mean == pytest.approx(np.mean([each[:, feature].mean() for each in values]), abs=1e-12)
-        assert often.mean == pytest.approx(np.mean([(each[:, feature] != 0).mean() for each in values]), abs=1e-12)
-    shown = list(examples(sums, Origin("decoder")))
-    assert {example.measure for example in shown} == {"features"}
-    for example in shown:
-        own = values[example.line - 1][:, example.feature]
-        assert (example.value, example.position) == (own.max(), int(own.argmax()))
-        assert example.value > 0
-    assert unit_of("features:frequency") == ""

@@ -1,0 +1,21 @@
+"""A small model, and the dictionaries of this folder at its steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tui_transformer import Features, Model
+
+HERE = Path(__file__).parent
+FOLDERS = sorted(path.parent.name for path in HERE.glob("*/expected.npz"))
+SMALL = {"d_model": 32, "heads": 4, "layers": 2, "norm": "pre", "dtype": "float64"}
+STREAM, FED = "decoder.1.output", "decoder.{}.feed_forward.norm"
+IDS = [3, 5, 4, 6]
+
+
+def loaded(name: str) -> Features:
+    return Features.load(HERE / name)
+
+
+def model(name: str = "decoder", **settings: object) -> Model:
+    return Model.load(name, **{**SMALL, **settings})
