@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import attentions
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
-    from tui_transformer.analysis.effects import effect, effects, means
+    from tui_transformer.analysis.effects import effect, effects, effects_of, means
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
         gradient_times_input,
@@ -63,6 +63,7 @@ __all__ = [
     "compositions",
     "effect",
     "effects",
+    "effects_of",
     "every",
     "figure",
     "fit_lens",
@@ -93,7 +94,7 @@ _HOMES = {
     "analysis.attentions": ("attentions",),
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
-    "analysis.effects": ("effect", "effects", "means"),
+    "analysis.effects": ("effect", "effects", "effects_of", "means"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
         "gradient_times_input",
