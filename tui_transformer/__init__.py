@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.attribution import Attribution, attribute
     from tui_transformer.analysis.circuits import Circuit, circuits, compositions, words_of
     from tui_transformer.analysis.directions import Direction, direction
-    from tui_transformer.analysis.effects import effect, effects, means
+    from tui_transformer.analysis.effects import effect, effects, effects_of, means
     from tui_transformer.analysis.features import active_features, feature_words
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
@@ -74,6 +74,7 @@ __all__ = [
     "direction",
     "effect",
     "effects",
+    "effects_of",
     "every",
     "feature_words",
     "figure",
@@ -108,7 +109,7 @@ _HOMES = {
     "analysis.attribution": ("Attribution", "attribute"),
     "analysis.circuits": ("Circuit", "circuits", "compositions", "words_of"),
     "analysis.directions": ("Direction", "direction"),
-    "analysis.effects": ("effect", "effects", "means"),
+    "analysis.effects": ("effect", "effects", "effects_of", "means"),
     "analysis.features": ("active_features", "feature_words"),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (

@@ -270,6 +270,19 @@ def test_scores_are_those_of_the_whole_matrices(name):
             assert path.score == pytest.approx(NORM(ov @ read) / (NORM(ov) * NORM(read)), rel=1e-9)
 
 
+def test_compositions_tell_how_far_they_are_and_can_be_ended():
+    heads = list(circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5])))
+    said: list[str] = []
+    list(compositions(heads, "K", said.append))
+    assert said == ["layer 1 of 2", "layer 2 of 2"]
+
+    def stop(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(compositions(heads, "K", stop))
+
+
 def test_chance_is_the_mean_square_of_turned_directions():
     first, *_, last = circuits(Model.load("copy", dtype="float64", device="cpu").trace(ids=[5]))
     rng, scores = np.random.default_rng(0), []

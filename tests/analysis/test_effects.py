@@ -9,9 +9,20 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis.effects import answer_positions, counted_positions, effects, in_passes, means
+from tui_transformer.analysis.effects import (
+    answer_positions,
+    counted_positions,
+    effects,
+    effects_of,
+    in_passes,
+    means,
+)
+from tui_transformer.analysis.effects import (
+    effect as effect_alone,
+)
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.patching import KINDS, START, kinds_of, sweep, table_of
+from tui_transformer.engine.changes import Scale, Set
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.targets import every, parse
 from tui_transformer.engine.trace import Trace
@@ -176,6 +187,33 @@ def test_one_sentence_of_a_batch_is_measured_as_alone(model):
     targets = every(single.program, "head")
     together = [each.divergence for _, each in effects(batch, targets, item=1)]
     assert together == pytest.approx([each.divergence for _, each in effects(single, targets)], rel=1e-9)
+
+
+def test_any_edits_are_measured_each_alone_in_their_order(traces):
+    trace, other = traces
+    name = "1.self_attention.context"
+    edits = [
+        Patch.between(trace, other, name, heads=0),
+        Scale("0.output", 0.5, rows=2),
+        [Set(name, 0.0, heads=1), Patch.between(trace, other, "1.self_attention.query", rows=4)],
+        Patch.between(trace, other, name, heads=range(1, 3)),
+        Scale("0.self_attention.output.weight", 2.0),
+        Scale("0.self_attention.output.weight", 0.5),
+        Set(name, 1.0),
+        (Scale("0.output", 2.0), Scale("0.output", 0.5)),
+    ]
+    lists = [list(each) if isinstance(each, list | tuple) else [each] for each in edits]
+    passes: list[str] = []
+    for metric in (None, Metric("difference", (11, 12)), lambda each: each["1.output"][2].sum()):
+        found = effects_of(trace, iter(edits), metric=metric)
+        for got, own in zip(found, lists, strict=True):
+            wanted = effect_alone(trace, trace.edited(own), metric=metric)
+            assert (got.change, got.value) == pytest.approx((wanted.change, wanted.value), abs=1e-12)
+    effects_of(trace, edits, metric=Metric("logit", (3,)), before=lambda step: passes.append(step.name))
+    assert passes.count("decoder.1.self_attention.output") == 5  # contexts, 0.output, two together, either weight
+    assert effects_of(trace, []) == []
+    with pytest.raises(InputError, match="no step is called"):
+        effects_of(trace, [Set("9.output", 0.0)])
 
 
 # Means over a data set, beside sums by hand

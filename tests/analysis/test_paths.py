@@ -272,6 +272,10 @@ def test_any_function_is_the_metric():
         lambda trace: trace["output.logits"][-1, 3] - trace["output.logits"][-1, 9],
     ):
         np.testing.assert_allclose(paths(own, other, receivers=["logits", "value"], metric=metric).values, wanted)
+    slope = np.eye(1, own.program.shape("output.logits")[1], 3) - np.eye(1, own.program.shape("output.logits")[1], 9)
+    ends = (METRIC, OfLogits(lambda logits: logits[-1, 3] - logits[-1, 9], lambda _: slope))
+    wanted, got = (paths(own, other, receivers=["logits", "value"], metric=each, by="gradient").values for each in ends)
+    np.testing.assert_allclose(got, wanted, atol=1e-14)
     name = "1.self_attention.weights"
     found = paths(own, other, "head", "key:1.self_attention:2", lambda trace: trace[name][2, 4, 1])
     moved = [row["change"] != 0.0 for row in found.rows()]
@@ -337,7 +341,7 @@ def test_what_is_no_path_is_refused(given, said):
 def test_sentences_that_do_not_fit_are_refused():
     model = Model.load(REFERENCES / "gpt2", dtype="float64", device="cpu")
     own, longer = model.trace(ids=OWN), model.trace(ids=[*OWN, 3])
-    with pytest.raises(InputError, match="paths need sentences of as many tokens"):
+    with pytest.raises(InputError, match="the sentences have 5 and 6 tokens: paths need as many"):
         paths(own, longer)
     with pytest.raises(UsageError, match="paths are of single sentences"):
         paths(model.trace(ids=[OWN, OTHER]), own)

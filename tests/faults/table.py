@@ -249,9 +249,23 @@ FAULTS = (
     Fault(
         "experiments that change other steps share a pass",
         "analysis/effects.py",
-        "lambda each: frozenset(change.name for change in each[1])",
+        "lambda each: _changed(trace, each[1])",
         "lambda each: frozenset[str]()",
         "tests/analysis/test_effects.py::test_neighbours_that_change_the_same_steps_share_a_pass",
+    ),
+    Fault(
+        "a path leads through other heads",
+        "analysis/nodes.py",
+        "if step.name not in closed and not reached.isdisjoint(step.inputs):",
+        "if step.name not in sources and not reached.isdisjoint(step.inputs):",
+        "tests/analysis/test_paths.py::test_a_path_is_what_the_paper_defines[vanilla-encoder]",
+    ),
+    Fault(
+        "a function is given the first sentence of a pass every time",
+        "analysis/measurable.py",
+        "self.number(trace.sentence(each))",
+        "self.number(trace.sentence(items.start))",
+        "tests/analysis/test_own_metrics.py::test_a_function_reads_any_step_of_one_sentence_whatever_shares_its_pass",
     ),
     Fault(
         "points of integrated gradients crowd and are not weighed for it",

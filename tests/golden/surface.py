@@ -112,6 +112,7 @@ RESULTS = (
     "list(compositions(list(circuits(trace)), 'Q'))[:3]",
     "list(effects(trace, 'layer'))",
     "effect(trace, trace.edited([zero]))",
+    "effects_of(trace, [zero, [zero, Scale('1.output', 2.0)]], metric=metric)",
     "every(trace.program, 'head')[:3]",
     "figure(trace, '0.self_attention.weights', head=1)",
     "fit_lens([trace, other])",

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tui_transformer.analysis.attentions import SELF, Attention, attentions, in_layer
+from tui_transformer.analysis.attentions import SELF, Attention, Report, attentions, in_layer, silent
 from tui_transformer.analysis.found import Again, Found, found
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
@@ -155,14 +155,14 @@ def weight_of(trace: Trace, name: str) -> Host:
 
 def _singular(left: Host, right: Host) -> Host:
     """Singular values of a product of d × r and r × d, by its r × r core."""
-    left_core, right_core = np.linalg.qr(left)[1], np.linalg.qr(right.T)[1]
-    return np.asarray(np.linalg.svd(left_core @ right_core.T, compute_uv=False))
+    return np.asarray(np.linalg.svd(_core(left) @ _core(right.T).T, compute_uv=False))
 
 
 Factors = tuple[Host, Host]
 """Of a d × d matrix of rank r: d × r and r × d."""
 
-READS: Mapping[str, Callable[[Circuit], Factors]] = {
+Reads = Literal["Q", "K", "V"]
+READS: Mapping[Reads, Callable[[Circuit], Factors]] = {
     "Q": lambda head: (head.query, head.key.T),
     "K": lambda head: (head.key, head.query.T),
     "V": lambda head: (head.value, head.output),
@@ -188,12 +188,16 @@ def _ends(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @found(_ends)
-def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
+def compositions(heads: Sequence[Circuit], reads: Reads, report: Report = silent) -> Iterator[Path]:
     """The score of every pair of heads of which the first writes what the second can read, in order.
+
+    Norms are those of products d_v × d_k: ‖R W_O L R'‖ with R of the QR of W_V, and L R' of that of what is read, whose
+    other factors have orthonormal columns. Never is there a matrix d × d.
 
     Args:
         heads: In the order of the model.
         reads: "Q", "K" or "V": what the later head makes of it.
+        report: Told of every layer; what it raises ends the work.
 
     Raises:
         UsageError: It reads nothing of that name.
@@ -201,23 +205,26 @@ def compositions(heads: Sequence[Circuit], reads: str) -> Iterator[Path]:
     if reads not in READS:
         raise UsageError(f"a head reads no {reads[:20]!r}: use {', '.join(READS)}")
     layers = [list(group) for _, group in groupby(heads, lambda head: (head.attention.stack, head.attention.name))]
-    cores = [np.stack([np.linalg.qr(head.value)[1] for head in group]) for group in layers]
-    outputs = [np.stack([head.output for head in group]) for group in layers]
-    sizes = [np.linalg.norm(core @ output, axis=(1, 2)) for core, output in zip(cores, outputs, strict=True)]
+    written = [np.stack([_core(head.value) @ head.output for head in group]) for group in layers]
+    sizes = [np.linalg.norm(each, axis=(1, 2)) for each in written]
     for place, targets in enumerate(layers):
+        report(f"layer {place + 1} of {len(layers)}")
         sources = [each for each in range(place) if _writes_to(layers[each][0].attention, targets[0].attention, reads)]
         if not sources:
             continue
-        factors = [READS[reads](target) for target in targets]
-        afters = [np.linalg.qr(right.T)[1].T for _, right in factors]
-        into = np.concatenate([left @ after for (left, _), after in zip(factors, afters, strict=True)], axis=1)
-        own = [np.linalg.norm(np.linalg.qr(left)[1] @ after) for (left, _), after in zip(factors, afters, strict=True)]
-        tables = [_norms(cores[each] @ outputs[each], into, len(targets)) for each in sources]
+        read = [left @ _core(right.T).T for left, right in map(READS[reads], targets)]
+        into, own = np.concatenate(read, axis=1), list(map(np.linalg.norm, read))
+        tables = [_norms(written[each], into, len(targets)) for each in sources]
         for number, target in enumerate(targets):
             for each, norms in zip(sources, tables, strict=True):
                 for head, norm, size in zip(layers[each], norms[:, number], sizes[each], strict=True):
                     both = float(size * own[number])
                     yield Path(head, target, float(norm) / both if both else float("nan"))
+
+
+def _core(matrix: Host) -> Host:
+    """R of its QR, r × r: what is R times something has the norm of the matrix times it."""
+    return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
 def _norms(written: Host, into: Host, targets: int) -> Host:

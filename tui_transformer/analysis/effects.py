@@ -112,10 +112,48 @@ def effects(
     else:
         wanted = [parse(target) if isinstance(target, str) else target for target in targets]
     item = item_of(trace, item)
+    experiments = ((target, target.edits(trace.program, mean=mean, means=means)) for target in wanted)
+    yield from _experiments(trace, experiments, positions, item, metric, before, rows)
+
+
+@found(lambda effect: [vars(effect)])
+def effects_of(
+    trace: Trace,
+    edits: Iterable[Change | Sequence[Change]],
+    *,
+    metric: AnyMetric | None = None,
+    positions: Positions | None = None,
+    item: int | None = None,
+    before: Watch | None = None,
+    rows: int = ROWS,
+) -> Iterator[Effect]:
+    """The effect of any edits, each edit or list of edits alone, in their order; the arguments are those of `effects`.
+
+    Those that change the same steps share a pass, wherever they stand.
+
+    Raises:
+        InputError: As `Trace.edited`, or the metric cannot be measured.
+    """
+    alone = [list(each) if isinstance(each, Sequence) else [each] for each in edits]
+    item = item_of(trace, item)
+    alike = sorted(enumerate(alone), key=lambda each: sorted(_changed(trace, each[1])))
+    known = dict(_experiments(trace, alike, positions, item, metric, before, rows))
+    return (known[number] for number in range(len(alone)))
+
+
+def _experiments(
+    trace: Trace,
+    experiments: Iterable[tuple[What, Sequence[Change]]],
+    positions: Positions | None,
+    item: int,
+    metric: AnyMetric | None,
+    before: Watch | None,
+    rows: int,
+) -> Iterator[tuple[What, Effect]]:
+    """The effect of each experiment as it is found."""
     trace.compute(before=before)
     measured = _measuring(trace, answer_positions(trace, positions, item), item, metric, before)
     keep = metric is not None and metric_from(metric).reads_any
-    experiments = ((target, target.edits(trace.program, mean=mean, means=means)) for target in wanted)
     for group, edited, items in in_passes(trace, experiments, item, rows, keep=keep):
         yield from zip(group, measured(edited, items), strict=True)
 
@@ -215,6 +253,11 @@ def _change_of_states(old: Host, new: Host) -> tuple[float, float]:
     return float(np.square(new - old).sum()), float(np.square(old).sum())
 
 
+def _changed(trace: Trace, edits: Iterable[Change]) -> frozenset[str]:
+    """The own names of the steps and weights that edits change."""
+    return frozenset(trace.program.named(change.name) for change in edits)
+
+
 def pass_size(trace: Trace, rows: int = ROWS) -> int:
     """How many experiments share a pass of so many rows, at most."""
     longest = max(step.shape[-2] for step in trace.program.steps if len(step.axes) > 1)
@@ -238,7 +281,7 @@ def in_passes(
     """
     most = pass_size(trace, rows)
     budget = None if keep else 0
-    for names, alike in groupby(experiments, lambda each: frozenset(change.name for change in each[1])):
+    for names, alike in groupby(experiments, lambda each: _changed(trace, each[1])):
         size = most if names.isdisjoint(trace.program.weights) else 1
         while some := tuple(islice(alike, size)):
             whats, edits = zip(*some, strict=True)

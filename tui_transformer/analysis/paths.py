@@ -16,10 +16,10 @@ the number of senders, and is exact where all is linear.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -159,16 +159,21 @@ def paths(
 
 
 def _check_shapes(trace: Trace, other: Trace, senders: Sequence[Node]) -> None:
-    for name in frozenset[str]().union(*(sender.steps for sender in senders)):
+    for name in sorted(_steps(senders), key=trace.program.places.__getitem__):
         here, there = trace.program.shape(name), other.program.shape(name)
+        if here[-2] != there[-2]:
+            raise InputError(f"the sentences have {here[-2]} and {there[-2]} tokens: paths need as many")
         if here != there:
-            texts = f"{shape_text(here)} here and {shape_text(there)} there"
-            raise InputError(f"{name} is {texts}: paths need sentences of as many tokens")
+            raise InputError(f"{name} is {shape_text(here)} here and {shape_text(there)} there: paths need the same")
+
+
+def _steps(nodes: Iterable[Node]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(node.steps for node in nodes))
 
 
 def _there(trace: Trace, senders: Sequence[Node], receivers: Sequence[Node]) -> Host:
     """Senders × receivers, true where something leads straight from one to the other."""
-    targets = frozenset[str]().union(*(receiver.steps for receiver in receivers))
+    targets = _steps(receivers)
     reached = {steps: straight(trace.program, steps, targets).by_name for steps in {each.steps for each in senders}}
     return np.array([[not reader.steps.isdisjoint(reached[each.steps]) for reader in receivers] for each in senders])
 
@@ -254,7 +259,7 @@ def _patched(
     rows: int,
 ) -> Iterator[list[tuple[int, int, float]]]:
     """Numbers of sender and receiver, and the metric with that path patched, as many at a time as share a pass."""
-    targets, numbers = frozenset[str]().union(*(each.steps for each in receivers)), iter(range(len(senders)))
+    targets, numbers = _steps(receivers), iter(range(len(senders)))
     while some := list(islice(numbers, pass_size(trace, rows))):
         ways: dict[int, tuple[_Straight, int]] = {}
         for _, alike in groupby(some, lambda i: senders[i].steps):
@@ -295,10 +300,7 @@ def _estimated(
             for name in part.steps:
                 region = part.region(trace.program, name)
                 wanted.setdefault(name, []).append((j, region, own[name][slices(region)[1:]]))
-    moved = {
-        name: _in_full(other, name) - _in_full(trace, name)
-        for name in sorted(frozenset[str]().union(*(sender.steps for sender in senders)))
-    }
+    moved = {name: _in_full(other, name) - _in_full(trace, name) for name in sorted(_steps(senders))}
     changes = np.zeros((len(senders), len(receivers)))
     for name, every in wanted.items():
         waiting = iter(every)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 from tui_transformer.cli.options import Edited, Layer, Of
 from tui_transformer.cli.output import Row, Table, by_size, emit, emit_view
 from tui_transformer.cli.session import open_session
+from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import option
 from tui_transformer.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from tui_transformer.analysis.circuits import Circuit
+    from tui_transformer.analysis.circuits import Circuit, Reads
 
 SORTED = {"copying": 3, "ov": 4, "qk": 6}
 """The column that an order goes by."""
@@ -81,7 +82,7 @@ class Circuits(Edited):
         columns = ("attention", "layer", "head", "copying", "ov", "ov largest", "qk", "qk largest")
         Table(columns, rows, 4, note).emit(self.format)
 
-    def _composed(self, into: str) -> None:
+    def _composed(self, into: Reads) -> None:
         """A line a pair, the largest score first, or a heat map."""
         from tui_transformer.analysis.circuits import chance, circuits, compositions
 
@@ -90,7 +91,10 @@ class Circuits(Edited):
                 "--compose takes every head, by its score: leave --layer, --head, --sort, --values and --matrix out"
             )
         heads = list(circuits(open_session(self).trace))
-        paths = sorted(compositions(heads, into), key=lambda path: -path.score)
+        try:
+            paths = sorted(compositions(heads, into, show), key=lambda path: -path.score)
+        finally:
+            show(None)
         if self.format == "svg":
             from tui_transformer.report import svg
             from tui_transformer.views.step_view import composition_view

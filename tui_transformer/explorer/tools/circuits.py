@@ -200,8 +200,8 @@ def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
     """On the worker: a map, and what is said of it."""
     task.report(kind)
     if kind.startswith(COMPOSED):
-        reads = kind.removeprefix(COMPOSED)
-        paths = list(compositions(known.heads, reads))
+        reads = next(each for each in READS if each == kind.removeprefix(COMPOSED))
+        paths = list(compositions(known.heads, reads, lambda said: task.report(f"{kind}: {said}")))
         best = max(paths, key=lambda path: path.score, default=None)
         more = f"by chance about {chance(known.heads[0]):.4f} (1 ÷ √d)"
         if best is not None:
