@@ -194,10 +194,10 @@ class Metric:
         return totals
 
     def slope(
-        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
+        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int | None = None
     ) -> Host:
         """Its gradient by the logits of one sentence: rows × words, float64; errors as of `measure`."""
-        kind, name = METRICS[self.name], trace.program.logits
+        kind, name, item = METRICS[self.name], trace.program.logits, item_of(trace, item)
         slopes: Host | None = None
         for rows, now, old, tokens, share in self._rows(trace, before or trace, positions, item, None):
             slopes = np.zeros(trace.program.shape(name)) if slopes is None else slopes
