@@ -217,6 +217,10 @@ def test_a_direction_is_the_difference_of_means_and_its_words_are_what_the_logit
         found = direction(model, happy, sad, "2.output", position)
         first, second, third = (pick(model.trace(text)["2.output"]) for text in (*happy, *sad))
         np.testing.assert_allclose(found.vector, (first + second) / 2 - third, atol=1e-12)
+    ids = [[model.encode(text).ids for text in texts] for texts in (happy, sad)]
+    np.testing.assert_array_equal(
+        direction(model, *ids, "2.output").vector, direction(model, happy, sad, "2.output").vector
+    )
     trace = model.trace("The crow was")
     state = trace["2.output"][-1]
     norm, head = trace.program.by_name["decoder.norm"], trace.program.by_name["output.logits"]

@@ -110,6 +110,7 @@ OF_A_SENTENCE = {
     "window": lambda trace, **item: trace.window("output.logits", (range(1, 2), range(3, 4)), **item)[0, 0],
     "blocks": lambda trace, **item: next(trace.blocks("output.logits", **item))[1][1, 3],
     "gradients_of_cell": lambda trace, **item: tt.gradients_of_cell(trace, "output.logits", (1, 3), **item).loss,
+    "slope": lambda trace, **item: Metric("loss", (40,)).slope(trace, **item)[1, 3],
     "gradients_of": lambda trace, **item: tt.gradients_of(trace, Metric("logit", (40,)), **item).loss,
     "figure": lambda trace, **item: tt.figure(trace, "0.output", **item).view.window(range(1), range(1))[0, 0],
 }
@@ -131,6 +132,11 @@ def test_what_is_of_one_sentence_says_so():
     for of in (tt.gradient_times_input, tt.integrated_gradients):
         with pytest.raises(InputError, match="no input of one sentence"):
             of(BOTH, Metric("logit", (40,)))
+
+
+def test_a_table_of_patches_is_of_one_sentence_and_another():
+    with pytest.raises(InputError, match="trace each alone"):
+        list(tt.sweep(BOTH, BOTH, "layer", Metric("logit", (40,))))
 
 
 def test_sentences_of_unequal_length_are_told_so():

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -185,7 +185,7 @@ def described(value: Any, deep: int = 0) -> Iterator[str]:
         for name, found in list(value.items())[:8]:
             yield f"{space}{name}:"
             yield from described(found, deep + 1)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, Sequence) and not isinstance(value, range):
         yield f"{space}{len(value)} of them"
         for found in value[:4]:
             yield from described(found, deep + 1)

@@ -31,6 +31,8 @@ from tui_transformer.model import Model
 from tui_transformer.model.options import traced
 
 LOGITS = "output.logits"
+Texts = Sequence[str | Sequence[int]]
+
 Where = int | Literal["mean"]
 """The token of a text whose row counts, from 0 or from the end, or the mean over all."""
 
@@ -95,8 +97,8 @@ class Direction:
 
 def direction(
     model: Model,
-    positive: Sequence[str],
-    negative: Sequence[str],
+    positive: Texts,
+    negative: Texts,
     at: str,
     position: Where = -1,
     report: Report = silent,
@@ -105,7 +107,7 @@ def direction(
 
     Args:
         model: Reads every text alone.
-        positive: Texts with what it leads to, as “yes” at the end of a question.
+        positive: Texts, or token IDs, with what it leads to, as “yes” at the end of a question.
         negative: The same without it; best pairs that are else alike.
         at: The step, as "1.output".
         position: Whose row of each text: a token from 0 or from the end, or "mean" over all of them. All texts count
@@ -121,12 +123,13 @@ def direction(
     return Direction(name, means[0] - means[1])
 
 
-def _mean(model: Model, texts: Sequence[str], name: str, position: Where, report: Report) -> Host:
+def _mean(model: Model, texts: Texts, name: str, position: Where, report: Report) -> Host:
     if isinstance(texts, str):
         raise UsageError(f"texts are a list: [{texts[:40]!r}]")
     total, number = np.zeros(()), 0
-    for number, trace in enumerate(traced(model, texts), 1):
+    for number, text in enumerate(texts, 1):
         report(f"direction · text {number:,} of {len(texts):,}")
+        trace = next(traced(model, [text])) if isinstance(text, str) else model.trace(ids=text, budget=0)
         total = total + vector_of(trace, name, position)
     if not number:
         raise InputError("there is no text: give some with what the direction leads to, and some without")

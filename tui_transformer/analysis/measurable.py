@@ -54,7 +54,7 @@ class Measurable(ABC):
 
     @abstractmethod
     def slope(
-        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
+        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int | None = None
     ) -> Host:
         """Its gradient by the logits of one sentence: rows × words, float64; errors as of `measure`."""
 
@@ -112,10 +112,11 @@ class OfLogits(Measurable):
         return [_one_number(self.number(rows.astype(np.float64))) for rows in np.concatenate(parts, axis=1)]
 
     def slope(
-        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
+        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int | None = None
     ) -> Host:
         if self.by_logits is None:
             raise InputError("nothing says how this number moves with the logits: give OfLogits its gradient by them")
+        item = item_of(trace, item)
         name, region = logits_of(trace), answer_region(trace, positions, item)
         rows = trace.window(name, region, item).astype(np.float64)
         own, slope = np.asarray(self.by_logits(rows), np.float64), np.zeros(trace.program.shape(name))
@@ -152,7 +153,7 @@ class OfTrace(Measurable):
         return [_one_number(self.number(trace.sentence(each))) for each in items]
 
     def slope(
-        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
+        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int | None = None
     ) -> Host:
         raise InputError("a function of a trace has no gradient: use a Metric, or OfLogits with its gradient")
 

@@ -24,7 +24,7 @@ from tui_transformer.analysis.measurable import Measurable, OfTrace, Positions, 
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.gradient import NOT_COUNTED
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 
 Tokens = tuple[int, ...]
@@ -174,9 +174,9 @@ class Metric(Measurable):
         return totals
 
     def slope(
-        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int = 0
+        self, trace: Trace, before: Trace | None = None, positions: Positions | None = None, item: int | None = None
     ) -> Host:
-        kind, name = METRICS[self.name], trace.program.logits
+        kind, name, item = METRICS[self.name], trace.program.logits, item_of(trace, item)
         slopes: Host | None = None
         for rows, now, old, tokens, share in self._rows(trace, before or trace, positions, item, None):
             slopes = np.zeros(trace.program.shape(name)) if slopes is None else slopes

@@ -161,6 +161,8 @@ def sweep(
     Raises:
         InputError: The sentences have different lengths.
     """
+    if max(trace.batch, other.batch) > 1:
+        raise UsageError("a table of patches is of one sentence and another: trace each alone")
     table = table_of(trace.program, table) if isinstance(table, str) else table
     lengths = [each.program.shape(table.places[0].step)[-2] for each in (trace, other)] if table.places else [0, 0]
     if lengths[0] != lengths[1]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import operator
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, step_of_numbers
+from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_there, make_folder, write_whole, writing
 from tui_transformer.model import Model
@@ -43,13 +45,16 @@ SHARD = 1 << 26
 SECONDS = 10.0
 """So often what is done is saved."""
 
+GIVEN = "token IDs"
+"""The file that items of token IDs are said to be from."""
+
 BLOCK = 1 << 22
 """Cells of a weight that are read together where it need not be read whole."""
 
 
 def record(
     model: Model,
-    texts: Iterable[str],
+    texts: Iterable[str | Sequence[int]],
     steps: Sequence[str],
     out: str | Path,
     *,
@@ -65,7 +70,7 @@ def record(
 
     Args:
         model: The model; of processes, one whose weights are in a file or drawn from a seed.
-        texts: Read one after the other; those without a token have no row.
+        texts: Read one after the other, each a text or token IDs; those without a token have no row.
         steps: Names, ends of names, or patterns as `*.output`. Each has a row for every token, or one for a text.
         out: The folder.
         length: Longer texts are cut to so many tokens.
@@ -80,19 +85,32 @@ def record(
     for listed, what in ((texts, "texts"), (steps, "steps")):
         if isinstance(listed, str):
             raise UsageError(f"{what} are a list: [{visible(listed[:40])!r}]")
-    if model.tokenizer is None:
-        raise InputError(f"{model.name} {NO_VOCABULARY}")
     if workers is not None or ray is not None:
         model.weights.opened_again()
     work = Recording(model, _own_names(model.program(2, 2), steps), min(length, model.config.max_length))
     folder = expanded(out)
     make_folder(folder)
     store = _Store(folder, work.index(fingerprint(model, report)), report)
-    items = (Item(number, Source("texts", number + 1, text)) for number, text in enumerate(texts))
+    items = (_item(model, number, text) for number, text in enumerate(texts))
     store.skip(items)
     given = batches(items)
     store.fill(given, partial(_spread(workers, ray), work))
     return Recorded.load(folder)
+
+
+def _item(model: Model, number: int, text: str | Sequence[int]) -> Item:
+    """A text, or token IDs as JSON."""
+    if isinstance(text, str):
+        if model.tokenizer is None:
+            raise InputError(f"{model.name} {NO_VOCABULARY}, or give token IDs")
+        return Item(number, Source("texts", number + 1, text))
+    try:
+        ids = None if isinstance(text, bytes) else [operator.index(each) for each in text]
+    except TypeError:
+        ids = None
+    if ids is None:
+        raise UsageError(f"texts are a list of texts or of token IDs, and {str(text)[:40]!r} is none")
+    return Item(number, Source(GIVEN, number + 1, json.dumps(ids)))
 
 
 def _spread(workers: int | None, ray: str | None) -> Callable[[Batchwise, Iterable[Batch]], Iterator[bytes | None]]:
@@ -178,7 +196,7 @@ class Recording:
         counts: dict[str, list[int]] = {sequence: [] for sequence in index.counts}
         try:
             for item in batch:
-                self._read(item.source.text, index, rows, counts)
+                self._read(item.source, index, rows, counts)
         except MemoryError as error:
             raise InputError("not enough memory: use fewer workers, or a smaller length") from error
         file, none = io.BytesIO(), {name: np.zeros((0, *kept.shape), kept.dtype) for name, kept in index.arrays.items()}
@@ -187,15 +205,25 @@ class Recording:
         np.savez(file, allow_pickle=False, **arrays)
         return file.getvalue()
 
-    def _read(self, text: str, index: Index, rows: dict[str, list[Host]], counts: dict[str, list[int]]) -> None:
-        """Add the rows of one text."""
-        assert self.model.tokenizer is not None  # noqa: S101 - asked before
-        encoding = self.model.tokenizer.encode(text[:MAX_CHARACTERS], max_tokens=self.length, cut=True)
+    def _traced(self, source: Source) -> Trace | None:
+        """The trace of a text; None of one without a token."""
+        if source.file == GIVEN:
+            ids = json.loads(source.text)[: self.length]
+            return self.model.trace(ids=ids, budget=0) if ids else None
+        if self.model.tokenizer is None:
+            raise InputError(f"{self.model.name} {NO_VOCABULARY}")
+        encoding = self.model.tokenizer.encode(source.text[:MAX_CHARACTERS], max_tokens=self.length, cut=True)
         if not encoding.tokens:
+            return None
+        return self.model.trace(ids=encoding.ids, segments=encoding.segments, budget=0)
+
+    def _read(self, source: Source, index: Index, rows: dict[str, list[Host]], counts: dict[str, list[int]]) -> None:
+        """Add the rows of one text."""
+        trace = self._traced(source)
+        if trace is None:
             for each in counts.values():
                 each.append(0)
             return
-        trace = self.model.trace(ids=encoding.ids, segments=encoding.segments, budget=0)
         values = trace.to_dict(self.steps)
         read = {
             name: trace.givens[name][0] if name in trace.givens else _by_row(trace.program, name, values[name])
@@ -221,7 +249,7 @@ class _Store:
     def __init__(self, folder: Path, empty: Index, report: Report) -> None:
         self._folder, self._report = folder, report
         self.index = self._known(empty) if is_there(folder / INDEX) else empty
-        self._digest, self._at = Digest(), time.monotonic()
+        self._saved, self._digest, self._at = self.index, Digest(), time.monotonic()
         self._rows: dict[str, list[Host]] = {name: [] for name in self.index.arrays}
         self._open = False
         self._take_up()
@@ -274,8 +302,7 @@ class _Store:
                 waiting.append(batch)
                 yield batch
 
-        done, results = False, spread(ahead())
-        self.index = replace(self.index, complete=False)
+        results = spread(ahead())
         try:
             for result in results:
                 self._report(f"{self.index.texts:,} texts recorded")
@@ -283,11 +310,10 @@ class _Store:
                     self._add(waiting.popleft(), result)
                 if time.monotonic() - self._at >= SECONDS:
                     self._save()
-            done = True
+            self.index = replace(self.index, complete=True)
         finally:
             if isinstance(results, Generator):
                 results.close()
-            self.index = replace(self.index, complete=done)
             self._save()
 
     def _add(self, batch: Batch, result: bytes) -> None:
@@ -299,13 +325,15 @@ class _Store:
         self._digest.add(batch)
         stops = [*self.index.stops[: -1 if self._open else None], self.index.texts + len(batch)]
         self._open = True
-        self.index = replace(self.index, stops=stops, digest=self._digest.value)
+        self.index = replace(self.index, stops=stops, digest=self._digest.value, complete=False)
         if self._size >= SHARD:
             self._save()
             self._rows, self._open = {name: [] for name in self._rows}, False
 
     def _save(self) -> None:
-        """Write the file that is not full, then the index."""
+        """Write the file that is not full, then the index, where there is something new."""
+        if self.index is self._saved:
+            return
         if self._open:
             for name, parts in self._rows.items():
                 whole = np.ascontiguousarray(np.concatenate(parts))
@@ -313,4 +341,4 @@ class _Store:
                 with writing(file_of(self._folder, name, len(self.index.stops) - 1)) as file:
                     np.lib.format.write_array(file, whole, version=(1, 0), allow_pickle=False)
         write_whole(self._folder / INDEX, json.dumps(self.index.to_json()).encode())
-        self._at = time.monotonic()
+        self._saved, self._at = self.index, time.monotonic()
