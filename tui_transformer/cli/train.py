@@ -16,7 +16,7 @@ import typer
 
 from tui_transformer.cli.options import SIZES, Flags
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.terminal import stopping
+from tui_transformer.cli.terminal import show, stopping
 from tui_transformer.cli.typer_layer import argument, flag, like, option
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.text.display import fit, visible
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from tui_transformer.learning.loop import Measured, Record, Trainer
     from tui_transformer.learning.run import Run
 
-OF_THE_COMMAND = ("out", "resume", "log", "recipe")
+OF_FEATURES = ("features", "active", "at")
+OF_THE_COMMAND = ("out", "resume", "log", "recipe", *OF_FEATURES)
+WITH_FEATURES = (*OF_FEATURES, "file", "recipe", "out", "model", "steps", "batch", "learning_rate", "seed", "device")
+"""The options that learning a dictionary of features has."""
+
 OF_A_NEW_MODEL = ("architecture", *SIZES)
 LOG = "log.jsonl"
 """In the folder of a run whose log has no other place."""
@@ -45,6 +49,9 @@ class Train:
     The folder --out is then a model as any other. Tasks: next-word, next-character and masked-word read a text;
     classify reads lines of a text, a tab and its label; pairs reads lines of a source, a tab and a target. Loss and
     accuracy are those of the batch; perplexity is e to the cross-entropy on examples that are not learned from.
+
+    With --features a dictionary of so many features of one step of --model is learned in place of a model: a sparse
+    autoencoder, whose folder SAELens reads as well.
 
     Example: tui-transformer train text.txt --task next-word --out run
     """
@@ -109,6 +116,10 @@ class Train:
         None, "Of a new model; by default the task's."
     )
 
+    features: int | None = option(None, "Learn a dictionary of so many features of --model.")
+    at: str | None = option(None, "The step whose rows it reads, as decoder.1.output.", metavar="STEP")
+    active: int | None = option(None, "How many features are active at a token.  [default: 8]")
+
     def run(self) -> None:
         from tui_transformer.learning.log import Log, check_new
         from tui_transformer.learning.run import Run
@@ -116,6 +127,11 @@ class Train:
 
         if self.out is None:
             raise UsageError("--out FOLDER is missing: say where the run and its model are to be kept")
+        if self.features is not None:
+            self._learn_features(self.out, self.features)
+            return
+        if (name := next((name for name in OF_FEATURES if getattr(self, name) is not None), None)) is not None:
+            raise UsageError(f"--{name} is of a dictionary: say with --features how many features it has")
         settings = self._given()
         resumes = self.resume and (is_run(self.out) or self.file is None)
         if self.log is not None and not resumes:
@@ -159,6 +175,61 @@ class Train:
         check_new(out.absolute(), str(out.absolute() / recipe.file))
         text = recipe.write_text(out.absolute())
         return {**recipe.settings, **settings, "file": str(text)}
+
+    # A dictionary of features
+
+    def _learn_features(self, out: Path, count: int) -> None:
+        """Learn a dictionary of a step of a model, and tell how good it is."""
+        from tui_transformer.learning.dictionary import Plan, learn
+        from tui_transformer.learning.run import check_new
+        from tui_transformer.model.model import Model
+
+        given = (name for name, value in vars(self).items() if value not in (None, False, ""))
+        if (name := next((name for name in given if name not in WITH_FEATURES), None)) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is of a model that is trained: leave it out with --features")
+        model_name = self.model or self.recipe
+        if model_name is None or self.at is None:
+            missing = "--at STEP" if model_name is not None else "--model FOLDER|NAME"
+            raise UsageError(f"{missing} is missing: features are of a step of a model, as decoder.1.output")
+        check_new(out.absolute())
+        asked = {"k": self.active, "steps": self.steps, "batch": self.batch, "rate": self.learning_rate}
+        plan = Plan(self.at, count, seed=self.seed or 0, **{name: it for name, it in asked.items() if it is not None})
+        model, told = Model.load(model_name, device=self.device or "auto"), 0.0
+
+        def report(step: int, left: float) -> None:
+            nonlocal told
+            line = f"step {step:,} of {plan.steps:,} · {left:.2%} of the variance left"
+            if sys.stderr.isatty():
+                show(line)
+            elif time.monotonic() - told > SECONDS_BETWEEN_LINES or step == plan.steps:
+                told = time.monotonic()
+                note(line)
+
+        learned = learn(model, self._texts(), plan, report)
+        show(None)
+        learned.save(out)
+        rows = {
+            "features": f"{count:,}, {plan.k} active at a token",
+            "learned in": f"{plan.steps:,} steps of {plan.batch:,} rows of {plan.at}",
+            "variance left": f"{learned.left:.2%} of {learned.rows:,} other rows",
+            "never active": f"{learned.dead:,} features in these",
+            "dictionary": visible(str(out)),
+        }
+        emit(f"{name:<20} {value}\n" for name, value in rows.items())
+
+    def _texts(self) -> list[str]:
+        """The lines that features are learned from."""
+        from tui_transformer.learning import recipes
+        from tui_transformer.learning.corpora import lines_of
+        from tui_transformer.text.files import read_lines
+
+        if self.recipe is not None and self.file is None:
+            return list(lines_of(self.recipe, recipes.recipe(self.recipe).lines))
+        if self.file is None or self.recipe is not None:
+            raise UsageError("name the text that features are learned from: FILE, or --recipe NAME for its text")
+        return [line for each in read_lines([self.file]) if (line := each.strip())]
+
+    # A model
 
     def _see_through(self, begun: Run, log: Log) -> None:
         """Make the steps that are left, and tell the result."""

@@ -14,6 +14,9 @@ from tui_transformer.files import read_toml
 from tui_transformer.model.local_models import ABOUT
 
 HERE = Path(__file__).resolve().parent
+FEATURES = "features"
+"""The folder of a model's dictionary of features, where it has one, in its own."""
+
 LARGEST = 1 << 16
 
 

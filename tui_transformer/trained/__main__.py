@@ -1,4 +1,4 @@
-"""Train the models that come with the program again: `python -m tui_transformer.trained [NAME…]`."""
+"""Train the models that come with the program again: `python -m tui_transformer.trained [--features] [NAME…]`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,28 @@ from tui_transformer.learning.run import checkpoints
 from tui_transformer.learning.settings import settings_of
 from tui_transformer.model.local_models import ABOUT
 from tui_transformer.model.model import Model
-from tui_transformer.trained import HERE
+from tui_transformer.trained import FEATURES, HERE
 from tui_transformer.trained.measure import NEW_LINES, measure
+
+DICTIONARIES = {"story": ("--features", "512", "--at", "decoder.1.output")}
+"""How the dictionary of a model is learned, by the model's name."""
 
 
 def main() -> None:
     """Make the models that are named."""
     parser = argparse.ArgumentParser(prog="python -m tui_transformer.trained", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(RECIPES)}; all by default")
-    names = parser.parse_args().names or RECIPES
-    if unknown := [name for name in names if name not in RECIPES]:
+    parser.add_argument("--features", action="store_true", help="their dictionaries of features alone")
+    given = parser.parse_args()
+    names = given.names or (DICTIONARIES if given.features else RECIPES)
+    if unknown := [name for name in names if name not in (DICTIONARIES if given.features else RECIPES)]:
         parser.error(f"no model is called {unknown[0]!r}: there are {', '.join(RECIPES)}")
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            make(name, Path(folder) / name)
+            if not given.features:
+                make(name, Path(folder) / name)
+            if name in DICTIONARIES:
+                make_features(name, Path(folder) / FEATURES)
 
 
 def make(name: str, run: Path) -> None:
@@ -57,6 +65,28 @@ def make(name: str, run: Path) -> None:
         f"exact = {measured.exact:.4f}",
     )
     write_whole(target / ABOUT, "".join(f"{line}\n" for line in lines).encode())
+
+
+def make_features(name: str, folder: Path) -> None:
+    """Learn a dictionary of a model's features as a user would, and put it beside the model, with what was told."""
+    arguments = ("train", "--recipe", name, *DICTIONARIES[name], "--device", "cpu", "--out")
+    ended = subprocess.run(  # noqa: S603 - this program
+        (sys.executable, "-m", "tui_transformer", *arguments, str(folder)),
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    rows = (line.split("  ", 1) for line in ended.stdout.splitlines())
+    told = {key.strip().replace(" ", "_"): value.strip() for key, value in rows}
+    lines = (
+        f"# Written by `python -m tui_transformer.trained --features {name}`.",
+        f'command = "tui-transformer {" ".join(arguments)} FOLDER"',
+        *(f'{key} = "{value}"' for key, value in told.items() if key != "dictionary"),
+    )
+    write_whole(folder / ABOUT, "".join(f"{line}\n" for line in lines).encode())
+    target = HERE / name / FEATURES
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(folder, target)
 
 
 if __name__ == "__main__":
