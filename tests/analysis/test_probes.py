@@ -109,6 +109,19 @@ def test_logistic_of_several_classes_has_no_slope_left():
     assert len(found.directions) == 3
 
 
+def test_a_probe_says_how_far_it_is_and_ends_where_that_is_asked():
+    said: list[str] = []
+
+    def report(what: str) -> None:
+        said.append(what)
+        if what.endswith("step 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(probe(data_of(X), NOISE > 0, report=report))
+    assert said == [f"probe · decoder.3.output · mean · {more}" for more in ("reading", "step 0", "step 1", "step 2")]
+
+
 def test_difference_of_means_lies_between_them():
     y = X[:, 3] > 3
     (found,) = probe(data_of(X), y, kind="difference", held_out=0.005)

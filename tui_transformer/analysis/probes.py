@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ Label = Any
 BLOCK = 4096
 """Rows that are read together."""
 
-STEPS, TURNS, TOLERANCE = 100, 250, 1e-9
+STEPS, TURNS, TOLERANCE = 100, 250, 1e-8
 """Of Newton's method: how many at most, turns of conjugate gradients in each, and the slope at which it ends."""
 
 LAYER = re.compile(r"\.(\d+)\.")
@@ -179,8 +180,12 @@ def probe(
     given = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     for name, rows in data.items():
         for each in several:
-            report(f"probe · {name} · {each}")
-            yield _probe(name, rows, given, kind, each, _Split(held_out, seed), penalty)
+            tell = partial(_told, report, f"probe · {name} · {each}")
+            yield _probe(name, rows, given, kind, each, _Split(held_out, seed), penalty, tell)
+
+
+def _told(report: Report, what: str, more: str) -> None:
+    report(f"{what} · {more}")
 
 
 @dataclass(frozen=True)
@@ -207,8 +212,16 @@ class _Split:
 
 
 def _probe(
-    name: str, rows: Rows, labels: list[Label], kind: ProbeKind, position: Which, split: _Split, penalty: float
+    name: str,
+    rows: Rows,
+    labels: list[Label],
+    kind: ProbeKind,
+    position: Which,
+    split: _Split,
+    penalty: float,
+    report: Report,
 ) -> Probe:
+    report("reading")
     at, text, own = _chosen(name, rows, labels, position)
     if not len(own):
         raise InputError(f"{name}: no text has a label and a token at {position}")
@@ -224,7 +237,7 @@ def _probe(
         raise InputError(f"{name}: too few texts: of every class there has to be one that is fitted to")
     check_memory(3 * 8 * len(own) * int(np.prod(rows.shape[1:])), f"{name}: its rows take", "use fewer texts")
     x = _values(rows, at, text, position)
-    fit = _Fit(x[~held], y[~held], len(classes), penalty)
+    fit = _Fit(x[~held], y[~held], len(classes), penalty, report)
     weights, bias = FITS[kind](fit)
     values = x @ weights + bias
     chance = 0.0 if numeric else float(np.mean(y[held] == np.bincount(y[~held]).argmax()))
@@ -287,6 +300,7 @@ class _Fit:
     y: Host
     classes: int
     penalty: float
+    report: Report
 
     def centred(self) -> tuple[Host, Host, float]:
         """The rows less their mean, that, and λ."""
@@ -319,26 +333,23 @@ class _Fit:
 
     def logistic(self) -> tuple[Host, Host]:
         rows, mean, ridge = self.centred()
-        deviation = np.sqrt(np.square(rows).mean(axis=0)).max() or 1.0
-        x = np.column_stack([rows / deviation, np.ones(len(rows))])  # the last column is the bias
-        shrink = np.full((x.shape[1], 1), ridge / deviation**2)
-        shrink[-1] = 0.0
+        size = np.sqrt(np.square(rows).mean(axis=0) / 4 + ridge)  # so scaled, columns are curved alike
+        x = np.column_stack([rows / size, np.ones(len(rows))])  # the last column is the bias
+        shrink = np.append(ridge / size**2, 0.0)[:, None]
         y = self.targets()
         weights = np.zeros((x.shape[1], y.shape[1]))
-        for _ in range(STEPS):
+        for number in range(STEPS):
+            self.report(f"step {number}")
             loss, shares = _loss(x, y, weights, shrink)
             slope = x.T @ (shares - y) / len(x) + shrink * weights
             if np.abs(slope).max() <= TOLERANCE:
                 break
             step = _solved(x, shares, shrink, slope)
-            size = 1.0
-            while (
-                _loss(x, y, weights - size * step, shrink)[0] > loss - 1e-4 * size * float((slope * step).sum())
-                and size > 1e-10
-            ):
-                size /= 2
-            weights = weights - size * step
-        weights, bias = weights[:-1] / deviation, weights[-1]
+            expected, far = 1e-4 * float((slope * step).sum()), 1.0
+            while far > 1e-10 and _loss(x, y, weights - far * step, shrink)[0] > loss - far * expected:
+                far /= 2
+            weights = weights - far * step
+        weights, bias = weights[:-1] / size[:, None], weights[-1]
         return weights, bias - mean @ weights
 
 

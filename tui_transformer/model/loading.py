@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.backend import choose_backend
@@ -97,6 +97,26 @@ class New(NamedTuple):
     seed: int | None = None
     embedding: str | None = None
     vectors: str | Path | WordVectors | None = None
+
+
+class Added(Protocol):
+    """Steps that a model has beside its own, and their weights."""
+
+    def extended(self, program: Program) -> Program:
+        """A program of the model with them; as it is where it does not compute what they read."""
+
+    def check(self, program: Program) -> None:
+        """Raise InputError where a program of the model without them has no place for them."""
+
+    def beside(self, weights: Weights) -> Weights:
+        """The weights of the model with theirs."""
+
+
+class Dictionary(Protocol):
+    """What gives such steps at a place in a model: a dictionary of features."""
+
+    def placed(self, program: Program, at: str | None, into: str | None, *, replaces: bool) -> Added:
+        """The steps at a place: see `Model.with_features`."""
 
 
 def load(where: str | Path, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.parts import DEFAULT_BUDGET, check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
-from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import checkpoint, loading
 from tui_transformer.model.checkpoint import unread_said
-from tui_transformer.model.loading import New, Parts, Where, program_of, reading_unknown
+from tui_transformer.model.loading import Added, Dictionary, New, Parts, Where, program_of, reading_unknown
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.texts import (
     DECODER,
@@ -39,26 +38,6 @@ from tui_transformer.model.word_vectors import WordVectors
 from tui_transformer.text.vocabulary import Vocabulary
 
 EMBEDDING = "embedding.tokens"
-
-
-class Added(Protocol):
-    """Steps that a model has beside its own, and their weights."""
-
-    def extended(self, program: Program) -> Program:
-        """A program of the model with them; as it is where it does not compute what they read."""
-
-    def check(self, program: Program) -> None:
-        """Raise InputError where a program of the model without them has no place for them."""
-
-    def beside(self, weights: Weights) -> Weights:
-        """The weights of the model with theirs."""
-
-
-class Dictionary(Protocol):
-    """What gives such steps at a place in a model: a dictionary of features."""
-
-    def placed(self, program: Program, at: str | None, into: str | None, *, replaces: bool) -> Added:
-        """The steps at a place: see `Model.with_features`."""
 
 
 def _again(load: Callable[[], Parts], own: Mapping[str, Any]) -> Model:
@@ -371,7 +350,9 @@ class Model(Texts):
         settings = {} if self.folder is not None else self.config.to_json()
         old = {key: value for key, value in settings.items() if key not in given}
         old_seed = self.seed if seed is None else seed
-        start = {} if self.embedding is None else self._start(vocabulary)
+        start: dict[str, Any] = {} if self.embedding is None else {"embedding": self.embedding.start}
+        if self.embedding is not None and (vectors := self.embedding.vectors) is not None:
+            start["vectors"] = vectors if vocabulary is None else vectors.path  # read again for other words
         length = {} if self.own_length is None else {"max_length": self.most_tokens}
         new = Model.load(
             where,
@@ -387,13 +368,6 @@ class Model(Texts):
             each.check(new.program(1))
             weights = each.beside(weights)
         return dataclasses.replace(new, name=self.name, weights=weights, added=self.added)
-
-    def _start(self, vocabulary: str | Path | Vocabulary | None) -> dict[str, Any]:
-        """How the embedding began; vectors are read again for other words."""
-        if self.embedding is None or self.embedding.vectors is None:
-            return {} if self.embedding is None else {"embedding": self.embedding.start}
-        vectors = self.embedding.vectors
-        return {"embedding": self.embedding.start, "vectors": vectors if vocabulary is None else vectors.path}
 
     def save(self, folder: Path) -> None:
         """Write the model as a checkpoint folder.
