@@ -11,6 +11,8 @@ from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.paths import paths
 from tui_transformer.model import Model
 
+GIVEN = ("patch", "--model", "copy", "--ids", "5,6,7,8,9", "--from-ids", "5,10,7,8,9")
+
 
 def test_the_table_of_paths_is_that_of_the_analysis(run: Run) -> None:
     model = Model.load("copy")
