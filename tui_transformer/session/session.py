@@ -21,6 +21,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
+from tui_transformer.model.loading import Dictionary
 from tui_transformer.model.options import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
 from tui_transformer.report.differences import Comparison, compare_traces
@@ -246,6 +247,14 @@ class Session(Sentences):
             InputError: The model cannot read the sentence.
         """
         return self._changed(model=model, edits=(), breaks=(), measure=None)
+
+    def with_features(self, features: Dictionary, at: str | None = None) -> Session:
+        """The same, edits included, on the model with the features of a dictionary as steps.
+
+        Raises:
+            InputError: As `Model.with_features`.
+        """
+        return self._changed(model=self.model.with_features(features, at))
 
     def with_breaks(self, *names: str) -> Session:
         """The same with these things computed otherwise, beside what they would be; without any, as it was.

@@ -7,6 +7,7 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, Explorer, exploring
 from textual.widgets import Static
 
+from tui_transformer.engine.changes import Scale
 from tui_transformer.explorer.tools.features import FeaturesScreen
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.features.dictionary import Features, own_dictionary
@@ -68,6 +69,19 @@ async def test_a_feature_is_a_step_that_is_gone_to_and_undone():
         await explorer.press("u")
         await explorer.settled()
         assert f"{AT}.features" not in explorer.parts.explored.session.trace.program.by_name
+
+
+async def test_what_was_changed_before_stays_changed():
+    async with exploring(NARROW, model="story", text=TEXT) as explorer:
+        explorer.parts.port.change(
+            explorer.parts.explored.session.with_edits(Scale("decoder.0.feed_forward.output", 0))
+        )
+        await explorer.settled()
+        await opened(explorer, 9)
+        session = explorer.parts.explored.session
+        plain, changed = (trace[AT] for trace in (session.base, session.trace))
+        assert [edit.name for edit in session.edits] == ["decoder.0.feed_forward.output"]
+        assert not np.allclose(plain, changed)
 
 
 @pytest.mark.parametrize("size", [SMALL, (60, 20), (5, 3)])
