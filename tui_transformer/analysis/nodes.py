@@ -137,19 +137,20 @@ def _embeddings(program: Program) -> Places:
     """Stack → what enters its first layer."""
     first: dict[str, tuple[str, ...]] = {}
     for step in program.steps:
-        if step.role == "residual":
-            first.setdefault(step.name.partition(".")[0], (program.step(step.inputs[0]).name,))
+        stack, number, *_ = (*step.name.split("."), "")
+        if step.role == "residual" and number.isdigit():
+            first.setdefault(stack, (program.step(step.inputs[0]).name,))
     return first
 
 
 def _said(program: Program) -> Places:
     """Feed-forward layer → what it adds to the residual stream."""
-    heads, found = HEADS(program), dict[str, tuple[str, ...]]()
+    found: dict[str, tuple[str, ...]] = {}
     for step in program.steps:
         for name in step.inputs[1:] if step.role == "residual" else ():
             own = program.step(name).name
             sublayer = ".".join(own.split(".")[:3])
-            if sublayer not in heads:
+            if sublayer.endswith(".feed_forward"):
                 found[sublayer] = (own,)
     return found
 
