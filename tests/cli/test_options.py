@@ -69,6 +69,8 @@ LISTS = {
     "patch --from-ids",
     "patch --rows",
     "patch --head",
+    "patch --senders",
+    "patch --receivers",
     "generate --stop-ids",
     "vocab compare --vocab",
     "vocab build --special",

@@ -137,29 +137,32 @@ def _embeddings(program: Program) -> Places:
     """Stack → what enters its first layer."""
     first: dict[str, tuple[str, ...]] = {}
     for step in program.steps:
-        if step.role == "residual":
-            first.setdefault(step.name.partition(".")[0], (program.step(step.inputs[0]).name,))
+        stack, number, *_ = (*step.name.split("."), "")
+        if step.role == "residual" and number.isdigit():
+            first.setdefault(stack, (program.step(step.inputs[0]).name,))
     return first
 
 
 def _said(program: Program) -> Places:
     """Feed-forward layer → what it adds to the residual stream."""
-    heads, found = HEADS(program), dict[str, tuple[str, ...]]()
+    found: dict[str, tuple[str, ...]] = {}
     for step in program.steps:
         for name in step.inputs[1:] if step.role == "residual" else ():
-            sublayer = program.step(name).sublayer
-            if sublayer not in heads:
-                found[sublayer] = (program.step(name).name,)
+            own = program.step(name).name
+            sublayer = ".".join(own.split(".")[:3])
+            if sublayer.endswith(".feed_forward"):
+                found[sublayer] = (own,)
     return found
 
 
 def _read(program: Program) -> Places:
     """Feed-forward layer → its norm where that is in front, or else the steps that read the stream."""
-    return {place: _read_by(program, place) for place in _said(program)}
+    return {place: _read_by(program, place, said) for place, (said,) in _said(program).items()}
 
 
-def _read_by(program: Program, place: str) -> tuple[str, ...]:
-    own = {step.name: step for step in program.steps if not step.role and step.name.startswith(f"{place}.")}
+def _read_by(program: Program, place: str, said: str) -> tuple[str, ...]:
+    before = program.steps[: program.places[said] + 1]
+    own = {step.name: step for step in before if not step.role and step.name.startswith(f"{place}.")}
     outside = program.by_name.keys() - own.keys()
     readers = {name: outside.intersection(step.inputs) for name, step in own.items()}
     sources = [program.by_name[name] for name in frozenset(chain.from_iterable(readers.values()))]

@@ -53,7 +53,7 @@ class Patch(Edited):
     )
     receivers: str | None = option(
         None,
-        "Of paths: query, key, value, feed_forward or logits, in the same way; by default logits.",
+        "Of paths: query, key, value, feed_forward or logits, in the same way; by default logits. May be given again.",
         several=True,
         metavar="KIND[:PLACE[:HEAD]],…",
     )
