@@ -99,7 +99,7 @@ def record(
 
 
 def _item(model: Model, number: int, text: str | Sequence[int]) -> Item:
-    """A text, or token IDs as JSON."""
+    """A text, or token IDs with blanks between them."""
     if isinstance(text, str):
         if model.tokenizer is None:
             raise InputError(f"{model.name} {NO_VOCABULARY}, or give token IDs")
@@ -110,7 +110,7 @@ def _item(model: Model, number: int, text: str | Sequence[int]) -> Item:
         ids = None
     if ids is None:
         raise UsageError(f"texts are a list of texts or of token IDs, and {str(text)[:40]!r} is none")
-    return Item(number, Source(GIVEN, number + 1, json.dumps(ids)))
+    return Item(number, Source(GIVEN, number + 1, " ".join(map(str, ids))))
 
 
 def _spread(workers: int | None, ray: str | None) -> Callable[[Batchwise, Iterable[Batch]], Iterator[bytes | None]]:
@@ -208,7 +208,7 @@ class Recording:
     def _traced(self, source: Source) -> Trace | None:
         """The trace of a text; None of one without a token."""
         if source.file == GIVEN:
-            ids = json.loads(source.text)[: self.length]
+            ids = list(map(int, source.text.split()))[: self.length]
             return self.model.trace(ids=ids, budget=0) if ids else None
         if self.model.tokenizer is None:
             raise InputError(f"{self.model.name} {NO_VOCABULARY}")
