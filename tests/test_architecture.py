@@ -307,7 +307,6 @@ def test_json_and_toml_files_have_one_reader() -> None:
         "explorer/tools/runs.py",
         "learning/log.py",
         "model/weights_file.py",
-        "survey/recording.py",
         "survey/work.py",
         "text/guarded.py",
         "text/guarded_child.py",

@@ -141,7 +141,7 @@ def _with_features(session: Session, path: Path, at: str | None) -> Session:
     """The session on a model that has the features of a dictionary."""
     from tui_transformer.features.dictionary import Features
 
-    return session.with_features(Features.load(path), at)
+    return session.with_model(session.model.with_features(Features.load(path), at), is_the_same=True)
 
 
 def _edited(session: Session, edits: Sequence[str]) -> Session:

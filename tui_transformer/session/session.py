@@ -21,7 +21,6 @@ from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
 from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
-from tui_transformer.model.loading import Dictionary
 from tui_transformer.model.options import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
 from tui_transformer.report.differences import Comparison, compare_traces
@@ -240,21 +239,13 @@ class Session(Sentences):
             return self._changed(edits=edits, decoder_text="", decoder_ids=_ids(text))
         return self._changed(edits=edits, decoder_text=text, decoder_ids=None)
 
-    def with_model(self, model: Model) -> Session:
-        """Another model on the same sentence, without edits.
+    def with_model(self, model: Model, *, is_the_same: bool = False) -> Session:
+        """Another model on the same sentence, without edits, which stay where it is the same with more steps.
 
         Raises:
             InputError: The model cannot read the sentence.
         """
-        return self._changed(model=model, edits=(), breaks=(), measure=None)
-
-    def with_features(self, features: Dictionary, at: str | None = None) -> Session:
-        """The same, edits included, on the model with the features of a dictionary as steps.
-
-        Raises:
-            InputError: As `Model.with_features`.
-        """
-        return self._changed(model=self.model.with_features(features, at))
+        return self._changed(model=model, **({} if is_the_same else {"edits": (), "breaks": (), "measure": None}))
 
     def with_breaks(self, *names: str) -> Session:
         """The same with these things computed otherwise, beside what they would be; without any, as it was.

@@ -70,7 +70,7 @@ def open_from(port: Port) -> None:
     port.ask(
         "features",
         AT_ONCE + 1,
-        lambda _: session.with_features(Features.load(path)),
+        lambda _: session.with_model(session.model.with_features(Features.load(path)), is_the_same=True),
         put,
     )
 
