@@ -69,10 +69,11 @@ def table_of(program: Program, kind: PlaceKind, of: str = "") -> Table:
         UsageError: There is no such kind.
         InputError: The model has no such places.
     """
-    if kind not in KINDS:
+    what, _, named = kind.partition(":")  # "head:encoder", as it was before there was `of`
+    if what not in KINDS:
         raise UsageError(f"no kind is called {kind[:40]!r}: use {', '.join(KINDS)}")
-    own = of.strip()
-    if kind == "head":
+    own = (of or named).strip()
+    if what == "head":
         known = _with_contexts(program)
         group = chosen_group(program, own) if own else next((each.group for each in reversed(known)), "")
         places = [
@@ -81,7 +82,7 @@ def table_of(program: Program, kind: PlaceKind, of: str = "") -> Table:
             if each.group == group
             for head in range(each.heads)
         ]
-    elif kind == "layer":
+    elif what == "layer":
         places = [Place(step, layer, 0) for layer, step in _stream(program, own).items()]
     else:
         places = [
@@ -90,8 +91,8 @@ def table_of(program: Program, kind: PlaceKind, of: str = "") -> Table:
             for row in range(program.shape(step)[0])
         ]
     if not places:
-        raise InputError(f"the model has no {kind}s whose values could be patched")
-    return Table(tuple(places), "layer", "whole" if kind == "layer" else kind)
+        raise InputError(f"the model has no {what}s whose values could be patched")
+    return Table(tuple(places), "layer", "whole" if what == "layer" else what)
 
 
 def kinds_of(program: Program) -> tuple[tuple[PlaceKind, str], ...]:
