@@ -25,6 +25,21 @@ def test_the_examples_of_a_section_run_one_after_another(section: str, capsys: p
     assert "nan" not in printed
 
 
+PRINTED = re.compile(r"^```python\n(.*?)^```\n+^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+STUDIES = [section for section in SECTIONS if PRINTED.search(section)]
+
+
+@pytest.mark.parametrize("section", STUDIES, ids=lambda text: text.split("\n", 1)[0].replace(" ", "-"))
+def test_a_study_prints_what_stands_below_it(section: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for code, printed in PRINTED.findall(section):
+        exec(code, {})  # noqa: S102 - the project's own text
+        assert capsys.readouterr().out == printed
+
+
+def test_there_are_studies() -> None:
+    assert len(STUDIES) >= 4
+
+
 def test_every_public_name_is_there() -> None:
     for name in tui_transformer.__all__:
         assert getattr(tui_transformer, name) is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -398,8 +397,3 @@ def test_what_cannot_be_measured_is_refused(traces):
         table_of(attention.program, "position")
     with pytest.raises(InputError, match="no logits of words"):
         Metric("divergence").measure(attention, attention, range(1))
-
-
-def test_another_stack_may_be_named_with_the_kind():
-    program, before_there_was_of = Model.load("dates", device="cpu").program(4, 3), cast("Any", "head:encoder")
-    assert table_of(program, before_there_was_of) == table_of(program, "head", "encoder") != table_of(program, "head")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -157,3 +157,15 @@ def test_names_may_be_patterns():
     assert list(tt.means([trace], ["*.context"])) == [f"decoder.{i}.self_attention.context" for i in range(3)]
     with pytest.raises(InputError, match="no step is called"):
         trace.to_dict(["*.nothing"])
+
+
+def test_another_stack_may_be_named_with_the_kind():
+    program, before_there_was_of = Model.load("dates", device="cpu").program(4, 3), cast("Any", "head:encoder")
+    of_encoder = tt.table_of(program, "head", "encoder")
+    assert tt.table_of(program, before_there_was_of) == of_encoder != tt.table_of(program, "head")
+
+
+def test_a_table_gives_one_after_the_other_as_an_iterator_does():
+    found = tt.effects(copied(5, 6, 5), "layer")
+    assert [next(found), next(found)] == list(found)[:2]
+    assert [next(found, None) for _ in range(len(found) - 1)] == [*list(found)[2:], None]

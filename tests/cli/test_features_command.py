@@ -52,7 +52,7 @@ def test_the_dictionary_that_comes_with_a_model_is_read_where_none_is_named(run:
     told = run("features", "--model", "story", "--text", "Once there was", "--top", "1", "--words", "0").out
     assert "story/features at decoder.1.output" in told
     assert "Once there [was]" in told  # of its labels
-    assert "FILE is missing" in run("features", "--model", "copy", "--text", "a b a").err
+    assert "name the file of one" in run("features", "--model", "copy", "--text", "a b a").err
 
 
 def test_a_transcoder_of_several_layers_has_a_place_in_each(run: Run) -> None:

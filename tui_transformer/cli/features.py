@@ -13,7 +13,7 @@ from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import argument, flag, option
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.errors import InputError
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
@@ -88,12 +88,9 @@ class Features(Edited):
 
     def _with_features(self, model: Model) -> Model:
         from tui_transformer.features.dictionary import Features as Dictionary
-        from tui_transformer.features.dictionary import own_dictionary
 
-        file = self.file or own_dictionary(model.folder)
-        if file is None:
-            raise UsageError(f"FILE is missing: no dictionary of features comes with {model.name}")
-        return model.with_features(Dictionary.load(file), self.at, into=self.into, replace=self.replace)
+        dictionary = Dictionary.of(model) if self.file is None else Dictionary.load(self.file)
+        return model.with_features(dictionary, self.at, into=self.into, replace=self.replace)
 
     def _rows(self, session: Session, at: str, labels: Mapping[int, str], *, several: bool) -> Iterator[Row]:
         """A line a feature of every token."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tui_transformer.files import expanded, is_file, is_folder, read_json
 from tui_transformer.model.checks import shown
 from tui_transformer.model.other_files import open_npz
 from tui_transformer.model.tensors import Tensors, open_file
+
+if TYPE_CHECKING:
+    from tui_transformer.model.model import Model
 
 SAELENS, SPARSIFY, GEMMA_SCOPE, SETTINGS = "sae_weights.safetensors", "sae.safetensors", "params.npz", "cfg.json"
 LAYER = re.compile(r"layer_(\d+)\.safetensors")
@@ -75,6 +78,18 @@ class Features(Dictionary):
         if place.suffix == ".safetensors":
             return _transcoder(place)
         raise InputError(f"{place}: no dictionary of features is stored so: {_known()}")
+
+    @staticmethod
+    def of(model: Model) -> Features:
+        """The dictionary that comes with a model, as one does with `story`.
+
+        Raises:
+            InputError: None does.
+        """
+        path = own_dictionary(model.folder)
+        if path is None:
+            raise InputError(f"no dictionary of features comes with {model.name}: name the file of one")
+        return Features.load(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Features.load, (self.path,)

@@ -307,7 +307,7 @@ async def test_a_head_that_spells_no_words_leaves_the_lens_by_layer() -> None:
     async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
         await opened(explorer, "L")
         await explorer.press("f")
-        assert any("no words are spelled" in said for said in explorer.messages)
+        assert any("nothing spells words" in said for said in explorer.messages)
         assert "all words on screen" in explorer.text
 
 
