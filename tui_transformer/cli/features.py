@@ -37,7 +37,7 @@ class Features(Edited):
     ‖x − reconstruction‖ ÷ ‖x‖; left, the same with this one and those above it alone; raises and lowers, what it adds
     to the logits of its token directly, norms frozen.
 
-    Example: tui-transformer features sae/ --model gpt2 --at decoder.8.output --text "The fox found a shell"
+    Example: tui-transformer features --model story --text "Once there was a girl"
     """
 
     file: Path | None = argument(
