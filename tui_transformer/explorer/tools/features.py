@@ -218,7 +218,8 @@ class FeaturesScreen(Overview, tool="features"):
         parts = [Content("… ")] if start else []
         for at in range(start, len(tokens)):
             word, shade = visible(tokens[at]), round(DARKEST * float(values[at]) / most)
-            mark = "bold reverse" if at == self.token else f"on $accent {shade}%" if shade else ""
+            active = "underline" if self.app.no_color else f"on $accent {shade}%"
+            mark = "bold reverse" if at == self.token else active if shade else ""
             if at > start and (not in_pieces or word.startswith(SPACE)):
                 parts.append(Content(" "))
             parts.append(Content.styled(word.removeprefix(SPACE) or SPACE, mark))
