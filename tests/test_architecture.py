@@ -53,7 +53,7 @@ CEILINGS = {
     "features": (1_100, 6),
     "generation": (1_250, 7),
     "guide": (550, 3),
-    "learning": (2_300, 12),
+    "learning": (2_330, 12),
     "model": (10_700, 45),
     "report": (1_400, 8),
     "session": (6_200, 28),

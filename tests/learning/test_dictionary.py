@@ -131,7 +131,25 @@ def test_what_cannot_be_learned_is_said():
         learn(model, ["a b"], Plan("decoder.0.self_attention.weights"))
     with pytest.raises(InputError, match="no_step"):
         learn(model, ["a b"], Plan("no_step"))
-    with pytest.raises(UsageError, match="k is 0"):
+    with pytest.raises(UsageError, match="0 active features"):
         learn(model, ["a b"], Plan("decoder.0.output", k=0))
     with pytest.raises(UsageError, match="9 features cannot be active"):
         learn(model, ["a b"], Plan("decoder.0.output", count=8, k=9))
+
+
+def test_what_is_too_large_or_goes_astray_is_said_and_nothing_is_learned():
+    model, texts = Model.load("copy", device="cpu"), list(lines_of("copy", 40))
+    with pytest.raises(InputError, match="use fewer features"):
+        learn(model, texts, Plan("decoder.0.output", count=10**9))
+    with pytest.raises(InputError, match="smaller learning rate"):
+        learn(model, texts, Plan("decoder.0.output", count=16, steps=200, batch=16, rate=1e38))
+
+
+def test_a_learning_that_is_stopped_gives_what_it_has():
+    model, texts = Model.load("copy", device="cpu"), list(lines_of("copy", 40))
+    asked = iter((False, False, True))
+    learned = learn(
+        model, texts, Plan("decoder.0.output", count=16, k=4, steps=500, batch=16), stops=lambda: next(asked)
+    )
+    assert learned.steps == 3
+    assert np.isfinite(learned.left)

@@ -206,17 +206,21 @@ class Train:
                 told = time.monotonic()
                 note(line)
 
-        learned = learn(model, self._texts(), plan, report)
+        with stopping() as stop:
+            learned = learn(model, self._texts(), plan, report, lambda: stop)
+            learned.save(out)
         show(None)
-        learned.save(out)
         rows = {
             "features": f"{count:,}, {plan.k} active at a token",
-            "learned in": f"{plan.steps:,} steps of {plan.batch:,} rows of {plan.at}",
+            "learned in": f"{learned.steps:,} steps of {plan.batch:,} rows of {plan.at}",
             "variance left": f"{learned.left:.2%} of {learned.rows:,} other rows",
             "never active": f"{learned.dead:,} features in these",
             "dictionary": visible(str(out)),
         }
         emit(f"{name:<20} {value}\n" for name, value in rows.items())
+        if stop:
+            note(f"stopped after step {learned.steps:,}: what was learned until then is written")
+            raise typer.Exit(128 + stop[0])
 
     def _texts(self) -> list[str]:
         """The lines that features are learned from."""

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from tui_transformer.engine.backend import Host, numpy_backend
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.features.dictionary import SAELENS, SETTINGS, Features
 from tui_transformer.files import make_folder, write_whole
@@ -35,6 +36,9 @@ LEFT_OUT, MEASURED = 20, 20_000
 ALPHA = 1 / 32
 RESTS = 100_000
 """Vectors without it after which a feature learns what is left."""
+
+ITEM, ARRAYS, OF_A_ROW = 4, 10, 6
+"""Bytes of a number, and how many arrays there are of the size of both weights, and of the features of a step."""
 
 WARM_UP = 50
 Report = Callable[[int, float], None]
@@ -63,13 +67,16 @@ class Plan:
 
     def check(self, width: int) -> None:
         """Raise UsageError where that cannot be learned."""
-        for name in ("count", "k", "steps", "batch"):
+        said = {"count": "features", "k": "active features", "steps": "steps", "batch": "rows of a step"}
+        for name, words in said.items():
             if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}: use 1 or more")
+                raise UsageError(f"{getattr(self, name)} {words}: use 1 or more")
         if not 0 < self.rate < np.inf:
             raise UsageError(f"the learning rate is {self.rate:g}: use a number above 0")
         if self.k > min(self.count, width):
             raise UsageError(f"{self.k} features cannot be active: there are {self.count}, of {width} numbers each")
+        needed = ITEM * self.count * (ARRAYS * width + OF_A_ROW * self.batch)
+        check_memory(needed, "learning takes", "use fewer features, or a smaller batch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +87,7 @@ class Learned:
         left: The share of the variance that it leaves, Σ ‖x − x̂‖² ÷ Σ ‖x − x̄‖².
         dead: How many features were active in no row of these.
         rows: How many there were.
+        steps: That were made.
     """
 
     plan: Plan
@@ -87,6 +95,7 @@ class Learned:
     left: float
     dead: int
     rows: int
+    steps: int
 
     def save(self, folder: Path) -> None:
         """Write it as SAELens does, so that it and `Features.load` read it; each file appears whole or not at all.
@@ -114,7 +123,14 @@ class Learned:
         write_whole(folder / SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
 
 
-def learn(model: Model, texts: Sequence[str], plan: Plan, report: Report = lambda *_: None) -> Learned:
+@np.errstate(all="ignore")
+def learn(
+    model: Model,
+    texts: Sequence[str],
+    plan: Plan,
+    report: Report = lambda *_: None,
+    stops: Callable[[], object] = lambda: False,
+) -> Learned:
     """Learn a dictionary of what a model's step holds while it reads texts.
 
     Args:
@@ -122,9 +138,11 @@ def learn(model: Model, texts: Sequence[str], plan: Plan, report: Report = lambd
         texts: Read one by one, cut to what the model reads; of every twentieth it is only measured on.
         plan: What is learned.
         report: Called after every step; what it raises ends the learning.
+        stops: Asked after every step whether it was the last one.
 
     Raises:
-        InputError: The model has no such step or no vocabulary, or the texts have too few tokens.
+        InputError: The model has no such step or no vocabulary, the texts have too few tokens, memory is short, or what
+            is left is no finite number.
         UsageError: The plan cannot be carried out.
     """
     axes = model.program(2).axes(plan.at)
@@ -146,10 +164,17 @@ def learn(model: Model, texts: Sequence[str], plan: Plan, report: Report = lambd
     learner = Learner(plan, first)
     rows = _rows(first, others, blocks, learner.random, plan.batch)
     for step in range(1, plan.steps + 1):
-        report(step, learner.advance(next(rows)))
+        left = learner.advance(next(rows))
+        if not np.isfinite(left):
+            raise InputError(f"step {step}: what is left is no finite number: use a smaller learning rate")
+        report(step, left)
+        if stops():
+            break
     weights = learner.weights()
     left, dead = _measured(learner, held_out)
-    return Learned(plan, weights, left, dead, len(held_out))
+    if not np.isfinite(left):
+        raise InputError("what is left is no finite number: use a smaller learning rate")
+    return Learned(plan, weights, left, dead, len(held_out), step)
 
 
 def _blocks(model: Model, texts: Sequence[str], at: str, most: int) -> Iterator[Host]:
