@@ -26,6 +26,7 @@ SUBJECTS = (
     "language_model",
     "parity",
     "survey",
+    "studies",
 )
 
 

@@ -10,7 +10,7 @@ Bricken et al. 2023, "Towards Monosemanticity", §"Feature effects"; Elhage et a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from tui_transformer.analysis.head_lens import LOGITS, carried
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import FromSize
 from tui_transformer.engine.ops.base import EXACT
-from tui_transformer.engine.program import FEATURE, Program
+from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
@@ -97,7 +97,7 @@ def active_features(
     wrong = next((feature for feature in wanted if not 0 <= feature < count), None)
     if wrong is not None:
         raise InputError(f"there is no feature {wrong}: features are 0 to {count - 1}")
-    return (_of_token(trace, own, token, top, wanted, item) for token in tokens)
+    return _in_blocks(trace, own, tokens, top, wanted, item)
 
 
 def _place(program: Program, at: str | None) -> str:
@@ -112,13 +112,32 @@ def _place(program: Program, at: str | None) -> str:
     return own
 
 
-def _of_token(trace: Trace, at: str, token: int, top: int, wanted: Sequence[int], item: int) -> ActiveFeatures:
-    values = _row(trace, at + FEATURES, token, item)
+def _in_blocks(
+    trace: Trace, at: str, tokens: range, top: int, wanted: Sequence[int], item: int
+) -> Iterator[ActiveFeatures]:
+    """Token by token, as many read together as fit into a block."""
+    program = trace.program
+    sized = next(_sizes(program, at), None)
+    names = [at + FEATURES, f"{at}.error", program.step(f"{at}.error").inputs[0], _product(program, at).name]
+    names += () if sized is None else [sized.inputs[1]]
+    height = max(1, trace.block // program.shape(at + FEATURES)[-1])
+    for start in range(tokens.start, tokens.stop, height):
+        some = range(start, min(start + height, tokens.stop))
+        regions = {name: (some, range(program.shape(name)[-1])) for name in names}
+        blocks = {name: np.asarray(trace.window(name, region, item), np.float64) for name, region in regions.items()}
+        for row, token in enumerate(some):
+            yield _of_token(trace, at, token, {name: block[row] for name, block in blocks.items()}, top, wanted)
+
+
+def _of_token(
+    trace: Trace, at: str, token: int, row: Mapping[str, Host], top: int, wanted: Sequence[int]
+) -> ActiveFeatures:
+    values = row[at + FEATURES]
     order = np.argsort(-np.abs(values), kind="stable")
     order = order[values[order] != 0.0]
     chosen = np.array(wanted, dtype=np.int64) if wanted else order[:top]
-    error, y = (_row(trace, name, token, item) for name in (f"{at}.error", trace.program.step(f"{at}.error").inputs[0]))
-    rows, own = _written(trace, at, token, values, chosen, item)
+    error, y = row[f"{at}.error"], row[trace.program.step(f"{at}.error").inputs[0]]
+    rows, own = _written(trace, at, row, values, chosen)
     size = float(np.linalg.norm(y)) or np.nan
     left = np.linalg.norm(error + own - np.cumsum(rows, axis=0), axis=1) / size
     ranks = {int(feature): rank for rank, feature in enumerate(order, 1)}
@@ -129,22 +148,31 @@ def _of_token(trace: Trace, at: str, token: int, top: int, wanted: Sequence[int]
     return ActiveFeatures(at, token, len(order), float(np.linalg.norm(error)) / size, tuple(found), rows)
 
 
-def _written(trace: Trace, at: str, token: int, values: Host, chosen: Host, item: int) -> tuple[Host, Host]:
+def _written(trace: Trace, at: str, row: Mapping[str, Host], values: Host, chosen: Host) -> tuple[Host, Host]:
     """What the chosen features write, features × d, and what all features of the place do."""
-    program = trace.program
-    name = f"{at}.reconstruction"
-    product = program.by_name.get(f"{name}.written") or program.step(name)
+    product = _product(trace.program, at)
     weight, *biases = product.inputs[1:]
     width = product.shape[-1]
     rows = [_cells(trace, weight, (range(feature, feature + 1), range(width)))[0] for feature in chosen.tolist()]
     written = np.array(rows).reshape(-1, width) * values[chosen][:, None]
-    own = _row(trace, product.name, token, item) - sum(_cells(trace, bias, (range(width),)) for bias in biases)
-    sized = next((step for step in program.steps if isinstance(step.op, FromSize) and step.name.startswith(name)), None)
+    own = row[product.name] - sum(_cells(trace, bias, (range(width),)) for bias in biases)
+    sized = next(_sizes(trace.program, at), None)
     if sized is None:
         return written, own
-    x = _row(trace, sized.inputs[1], token, item)[None]
+    x = row[sized.inputs[1]][None]
     none = sized.op.forward(EXACT, np.zeros_like(x), x)
     return sized.op.forward(EXACT, written, x) - none, (sized.op.forward(EXACT, own[None], x) - none)[0]
+
+
+def _product(program: Program, at: str) -> Step:
+    """Features times decoder rows."""
+    return program.by_name.get(f"{at}.reconstruction.written") or program.step(f"{at}.reconstruction")
+
+
+def _sizes(program: Program, at: str) -> Iterator[Step]:
+    """Where what is written is taken back to the size of what was read."""
+    steps = (step for step in program.steps if isinstance(step.op, FromSize))
+    return (step for step in steps if step.name.startswith(f"{at}.reconstruction"))
 
 
 def feature_words(
@@ -181,11 +209,6 @@ def feature_words(
 def _goes_on(program: Program, at: str) -> str:
     """The step that the model goes on with."""
     return f"{at}.output" if f"{at}.output" in program.by_name else f"{at}.reconstruction"
-
-
-def _row(trace: Trace, name: str, token: int, item: int) -> Host:
-    size = trace.program.shape(name)[-1]
-    return np.asarray(trace.window(name, (range(token, token + 1), range(size)), item)[0], np.float64)
 
 
 def _cells(trace: Trace, name: str, region: tuple[range, ...]) -> Host:

@@ -1,0 +1,62 @@
+"""The studies of LIBRARY.md as they stand there: `own_studies.py STUDY [serve]` writes their numbers, or makes them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import tui_transformer
+from benchmarks.sides import serve
+
+TITLES: Mapping[str, str] = {
+    "induction": "induction by path patching",
+    "name": "a name is moved",
+    "position": "a probe for position",
+    "feature": "a feature found and steered",
+}
+
+NUMBERS: Mapping[str, str] = {
+    "induction": """[metric.measure(own), metric.measure(other),
+        *(weight for each in attentions(own.program) for weight in own[each.name][:, -1, 4].tolist()),
+        *(row["value"] for row in found.rows())]""",
+    "name": """[metric.measure(own), metric.measure(other),
+        *(row["value"] for row in sweep(own, other, "head", metric).rows()),
+        *own["2.self_attention.weights"][0, -1].tolist(),
+        *(row["value"] for row in found.rows())]""",
+    "position": '[each.score for each in probe(rows, rows["0.output"].position, kind="ridge", position="every")]',
+    "feature": """[*(number for active, logits in zip(last.features, next(feature_words(model.trace(text), [last])))
+          for number in (active.feature, active.value, *sorted(logits.tolist(), reverse=True)[:4])),
+        *(story.token_id(generate(model, text, max_new_tokens=1,
+            edits=[Scale(f"{at}.features", by, columns=feature)]))
+          for feature, by in ((94, 1), (94, 0), (94, 3), (327, 3)))]""",
+}
+"""What a study found, from the names that it has made, in the order of `torch_studies.py`."""
+
+
+@cache
+def code(study: str) -> str:
+    """The first block below the title of a study."""
+    page = (Path(tui_transformer.__file__).parent / "LIBRARY.md").read_text(encoding="utf-8")
+    return re.search(rf"^## Study: {TITLES[study]}$.*?```python\n(.*?)```", page, re.MULTILINE | re.DOTALL)[1]  # type: ignore[index]
+
+
+def run(study: str) -> dict[str, Any]:
+    """The names that a study made; what it prints is left out."""
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(code(study), names)  # noqa: S102 - a page of this program
+    return names
+
+
+if __name__ == "__main__":
+    if sys.argv[2:] == ["serve"]:
+        serve(lambda: run(sys.argv[1]))
+    else:
+        print(json.dumps(eval(NUMBERS[sys.argv[1]], run(sys.argv[1]))))  # noqa: S307 - the table above
