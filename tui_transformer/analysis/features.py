@@ -115,16 +115,19 @@ def _place(program: Program, at: str | None) -> str:
 def _in_blocks(
     trace: Trace, at: str, tokens: range, top: int, wanted: Sequence[int], item: int
 ) -> Iterator[ActiveFeatures]:
-    """Token by token, as many read together as fit into a block."""
+    """Token by token, as many read together as fit into a block; what all features write without its bias."""
     program = trace.program
     sized = next(_sizes(program, at), None)
-    names = [at + FEATURES, f"{at}.error", program.step(f"{at}.error").inputs[0], _product(program, at).name]
+    product = _product(program, at)
+    names = [at + FEATURES, f"{at}.error", program.step(f"{at}.error").inputs[0], product.name]
     names += () if sized is None else [sized.inputs[1]]
+    bias = sum(_cells(trace, name, (range(product.shape[-1]),)) for name in product.inputs[2:])
     height = max(1, trace.block // program.shape(at + FEATURES)[-1])
     for start in range(tokens.start, tokens.stop, height):
         some = range(start, min(start + height, tokens.stop))
         regions = {name: (some, range(program.shape(name)[-1])) for name in names}
         blocks = {name: np.asarray(trace.window(name, region, item), np.float64) for name, region in regions.items()}
+        blocks[product.name] = blocks[product.name] - bias
         for row, token in enumerate(some):
             yield _of_token(trace, at, token, {name: block[row] for name, block in blocks.items()}, top, wanted)
 
@@ -151,11 +154,10 @@ def _of_token(
 def _written(trace: Trace, at: str, row: Mapping[str, Host], values: Host, chosen: Host) -> tuple[Host, Host]:
     """What the chosen features write, features × d, and what all features of the place do."""
     product = _product(trace.program, at)
-    weight, *biases = product.inputs[1:]
-    width = product.shape[-1]
+    weight, width = product.inputs[1], product.shape[-1]
     rows = [_cells(trace, weight, (range(feature, feature + 1), range(width)))[0] for feature in chosen.tolist()]
     written = np.array(rows).reshape(-1, width) * values[chosen][:, None]
-    own = row[product.name] - sum(_cells(trace, bias, (range(width),)) for bias in biases)
+    own = row[product.name]
     sized = next(_sizes(trace.program, at), None)
     if sized is None:
         return written, own
