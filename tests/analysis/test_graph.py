@@ -61,6 +61,7 @@ PLACES = [
     [("saelens-standard-layer-norm", "decoder.0.output"), ("circuit-tracer-relu-skip", FED.format(1))],
     [("gemma-scope", "decoder.1.self_attention.concat"), ("sparsify-transcoder-skip", FED.format(0))],
     [("circuit-tracer-cross-layer", FED)],
+    [("saelens-jumprelu", "decoder.1.self_attention.norm"), ("sparsify-topk", "decoder.norm")],
 ]
 
 
@@ -261,6 +262,16 @@ def test_the_most_influential_are_followed_where_not_all_can_be() -> None:
     followed = [whole.nodes[i] for i in whole.followed if whole.nodes[i].kind != "logit"]
     likeliest = sorted(followed, key=lambda node: -whole.influence[whole.nodes.index(node)])
     assert likeliest[0] in {some.nodes[i] for i in some.followed}
+
+
+def test_a_text_of_one_token_and_an_answer_without_any_probability_have_graphs() -> None:
+    trace = Model.load("story").trace("Once")
+    assert len(graph(trace).prune().edges) > 1
+    sure = trace.edited([Set("output.logits", 1e4, columns=3)])
+    assert sure["output.probabilities"][0, 5] == 0.0
+    assert len(graph(sure, 5).prune().edges) > 1
+    with pytest.raises(InputError, match="not finite"):
+        graph(trace.edited([Set("1.output", np.inf, columns=3)]))
 
 
 def test_labels_of_a_classifier_are_answers() -> None:

@@ -35,6 +35,9 @@ from tui_transformer.errors import InputError, UsageError
 MOST_LOGITS = 10
 """As circuit-tracer: of the likeliest tokens up to a share no more than these."""
 
+LEAST = 1e-100
+"""As probability of a target that has none: influence is of targets, however unlikely."""
+
 MOST = 2_000
 """Nodes whose inputs are followed."""
 
@@ -131,7 +134,7 @@ def _targets(
         what = "label" if step.axes[-1].name == LABEL else "token"
         raise InputError(f"there is no {what} {outside}: use 0 to {shape[-1] - 1}")
     unique = tuple(dict.fromkeys(int(each) for each in chosen))
-    return unique, tuple(float(line[each]) for each in unique)
+    return unique, tuple(max(float(line[each]), LEAST) for each in unique)
 
 
 @dataclass(eq=False)
@@ -230,6 +233,8 @@ class _Building:
         with np.errstate(all="ignore"):
             constants = back(self.held, {start.step: start.gradient}, take, start.own) + start.constants
         self.constants[rows] = self.held.backend.to_host(constants)
+        if not (np.isfinite(self.weights[rows]).all() and np.isfinite(self.constants[rows]).all()):
+            raise InputError(f"the effects on {self.nodes[some[0]]} are not finite: there is no graph")
         self.followed += some.tolist()
 
     def _made(self) -> Graph:

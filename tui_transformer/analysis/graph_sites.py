@@ -56,7 +56,7 @@ class Sites:
         if name in self._contexts:
             self._add(Heads("head", self._contexts[name], name, (name,)))
             return followed(program, step) or ()
-        if name.endswith(ERROR) and f"{name.removesuffix(ERROR)}{FEATURES}" in program.by_name:
+        if _is_error(program, name):
             self._add(Rows("error", name.removesuffix(ERROR), name, (name,), reads=False))
             return ()
         if name in self._layers and not _made_of_features(program, name):
@@ -99,10 +99,11 @@ class Sites:
         program, outside, waiting = self.held.program, dict[str, None](), [step.name]
         while waiting:
             name = waiting.pop()
-            if not name.startswith(f"{step.sublayer}."):
+            inner = program.by_name[name]
+            if not name.startswith(f"{step.sublayer}.") or reads_features(program, inner) or _is_error(program, name):
                 outside[name] = None
                 continue
-            before = followed(program, program.by_name[name])
+            before = followed(program, inner)
             if before is None:
                 return ()
             waiting += [each for each in before if each in program.by_name]
@@ -142,6 +143,10 @@ def _computed(program: Program, name: str) -> str:
         return step.inputs[0]
     at = name.removesuffix(".reconstruction")
     return program.step(at).name if at != name and f"{at}{FEATURES}" in program.by_name else name
+
+
+def _is_error(program: Program, name: str) -> bool:
+    return name.endswith(ERROR) and f"{name.removesuffix(ERROR)}{FEATURES}" in program.by_name
 
 
 def _made_of_features(program: Program, name: str) -> bool:
