@@ -31,6 +31,8 @@ from tui_transformer.engine.program import LABEL, PROBABILITIES, Step
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.model import Model
+from tui_transformer.text.display import token_label
 
 MOST_LOGITS = 10
 """As circuit-tracer: of the likeliest tokens up to a share no more than these."""
@@ -97,6 +99,16 @@ def graph(
         sites, Logits("logit", "output", step.name, (), reads=False, row=row, numbers=chosen), np.array(shares), most
     )
     return building.graph(report)
+
+
+def label_of(model: Model, graph: Graph, node: GraphNode) -> str:
+    """The word of a node's token, or of a logit, as it stands beside a row; safe to show."""
+    if node.kind == "logit":
+        number, word = node.number or 0, graph.word(node)
+        return model.target_label(number) if model.target_word(number) == word else token_label(word)
+    token = graph.ids[node.stack][node.token]
+    is_written = node.stack == "decoder" and len(graph.words) > 1
+    return model.target_label(token) if is_written else model.word_label(token)
 
 
 def _row(trace: Trace, step: Step, position: int | None) -> int:

@@ -111,7 +111,7 @@ class Graph(Edited):
             return
         rows = list[Row]()
         for edge in pruned.edges[: self.top]:
-            ends = (cell for node in (edge.target, edge.source) for cell in (str(node), _word(session, pruned, node)))
+            ends = (part for node in (edge.target, edge.source) for part in (str(node), _word(session, pruned, node)))
             rows.append((*ends, edge.weight, edge.share, edge.influence, _label(labels, edge.source)))
         Table(COLUMNS, rows).emit(self.format)
 
@@ -193,14 +193,9 @@ def _said(session: Session, graph: AttributionGraph, node: GraphNode) -> tuple[s
 
 
 def _word(session: Session, graph: AttributionGraph, node: GraphNode) -> str:
-    """The word of a node's token, or of a logit, as it stands beside a row."""
-    model = session.model
-    if node.kind == "logit":
-        is_word = bool(session.trace.program.logits)
-        return model.target_label(node.number or 0) if is_word else graph.word(node)
-    token = graph.ids[node.stack][node.token]
-    is_written = node.stack == "decoder" and len(graph.words) > 1
-    return model.target_label(token) if is_written else model.word_label(token)
+    from tui_transformer.analysis.graph import label_of
+
+    return label_of(session.model, graph, node)
 
 
 def _label(labels: Mapping[int, str], node: GraphNode) -> str | None:
