@@ -197,7 +197,8 @@ def enough(scores: np.ndarray, share: float) -> np.ndarray:
     return scores >= scores.reshape(-1)[order][np.searchsorted(total, share)]
 
 
-def test_influence_scores_and_pruning_are_those_of_circuit_tracer() -> None:
+@pytest.mark.parametrize("shares_kept", [(0.6, 0.9), (0.9, 0.5), (0.8, 0.98)])
+def test_influence_scores_and_pruning_are_those_of_circuit_tracer(shares_kept: tuple[float, float]) -> None:
     found = graph(with_features(("saelens-topk", "decoder.1.output")), mass=0.9)
     kinds = np.array([node.kind for node in found.nodes])
     shares = normal(dense(found))
@@ -210,14 +211,14 @@ def test_influence_scores_and_pruning_are_those_of_circuit_tracer() -> None:
     assert found.completeness == pytest.approx((explained * reached).sum() / reached.sum())
 
     always = np.isin(kinds, ("embedding", "logit"))
-    kept = enough(influence, 0.6) | always
+    kept = enough(influence, shares_kept[0]) | always
     left = np.where(kept[:, None] & kept, dense(found), 0.0)
     scores = normal(left) * (summed(normal(left), found.probabilities) + found.probabilities)[:, None]
-    there = enough(scores, 0.9) & (scores > 0.0)
+    there = enough(scores, shares_kept[1]) & (scores > 0.0)
     for _ in found.nodes:
         kept &= (there.any(axis=0) & (there.any(axis=1) | (kinds == "error"))) | always
         there &= kept[:, None] & kept
-    pruned = found.prune(0.6, 0.9)
+    pruned = found.prune(*shares_kept)
     assert pruned.nodes == tuple(node for node, stays in zip(found.nodes, kept, strict=True) if stays)
     np.testing.assert_array_equal(dense(pruned) != 0.0, there[kept][:, kept])
     assert 4 < len(pruned.nodes) < len(found.nodes)
@@ -248,10 +249,13 @@ def test_what_is_edited_is_a_constant_and_the_rest_is_followed() -> None:
         Set("1.self_attention.context", 0.5, heads=1),
         Set("1.output", 2.0, rows=3, columns=range(4)),
     ]
-    for heads in (False, True):
+    for heads in (True, False):
         plain, found = (graph(each, 2, heads=heads) for each in (trace, trace.edited(edits)))
         assert off(found) < 1e-9
         assert found.sums[-1] != pytest.approx(plain.sums[-1], abs=1e-3)
+    cut = graph(trace.edited([Set("1.self_attention.context", 0.5)]), 2)
+    for found, others in ((plain, True), (cut, False)):
+        assert any(edge.source.token < 3 for edge in found.edges if edge.target.kind == "logit") == others
 
 
 def test_the_most_influential_are_followed_where_not_all_can_be() -> None:
@@ -355,6 +359,7 @@ def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:
             assert node["feature"] == (1 + own.number) * (2 + own.number) // 2 + own.number
             assert (node["feature_type"], node["clerp"]) == ("cross layer transcoder", "a label")
             assert node["activation"] == own.value
+    assert len({(node["layer"], node["feature"], node["ctx_idx"]) for node in data["nodes"]}) == len(ids)
     answers = [node for node in data["nodes"] if node["feature_type"] == "logit"]
     assert [node["is_target_logit"] for node in answers].count(True) == 1
     assert all(node["clerp"].startswith('Output "') and 0.0 < node["token_prob"] < 1.0 for node in answers)

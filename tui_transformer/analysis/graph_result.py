@@ -346,6 +346,14 @@ class _File:
         number = "" if node.number is None else f"_{node.number}"
         return f"{self.layer(node)}{self._which(node)}_{node.kind}{number}_{at}"
 
+    def feature(self, node: GraphNode) -> int:
+        """Its number, by which viewers tell nodes of a layer apart: below 0 of what is no feature of a file."""
+        number, layer = node.number or 0, max(node.layer or 0, 0)
+        if node.kind == "feature":
+            return (layer + number) * (layer + number + 1) // 2 + number
+        others = {"embedding": self.at(node), "logit": number, "error": -1, "feed_forward": -2, "head": -3 - 2 * number}
+        return others.get(node.kind, -4 - 2 * number)
+
     def _which(self, node: GraphNode) -> str:
         """Which of several places of this kind in a layer; "" of the first."""
         place = self.several[node.kind, node.layer].index(node.place)
@@ -354,15 +362,9 @@ class _File:
     def node(self, i: int, name: str) -> dict[str, Any]:
         """One of `nodes`."""
         graph, node = self.graph, self.graph.nodes[i]
-        number = node.number
-        if node.kind == "feature" and number is not None:
-            layer = max(node.layer or 0, 0)
-            number = (layer + number) * (layer + number + 1) // 2 + number
-        if node.kind in ("embedding", "error"):
-            number = self.at(node) if node.kind == "embedding" else -1
         return {
             "node_id": name,
-            "feature": number,
+            "feature": self.feature(node),
             "layer": self.layer(node),
             "ctx_idx": self.at(node),
             "feature_type": TYPES[node.kind],
