@@ -172,8 +172,8 @@ class Graph(Edited):
         edges = int((whole.weights != 0).sum())
         skipped = sum(node.kind in FOLLOWED for node in whole.nodes) - len(whole.followed)
         return [
-            f"{len(graph.nodes):,} of {len(whole.nodes):,} nodes have {self.threshold:.0%} of the influence",
-            f"{len(graph.edges):,} of {edges:,} edges have {self.edge_threshold:.0%} of that between them"
+            f"{len(graph.nodes):,} of {len(whole.nodes):,} nodes stay for {self.threshold:.0%} of the influence",
+            f"{len(graph.edges):,} of {edges:,} edges for {self.edge_threshold:.0%} of that between them"
             + (f", {shown:,} are here (--inputs, --top)" if shown < len(graph.edges) else ""),
             f"replacement {graph.replacement:.3f}",
             f"completeness {graph.completeness:.3f}",
