@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tui_transformer.analysis.directions import Direction, direction
     from tui_transformer.analysis.effects import effect, effects, effects_of, means
     from tui_transformer.analysis.features import active_features, feature_words
+    from tui_transformer.analysis.graph import graph
+    from tui_transformer.analysis.graph_result import Graph
     from tui_transformer.analysis.head_lens import head_lens
     from tui_transformer.analysis.input_attribution import (
         gradient_times_input,
@@ -52,6 +54,7 @@ __all__ = [
     "Direction",
     "Edit",
     "Features",
+    "Graph",
     "InputError",
     "Metric",
     "Model",
@@ -84,6 +87,7 @@ __all__ = [
     "gradients",
     "gradients_of",
     "gradients_of_cell",
+    "graph",
     "head_lens",
     "integrated_gradients",
     "logit_lens",
@@ -111,6 +115,8 @@ _HOMES = {
     "analysis.directions": ("Direction", "direction"),
     "analysis.effects": ("effect", "effects", "effects_of", "means"),
     "analysis.features": ("active_features", "feature_words"),
+    "analysis.graph": ("graph",),
+    "analysis.graph_result": ("Graph",),
     "analysis.head_lens": ("head_lens",),
     "analysis.input_attribution": (
         "gradient_times_input",

@@ -48,4 +48,32 @@ OF_THE_LIBRARY = (
         "        if False:\n",
         "tests/survey/test_recording.py::test_what_cannot_be_recorded_is_said",
     ),
+    Fault(
+        "a graph forgets that a norm takes the mean off",
+        "analysis/graph_walk.py",
+        "    yield scaled - scaled.mean(axis=-1, keepdims=True) if centred else scaled\n    yield from",
+        "    yield scaled\n    yield from",
+        "tests/analysis/test_graph.py::test_edges_into_a_node_and_its_biases_sum_to_what_it_is",
+    ),
+    Fault(
+        "a graph follows an edited step as it was computed",
+        "analysis/graph_walk.py",
+        "        change.pass_back(held.backend, gradient, whole(step.shape))\n",
+        "        pass\n",
+        "tests/analysis/test_graph.py::test_what_is_edited_is_a_constant_and_the_rest_is_followed",
+    ),
+    Fault(
+        "pruning keeps nodes that lead nowhere",
+        "analysis/graph_result.py",
+        "            kept &= (there.any(axis=0) & into) | always\n",
+        "            kept &= into | always\n",
+        "tests/analysis/test_graph.py::test_influence_scores_and_pruning_are_those_of_circuit_tracer",
+    ),
+    Fault(
+        "errors count as explained",
+        "analysis/graph_result.py",
+        "    explained[followed] -= shares[:, errors].sum(axis=1)\n",
+        "",
+        "tests/analysis/test_graph.py::test_influence_scores_and_pruning_are_those_of_circuit_tracer",
+    ),
 )

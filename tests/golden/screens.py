@@ -146,6 +146,7 @@ TOOLS: Mapping[str, str] = {
     "exercises": "C",
     "open": "o",
     "survey": f"{PALETTE}Survey: heads by a measure over many texts, and the strongest examples",
+    "graph": f"{PALETTE}Attribution graph: what leads to the answer, and by what",
     "messages": f"{PALETTE}Messages: what was said",
     "draw again": f"{PALETTE}Draw again: other random weights, from the next seed",
 }

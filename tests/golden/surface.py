@@ -121,6 +121,7 @@ RESULTS = (
     "gradients(trace, [[5, 6, 7, 8]]).loss",
     "gradients_of(trace, metric).values['embedding.output']",
     "gradients_of_cell(trace, '1.output', (0, 2)).values['embedding.output']",
+    "graph(trace).prune(0.6, 0.6).rows()[:2]",
     "list(head_lens(trace, row=1))[:2]",
     "integrated_gradients(trace, metric, points=4)",
     "list(logit_lens(trace, top=2))[:2]",

@@ -36,6 +36,7 @@ COMMANDS = {
     "features": "features",
     "fetch": "fetch",
     "generate": "generate",
+    "graph": "graph",
     "heads": "attention",
     "info": "info",
     "lens": "lens",

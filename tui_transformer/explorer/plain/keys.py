@@ -253,6 +253,7 @@ WITHOUT_A_SCREEN: Mapping[str, str] = {
     "links": "links",
     "rollout": "rollout",
     "features": "features FILE",
+    "graph": "graph",
     "poster": "poster STEP --cell HEAD,ROW,COLUMN",
     "heads.all": "heads",
     "ablate": "ablate",

@@ -46,6 +46,7 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
     ),
     "arcs": (ATTENTION,),
     "cuts": (Need(lambda session: session.encoding.text.strip(), "there is no sentence to cut: write one"),),
+    "graph": (Need(_last_axis, "this model has no logits: a graph leads back from these"),),
     "heads": (ATTENTION,),
     "inputs": (
         Need(
@@ -139,6 +140,8 @@ def _open(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.features import open_from
         case "generate":
             from tui_transformer.explorer.tools.generate.screen import open_from
+        case "graph":
+            from tui_transformer.explorer.tools.graph import open_from
         case "heads":
             from tui_transformer.explorer.tools.heads import open_from
         case "inputs":
@@ -229,6 +232,7 @@ def _turn_item(by: int, port: Port) -> None:
 SCREENS = (
     *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "features", "generate"),
     *(
+        "graph",
         "heads",
         "inputs",
         "lens",

@@ -69,6 +69,12 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "The feature's cell in the main screen", "go there", of=CHOOSE),
         Action("layer.next", "place", "The next step that has features", "step", "}"),
     ),
+    "graph": (
+        Action("cursor.right", "into", "What leads to the node under the cursor", "in and back", of=ACROSS),
+        Action("cursor.left", "back", "Back to the node that it leads to"),
+        Action("", "", "The node's cell in the main screen", "go there", of=CHOOSE),
+        Action("measure", "measure", "The words whose logits lead back", "words"),
+    ),
     "poster": (
         Action("", "", "The cell in the main screen", "go there", of=CHOOSE),
         Action("cursor.wider", "levels(1)", "One level further back", "levels", "+ -", ZOOM),

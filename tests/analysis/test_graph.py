@@ -1,0 +1,378 @@
+"""Attribution graphs: sums, edges beside plain NumPy, influence beside its definition, and the file for viewers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import REFERENCES
+
+from tui_transformer import Features, Graph, InputError, Model, Scale, Set, Trace, graph
+from tui_transformer.errors import UsageError
+
+DICTIONARIES = Path(__file__).parent.parent / "features"
+IDS = [2, 5, 3, 6, 4]
+SMALL = {"d_model": 32, "heads": 4, "layers": 2, "norm": "pre", "dtype": "float64"}
+FED = "decoder.{}.feed_forward.norm"
+
+
+def reference(name: str) -> Trace:
+    model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
+    return model.trace(ids=IDS, decoder_ids=[2, 3, 4] if model.has_decoder else None)
+
+
+def with_features(*placed: tuple[str, str | None], replace: bool = False) -> Trace:
+    model = Model.load("decoder", **SMALL)
+    for name, at in placed:
+        model = model.with_features(Features.load(DICTIONARIES / name), at, replace=replace)
+    return model.trace(ids=[3, 5, 4, 6])
+
+
+def off(found: Graph) -> float:
+    """How far the edges into a node and its constants are from what it is, at most."""
+    return float(np.abs(found.weights.sum(axis=1) + found.constants - found.sums).max())
+
+
+FAMILIES = (
+    *("gpt2", "llama", "gemma2", "qwen3", "olmo2", "phi", "falcon", "cohere", "granite", "nemotron", "mixtral"),
+    *("gpt_oss", "bert", "albert-groups", "modernbert", "deberta-v2", "t5", "marian-two-vocabularies"),
+    *("vanilla-encoder", "vanilla-encoder-decoder"),
+)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_edges_into_a_node_and_its_biases_sum_to_what_it_is(name: str) -> None:
+    trace = reference(name)
+    for options in ({"mass": 0.9}, {"heads": False}, {"neurons": 3}):
+        found = graph(trace, **options)
+        assert off(found) < 1e-9
+        assert len(found.followed) >= 1
+        for row, node in zip(found.sums, found.followed, strict=True):
+            if found.nodes[node].kind == "logit":
+                line = trace["output.logits"][-1]
+                assert row == pytest.approx(line[found.nodes[node].number] - line.mean(), abs=1e-9)
+
+
+PLACES = [
+    [("saelens-topk", "decoder.1.output")],
+    [("saelens-gated", "embedding.output")],
+    [("saelens-standard-layer-norm", "decoder.0.output"), ("circuit-tracer-relu-skip", FED.format(1))],
+    [("gemma-scope", "decoder.1.self_attention.concat"), ("sparsify-transcoder-skip", FED.format(0))],
+    [("circuit-tracer-cross-layer", FED)],
+    [("saelens-jumprelu", "decoder.1.self_attention.norm"), ("sparsify-topk", "decoder.norm")],
+]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("placed", PLACES, ids=lambda placed: placed[0][0])
+def test_edges_into_a_feature_and_its_biases_sum_to_its_pre_activation(
+    placed: list[tuple[str, str]], replace: bool
+) -> None:
+    trace = with_features(*placed, replace=replace)
+    found = graph(trace, mass=0.9)
+    assert off(found) < 1e-9
+    features = [(row, found.nodes[i]) for row, i in enumerate(found.followed) if found.nodes[i].kind == "feature"]
+    assert features
+    for row, node in features:
+        step = f"{node.place}.pre_activations"
+        assert found.sums[row] == pytest.approx(trace[step][node.token, node.number], abs=1e-12)
+        assert node.value == trace[node.step][node.cell]
+    errors = {node.place for node in found.nodes if node.kind == "error"}
+    assert bool(errors) != replace
+    assert found.replacement == 1.0 or not replace
+
+
+class Frozen:
+    """A pre-norm decoder of two layers with attention patterns and deviations held, forwards, in plain NumPy."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.weights = {name: trace[name].astype(np.float64) for name in trace.program.weights}
+
+    def norm(self, moved: np.ndarray, name: str) -> np.ndarray:
+        """What a norm makes of a small vector for every token, its divisor held."""
+        (source,) = self.trace.program.step(name).inputs[:1]
+        x = self.trace[source]
+        deviation = np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+        return (moved - moved.mean(axis=-1, keepdims=True)) / deviation * self.weights[f"{name}.weight"]
+
+    def heads(self, moved: np.ndarray, name: str) -> np.ndarray:
+        read = self.norm(moved, f"{name}.norm") @ self.weights[f"{name}.value.weight"]
+        values = np.stack(np.split(read, 4, axis=1))
+        return self.trace[f"{name}.weights"] @ values
+
+    def attended(self, moved: np.ndarray, name: str) -> np.ndarray:
+        return np.concatenate(self.heads(moved, name), axis=1) @ self.weights[f"{name}.output.weight"]
+
+    def fed(self, moved: np.ndarray, name: str) -> np.ndarray:
+        hidden, active = self.trace[f"{name}.hidden"], self.trace[f"{name}.activation"]
+        read = self.norm(moved, f"{name}.norm") @ self.weights[f"{name}.hidden.weight"]
+        return read * (active / hidden) @ self.weights[f"{name}.output.weight"]
+
+    def logit(self, moved: np.ndarray, token: int) -> float:
+        table = self.weights["embedding.tokens.weight"]
+        return float(self.norm(moved, "decoder.norm")[-1] @ (table[token] - table.mean(axis=0)))
+
+
+def along(moved: np.ndarray, own: np.ndarray) -> float:
+    return float(moved @ own / np.linalg.norm(own))
+
+
+def test_an_edge_between_heads_and_layers_is_the_effect_of_one_on_the_other_with_all_else_held() -> None:
+    trace = reference("vanilla-decoder")
+    hand, found = Frozen(trace), graph(trace)
+
+    def written(node) -> np.ndarray:
+        vector = trace[node.step]
+        if node.kind == "head":
+            vector = vector[node.number] @ hand.weights[f"{node.place}.output.weight"].reshape(4, -1, 16)[node.number]
+        return np.where(np.arange(len(vector))[:, None] == node.token, vector, 0.0)
+
+    checked = 0
+    for row, index in enumerate(found.followed):
+        target = found.nodes[index]
+        for source, weight in zip(found.nodes, found.weights[row], strict=True):
+            if not weight:
+                continue
+            moved = written(source)
+            if target.kind == "head":
+                own = trace[target.step][target.number, target.token]
+                wanted = along(hand.heads(moved, target.place)[target.number, target.token], own)
+            elif target.kind == "feed_forward":
+                wanted = along(hand.fed(moved, target.place)[target.token], trace[target.step][target.token])
+            else:
+                wanted = hand.logit(moved, target.number)
+            assert weight == pytest.approx(wanted, abs=1e-9)
+            checked += 1
+    assert checked > 100
+
+
+def test_an_edge_from_a_feature_goes_through_attention_and_past_feed_forward_layers() -> None:
+    trace = with_features(("circuit-tracer-relu", FED.format(0)), ("circuit-tracer-jumprelu", FED.format(1)))
+    hand, found = Frozen(trace), graph(trace)
+    decoder, encoder = (hand.weights[f"{FED.format(i)}.{name}.weight"] for i, name in enumerate(PARTS))
+    checked = 0
+    for row, index in enumerate(found.followed):
+        target = found.nodes[index]
+        if (target.kind, target.place) != ("feature", FED.format(1)):
+            continue
+        for source, weight in zip(found.nodes, found.weights[row], strict=True):
+            if (source.kind, source.place) != ("feature", FED.format(0)) or source.token > target.token:
+                continue
+            moved = np.zeros((4, 32))
+            moved[source.token] = source.value * decoder[source.number]
+            moved = moved + hand.attended(moved, "decoder.1.self_attention")
+            read = hand.norm(moved, FED.format(1))[target.token] @ encoder[:, target.number]
+            assert weight == pytest.approx(read, abs=1e-9)
+            checked += 1
+    assert checked > 100
+
+
+PARTS = ("reconstruction", "pre_activations")
+
+
+def dense(found: Graph) -> np.ndarray:
+    """All edges, targets × sources."""
+    matrix = np.zeros((len(found.nodes),) * 2)
+    matrix[found.followed] = found.weights
+    return matrix
+
+
+def normal(matrix: np.ndarray) -> np.ndarray:
+    return np.abs(matrix) / np.abs(matrix).sum(axis=1, keepdims=True).clip(1e-10)
+
+
+def summed(shares: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """start (N + N² + …) = start ((I − N)⁻¹ − I)."""
+    unit = np.eye(len(shares))
+    return start @ (np.linalg.inv(unit - shares) - unit)
+
+
+def enough(scores: np.ndarray, share: float) -> np.ndarray:
+    """The largest that have this share together."""
+    order = np.argsort(-scores.reshape(-1), kind="stable")
+    total = np.cumsum(scores.reshape(-1)[order]) / scores.sum()
+    return scores >= scores.reshape(-1)[order][np.searchsorted(total, share)]
+
+
+@pytest.mark.parametrize("shares_kept", [(0.6, 0.9), (0.9, 0.5), (0.8, 0.98)])
+def test_influence_scores_and_pruning_are_those_of_circuit_tracer(shares_kept: tuple[float, float]) -> None:
+    found = graph(with_features(("saelens-topk", "decoder.1.output")), mass=0.9)
+    kinds = np.array([node.kind for node in found.nodes])
+    shares = normal(dense(found))
+    influence = summed(shares, found.probabilities)
+    np.testing.assert_allclose(found.influence, influence, atol=1e-12)
+    tokens, errors = influence[kinds == "embedding"].sum(), influence[kinds == "error"].sum()
+    assert found.replacement == pytest.approx(tokens / (tokens + errors))
+    reached = influence + found.probabilities
+    explained = 1.0 - shares[:, kinds == "error"].sum(axis=1)
+    assert found.completeness == pytest.approx((explained * reached).sum() / reached.sum())
+
+    always = np.isin(kinds, ("embedding", "logit"))
+    kept = enough(influence, shares_kept[0]) | always
+    left = np.where(kept[:, None] & kept, dense(found), 0.0)
+    scores = normal(left) * (summed(normal(left), found.probabilities) + found.probabilities)[:, None]
+    there = enough(scores, shares_kept[1]) & (scores > 0.0)
+    for _ in found.nodes:
+        kept &= (there.any(axis=0) & (there.any(axis=1) | (kinds == "error"))) | always
+        there &= kept[:, None] & kept
+    pruned = found.prune(*shares_kept)
+    assert pruned.nodes == tuple(node for node, stays in zip(found.nodes, kept, strict=True) if stays)
+    np.testing.assert_array_equal(dense(pruned) != 0.0, there[kept][:, kept])
+    assert 4 < len(pruned.nodes) < len(found.nodes)
+    assert (pruned.replacement, pruned.completeness) == (found.replacement, found.completeness)
+    assert off(found.prune(1.0, 1.0)) < 1e-9
+
+
+def test_edges_are_read_from_the_answer_back_the_strongest_first() -> None:
+    found = graph(reference("gpt2"), mass=0.5).prune()
+    edges = found.edges
+    assert edges[0].target.kind == "logit"
+    known = {node for node in found.nodes if node.kind == "logit"}
+    for before, edge in zip([None, *edges], edges, strict=False):
+        assert edge.target in known
+        if before is not None and before.target is edge.target:
+            assert abs(before.weight) >= abs(edge.weight)
+        known.add(edge.source)
+    rows = found.rows()
+    assert len(rows) == len(edges) == int((found.weights != 0.0).sum())
+    assert {type(value) for row in rows for value in row.values()} <= {str, int, float, type(None)}
+
+
+def test_what_is_edited_is_a_constant_and_the_rest_is_followed() -> None:
+    trace = with_features(("saelens-topk", "decoder.0.output"))
+    strongest = int(trace["decoder.0.output.features"][-1].argmax())
+    edits = [
+        Scale("decoder.0.output.features", 3.0, columns=strongest),
+        Set("1.self_attention.context", 0.5, heads=1),
+        Set("1.output", 2.0, rows=3, columns=range(4)),
+    ]
+    for heads in (True, False):
+        plain, found = (graph(each, 2, heads=heads) for each in (trace, trace.edited(edits)))
+        assert off(found) < 1e-9
+        assert found.sums[-1] != pytest.approx(plain.sums[-1], abs=1e-3)
+    cut = graph(trace.edited([Set("1.self_attention.context", 0.5)]), 2)
+    for found, others in ((plain, True), (cut, False)):
+        assert any(edge.source.token < 3 for edge in found.edges if edge.target.kind == "logit") == others
+
+
+def test_the_most_influential_are_followed_where_not_all_can_be() -> None:
+    trace = reference("gpt2")
+    whole, some = graph(trace), graph(trace, most=5)
+    assert len(some.followed) == 6
+    assert off(some) < 1e-9
+    followed = [whole.nodes[i] for i in whole.followed if whole.nodes[i].kind != "logit"]
+    likeliest = sorted(followed, key=lambda node: -whole.influence[whole.nodes.index(node)])
+    assert likeliest[0] in {some.nodes[i] for i in some.followed}
+
+
+def test_a_text_of_one_token_and_an_answer_without_any_probability_have_graphs() -> None:
+    trace = Model.load("story").trace("Once")
+    assert len(graph(trace).prune().edges) > 1
+    sure = trace.edited([Set("output.logits", 1e4, columns=3)])
+    assert sure["output.probabilities"][0, 5] == 0.0
+    assert len(graph(sure, 5).prune().edges) > 1
+    with pytest.raises(InputError, match="not finite"):
+        graph(trace.edited([Set("1.output", np.inf, columns=3)]))
+
+
+def test_labels_of_a_classifier_are_answers() -> None:
+    folder = next(iter(sorted((Path(__file__).parent.parent / "classifiers").glob("*/config.json")))).parent
+    model = Model.load(folder, dtype="float64", device="cpu")
+    found = graph(model.trace(ids=IDS), 1)
+    assert off(found) < 1e-9
+    logits = model.trace(ids=IDS)["output.logits"]
+    assert found.nodes[-1].value == pytest.approx(logits.reshape(-1, logits.shape[-1])[found.nodes[-1].token, 1])
+    assert found.word(found.nodes[-1]) == model.trace(ids=IDS).program.step("output.logits").axes[-1].words[1]
+
+
+def test_work_is_reported_and_can_be_ended() -> None:
+    class EndedError(Exception):
+        pass
+
+    def end(said: str) -> None:
+        if said.startswith("graph · 1 of"):
+            raise EndedError
+
+    with pytest.raises(EndedError):
+        graph(reference("gpt2"), report=end)
+
+
+def test_what_cannot_be_is_refused_in_a_line() -> None:
+    trace, story = reference("gpt2"), Model.load("story")
+    refused = {
+        "there is no token 99999": lambda: graph(trace, 99999),
+        "there is no position 7": lambda: graph(trace, position=7),
+        "no logits": lambda: graph(next(sentence_models())),
+        "single sentence": lambda: graph(story.trace(["The fox", "A crow"])),
+        "from 0 to 1": lambda: graph(trace).prune(1.5),
+        "mass is above 0": lambda: graph(trace, mass=2.0),
+        "targets are IDs": lambda: graph(trace, []),
+    }
+    for says, call in refused.items():
+        with pytest.raises((InputError, UsageError), match=says):
+            call()
+
+
+def sentence_models():
+    for path in sorted((Path(__file__).parent.parent / "sentences").glob("*/config.json")):
+        yield Model.load(path.parent, device="cpu").trace(ids=IDS)
+
+
+REQUIRED = {
+    "metadata": {"slug": str, "scan": str, "prompt_tokens": list, "prompt": str, "transcoder_list": list},
+    "qParams": {"pinnedIds": list, "supernodes": list, "linkType": str, "clickedId": str, "sg_pos": str},
+}
+NODE = {
+    "node_id": str,
+    "feature": int,
+    "layer": str,
+    "ctx_idx": int,
+    "feature_type": str,
+    "jsNodeId": str,
+    "clerp": str,
+}
+
+
+def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:
+    story = Model.load("story")
+    trace = story.with_features(Features.of(story)).trace("Once there was a small girl")
+    pruned = graph(trace, mass=0.9, heads=True).prune()
+    pruned.save(tmp_path / "girl.json", {node.number: "a label" for node in pruned.nodes if node.kind == "feature"})
+    data = json.loads((tmp_path / "girl.json").read_text(encoding="utf-8"))
+    assert set(data) == {"metadata", "qParams", "nodes", "links"}
+    for part, keys in REQUIRED.items():
+        assert {key: type(data[part][key]) for key in keys} == keys
+    assert (data["metadata"]["slug"], data["metadata"]["scan"]) == ("girl", "story")
+    assert "".join(data["metadata"]["prompt_tokens"]) == data["metadata"]["prompt"] == "Once there was a small girl"
+    ids = [node["node_id"] for node in data["nodes"]]
+    assert len(set(ids)) == len(ids) == len(pruned.nodes)
+    for node, own in zip(data["nodes"], pruned.nodes, strict=True):
+        assert all(
+            isinstance(node[key], kind) or (key == "feature" and node[key] is None) for key, kind in NODE.items()
+        )
+        assert 0 <= node["ctx_idx"] < len(data["metadata"]["prompt_tokens"])
+        if own.kind == "feature":
+            assert node["node_id"] == f"1_{own.number}_{own.token}"
+            assert node["feature"] == (1 + own.number) * (2 + own.number) // 2 + own.number
+            assert (node["feature_type"], node["clerp"]) == ("cross layer transcoder", "a label")
+            assert node["activation"] == own.value
+    assert len({(node["layer"], node["feature"], node["ctx_idx"]) for node in data["nodes"]}) == len(ids)
+    answers = [node for node in data["nodes"] if node["feature_type"] == "logit"]
+    assert [node["is_target_logit"] for node in answers].count(True) == 1
+    assert all(node["clerp"].startswith('Output "') and 0.0 < node["token_prob"] < 1.0 for node in answers)
+    assert all(link["source"] in ids and link["target"] in ids for link in data["links"])
+    assert len(data["links"]) == len(pruned.edges)
+    with pytest.raises(InputError, match="cannot be written"):
+        pruned.save(tmp_path / "nowhere" / "graph.json")
+
+
+def test_tokens_of_both_sequences_stand_one_behind_the_other(tmp_path: Path) -> None:
+    found = graph(reference("vanilla-encoder-decoder"))
+    data = found.to_json("both")
+    assert len(data["metadata"]["prompt_tokens"]) == len(IDS) + 3
+    at = {node["node_id"]: node["ctx_idx"] for node in data["nodes"]}
+    assert len(at) == len(found.nodes)
+    assert sorted(place for name, place in at.items() if name.startswith("E_")) == list(range(len(IDS) + 3))

@@ -1,0 +1,92 @@
+"""An attribution graph in the whole explorer: walked from the answer back, at every size, and to the cell of a node."""
+
+from __future__ import annotations
+
+import pytest
+from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+
+from tui_transformer import graph
+from tui_transformer.explorer.tools.graph import GraphScreen
+from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.session.view_state import Measure
+
+TEXT = "Once there was a small girl called Anna, who lived by the sea with a duck. One day"
+
+
+async def opened(explorer: Explorer) -> GraphScreen:
+    TOOLS["graph"](explorer.parts.port)
+    await explorer.until(lambda: isinstance(explorer.app.screen, GraphScreen) and explorer.app.screen.walked)
+    await explorer.settled()
+    screen = explorer.app.screen
+    assert isinstance(screen, GraphScreen)
+    return screen
+
+
+@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
+async def test_it_is_walked_from_the_answer_back_the_strongest_first(size: tuple[int, int]) -> None:
+    async with exploring(size, model="story", text=TEXT) as explorer:
+        screen = await opened(explorer)
+        found = graph(explorer.session.trace).prune()
+        way = [found.edges[0].target]
+        assert "logit ␣Anna" in screen.texts().heading
+        for _ in range(3):
+            edges = [edge for edge in found.edges if edge.target == way[-1]]
+            assert [edge.source for edge in edges] == screen._sources
+            assert f"{edges[0].weight:+.3f}".replace("-", "−")[:5] in explorer.text
+            way.append(edges[0].source)
+            await explorer.press("right")
+        assert [found.called(node) for node in screen.way] == [found.called(node) for node in way[: len(screen.way)]]
+        assert screen.texts().heading.startswith(f"Attribution graph · {screen.walked.called(screen.way[-1])} at")
+        assert "Attribution graph · " in explorer.text
+        while len(screen.way) > 1:
+            here = screen.way[-1]
+            await explorer.press("left")
+            assert screen._sources[screen.lines.cursor] == here
+        await explorer.press("left", "escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
+    async with exploring(NARROW, model="story", text=TEXT) as explorer:
+        screen = await opened(explorer)
+        head = next(i for i, node in enumerate(screen._sources) if node.kind == "head")
+        node = screen._sources[head]
+        await explorer.press(*["down"] * head, "enter")
+        await explorer.settled()
+        position = explorer.parts.explored.position
+        assert (position.stop, position.place.head, position.place.row) == (node.step, node.number, node.token)
+        TOOLS["features"](explorer.parts.port)
+        await explorer.settled()
+        await explorer.press("escape")
+        screen = await opened(explorer)
+        place = next(i for i, node in enumerate(screen._sources) if node.kind == "feature")
+        node = screen._sources[place]
+        assert screen.labels[node.number] in screen._line(place).plain or len(screen._line(place).plain) < 80
+        await explorer.press(*["down"] * place, "enter")
+        await explorer.settled()
+        position = explorer.parts.explored.position
+        assert (position.stop, position.place.row, position.place.column) == (node.step, node.token, node.number)
+        assert node.step == "decoder.1.output.features"
+
+
+async def test_two_words_that_are_measured_are_two_answers() -> None:
+    async with exploring(NARROW, model="copy", ids=(5, 6, 7, 5)) as explorer:
+        explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (6, 7))))
+        await explorer.settled()
+        screen = await opened(explorer)
+        assert {node.number for node in screen._sources} == {6, 7}
+        await explorer.press("down", "right")
+        assert len(screen.way) == 1
+        await explorer.press("left")
+        assert screen.way == ()
+
+
+async def test_a_model_without_logits_says_so_and_one_of_two_stacks_is_walked() -> None:
+    async with exploring(NARROW, model="attention") as explorer:
+        TOOLS["graph"](explorer.parts.port)
+        await explorer.settled()
+        assert explorer.app.screen is explorer.main
+        assert any("no logits" in said for said in explorer.messages)
+    async with exploring(NARROW, model="dates") as explorer:
+        screen = await opened(explorer)
+        assert any(name.startswith("dec ") for name in map(screen.walked.called, screen._sources))

@@ -1,0 +1,281 @@
+"""Nodes of attribution graphs: what writes, what of it is read again, and where the way back from a reader begins.
+
+A site is all nodes of one kind at one step; it knows what each of them writes, so that an edge is the product of that
+with the gradient that arrives there. A node that reads has a number that its edges and constants sum to: the
+pre-activation of a feature, a logit, or of a head or a feed-forward layer at a token the length of what it writes, as
+if it were a feature whose direction is that of what it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from tui_transformer.analysis.graph_walk import Held
+from tui_transformer.engine import ops
+from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.program import LABEL
+
+Kind = Literal["embedding", "feature", "neuron", "head", "feed_forward", "error", "logit"]
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """A node of an attribution graph.
+
+    Attributes:
+        kind: `embedding` (what enters the first layer at a token), `feature`, `neuron`, `head` and `feed_forward` (at a
+            token), `error` (what features or chosen neurons leave), `logit`.
+        place: Of which step, attention, feed-forward layer or stack.
+        token: At which token of its sequence, from 0.
+        number: Which feature, neuron or head, or the ID of the token of a logit; None where the site has one a token.
+        value: The activation; of a vector its length; of a logit that less the mean of all.
+        step: The step that holds it.
+    """
+
+    kind: Kind
+    place: str
+    token: int
+    number: int | None
+    value: float
+    step: str
+
+    def __str__(self) -> str:
+        number = "" if self.number is None else f":{self.number}"
+        return f"{self.kind}:{self.place}{number}@{self.token}"
+
+    @property
+    def layer(self) -> int | None:
+        """Its layer, −1 of an embedding; None of a logit."""
+        part = self.place.split(".")[1:2]
+        return int(part[0]) if part and part[0].isdigit() else -1 if self.kind == "embedding" else None
+
+    @property
+    def stack(self) -> str:
+        """`encoder` or `decoder`, of whose sequence its token is."""
+        return self.place.partition(".")[0]
+
+    @property
+    def cell(self) -> tuple[int, ...]:
+        """Where it is in its step; of a row, its first cell."""
+        if self.kind == "head":
+            return (self.number or 0, self.token, 0)
+        return (self.token, self.number or 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the way back of some nodes begins: gradients of a step, and what is added to each sum there.
+
+    `own` is the step where it is that of the nodes themselves.
+    """
+
+    step: str
+    gradient: Array
+    constants: Array
+    own: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """The nodes of one kind at one step.
+
+    Attributes:
+        taken: The steps at which gradients are taken.
+        encoder: Of features and neurons the step of their pre-activations, a product with a matrix.
+        reads: Whether what its nodes read is followed.
+    """
+
+    kind: Kind
+    place: str
+    step: str
+    taken: tuple[str, ...]
+    encoder: str = ""
+    reads: bool = True
+
+    def nodes(self, held: Held) -> list[GraphNode]:
+        """In the order of `edges`."""
+        raise NotImplementedError
+
+    def edges(self, held: Held, name: str, gradient: Array) -> Array:
+        """Gradients of a batch (B × shape) at a step that is taken → B × nodes."""
+        raise NotImplementedError
+
+    def start(self, held: Held, which: Host) -> Start | None:
+        """Of some of the nodes; None where what they read is not followed."""
+        del held, which
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Site):
+    """A vector for every token: embeddings, errors and feed-forward layers."""
+
+    def nodes(self, held: Held) -> list[GraphNode]:
+        sizes = np.linalg.norm(held.backend.to_host(held.value(self.step)[0]).astype(np.float64), axis=-1)
+        return [GraphNode(self.kind, self.place, i, None, float(each), self.step) for i, each in enumerate(sizes)]
+
+    def edges(self, held: Held, name: str, gradient: Array) -> Array:
+        return (gradient * held.value(self.step)).sum(axis=-1)
+
+    def start(self, held: Held, which: Host) -> Start | None:
+        return _along(held, self.step, [(int(row),) for row in which])
+
+
+@dataclass(frozen=True, eq=False)
+class Heads(Site):
+    """Every head at every token: its row of the context."""
+
+    def nodes(self, held: Held) -> list[GraphNode]:
+        sizes = np.linalg.norm(held.backend.to_host(held.value(self.step)[0]).astype(np.float64), axis=-1)
+        return [
+            GraphNode("head", self.place, token, head, float(size), self.step)
+            for head, row in enumerate(sizes)
+            for token, size in enumerate(row)
+        ]
+
+    def edges(self, held: Held, name: str, gradient: Array) -> Array:
+        return (gradient * held.value(self.step)).sum(axis=-1).reshape(len(gradient), -1)
+
+    def start(self, held: Held, which: Host) -> Start | None:
+        rows = held.program.shape(self.step)[1]
+        return _along(held, self.step, [divmod(int(each), rows) for each in which])
+
+
+def _along(held: Held, step: str, places: Sequence[tuple[int, ...]]) -> Start:
+    """From rows of a step, each along itself."""
+    values = held.value(step)[0]
+    gradient = held.backend.xp.zeros((len(places), *values.shape), dtype=values.dtype)
+    for i, place in enumerate(places):
+        gradient[(i, *place)] = values[place] / held.backend.xp.sqrt((values[place] ** 2).sum())
+    return Start(step, gradient, held.backend.xp.zeros(len(places), dtype=values.dtype), step)
+
+
+@dataclass(frozen=True, eq=False)
+class Units(Site):
+    """Features or neurons that are active at a token, each of which writes a row of a matrix.
+
+    Attributes:
+        tokens, numbers: Of every unit, by token.
+    """
+
+    tokens: Host = field(default_factory=lambda: np.zeros(0, np.int64))
+    numbers: Host = field(default_factory=lambda: np.zeros(0, np.int64))
+    _written: dict[str, Array] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def runs(self) -> list[tuple[int, slice]]:
+        """Tokens, and the units of each."""
+        edges = np.searchsorted(self.tokens, np.arange(self.tokens.max(initial=-1) + 2))
+        return [(i, slice(a, b)) for i, (a, b) in enumerate(pairwise(edges)) if a < b]
+
+    def nodes(self, held: Held) -> list[GraphNode]:
+        values = held.backend.to_host(held.value(self.step)[0])[self.tokens, self.numbers]
+        return [
+            GraphNode(self.kind, self.place, token, number, value, self.step)
+            for token, number, value in zip(
+                self.tokens.tolist(), self.numbers.tolist(), values.astype(np.float64).tolist(), strict=True
+            )
+        ]
+
+    def written(self, held: Held, product: str) -> Array:
+        """What every unit writes at a product: units × d."""
+        if product not in self._written:
+            rows = _lines(held, held.program.step(product).inputs[1], self.numbers, 0)
+            places = map(held.backend.integers, (self.tokens, self.numbers))
+            values = held.value(self.step)[0][tuple(places)]
+            self._written[product] = rows * values[:, None]
+        return self._written[product]
+
+    def edges(self, held: Held, name: str, gradient: Array) -> Array:
+        written = self.written(held, name)
+        found = held.backend.xp.zeros((len(gradient), len(self.tokens)), dtype=gradient.dtype)
+        for token, units in self.runs:
+            found[:, units] = gradient[:, token] @ written[units].T
+        return found
+
+    def start(self, held: Held, which: Host) -> Start | None:
+        step = held.program.step(self.encoder)
+        x, weight, *biases = step.inputs
+        columns = _lines(held, weight, self.numbers[which], 1)
+        gradient = held.backend.xp.zeros((len(which), *held.program.shape(x)), dtype=columns.dtype)
+        gradient[held.backend.integers(np.arange(len(which))), held.backend.integers(self.tokens[which])] = columns
+        constants = held.backend.xp.zeros(len(which), dtype=columns.dtype)
+        for bias in biases:
+            constants += _lines(held, bias, self.numbers[which], 0)
+        return Start(x, gradient, constants)
+
+
+def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
+    """Rows (axis 0) or columns (axis 1) of a weight, or cells of a vector; no others are read from its file."""
+    shape, trace = held.program.shape(name), held.trace
+    unique, places = np.unique(numbers, return_inverse=True)
+    region = [range(size) for size in shape]
+    lines = []
+    for number in unique.tolist():
+        region[axis if len(shape) > 1 else 0] = range(number, number + 1)
+        lines.append(np.asarray(trace.window(name, tuple(region))).reshape(-1))
+    found: Host = np.array(lines)[places] if lines else np.zeros((0, shape[-1] if axis == 0 else shape[0]))
+    return held.backend.floats(found[:, 0] if len(shape) == 1 else found)
+
+
+@dataclass(frozen=True, eq=False)
+class Rest(Site):
+    """What a feed-forward layer writes besides its strongest neurons: the rest of its product, with its bias."""
+
+    units: Units = field(default_factory=lambda: Units("neuron", "", "", ()))
+
+    def _values(self, held: Held) -> Array:
+        values = held.value(self.step)[0].copy()
+        written = self.units.written(held, self.step)
+        for token, units in self.units.runs:
+            values[token] -= written[units].sum(axis=0)
+        return values
+
+    def nodes(self, held: Held) -> list[GraphNode]:
+        sizes = np.linalg.norm(held.backend.to_host(self._values(held)).astype(np.float64), axis=-1)
+        return [GraphNode("error", self.place, i, None, float(each), self.step) for i, each in enumerate(sizes)]
+
+    def edges(self, held: Held, name: str, gradient: Array) -> Array:
+        return (gradient * self._values(held)).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Logits(Site):
+    """Logits of some tokens at a position, less the mean of all; of labels without that."""
+
+    row: int = 0
+    numbers: tuple[int, ...] = ()
+
+    def _centred(self, held: Held) -> bool:
+        return held.program.step(self.step).axes[-1].name != LABEL
+
+    def nodes(self, held: Held) -> list[GraphNode]:
+        step = held.program.step(self.step)
+        values = held.backend.to_host(held.value(step.name)[0]).astype(np.float64)
+        line = values if values.ndim == 1 else values[self.row]
+        mean = float(line.mean()) if self._centred(held) else 0.0
+        return [
+            GraphNode("logit", "output", self.row, each, float(line[each]) - mean, step.name) for each in self.numbers
+        ]
+
+    def start(self, held: Held, which: Host) -> Start:
+        step = held.program.step(self.step)
+        x, weight, *biases = step.inputs
+        table = isinstance(step.op, ops.Unembed)
+        scale = step.op.scale if isinstance(step.op, ops.Unembed) else 1.0
+        chosen = np.array(self.numbers)[which]
+        lines = _lines(held, weight, chosen, 0 if table else 1) * scale
+        constants = sum((_lines(held, bias, chosen, 0) for bias in biases), held.backend.xp.zeros(len(which)))
+        if self._centred(held):
+            lines = lines - held.value(weight).mean(axis=0 if table else 1) * scale
+            constants = constants - sum(held.value(bias).mean() for bias in biases)
+        shape = held.program.shape(x)
+        gradient = held.backend.xp.zeros((len(which), *shape), dtype=lines.dtype)
+        gradient[(slice(None), self.row) if len(shape) == 2 else slice(None)] = lines
+        return Start(x, gradient, held.backend.floats(constants))

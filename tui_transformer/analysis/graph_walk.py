@@ -1,0 +1,297 @@
+"""The way back through a model that is linear: attention patterns, the divisors of norms and gates are held fast.
+
+So is Ameisen et al. 2025, "Circuit Tracing", §"Attribution graphs" (transformer-circuits.pub). Every step on the way is
+then y = J x + b with a fixed J, and is what it is in the forward pass: the products of a direction with all that is
+written, and with the biases, sum to the product with what is read.
+
+- attention: the weights are held; only values are followed, not queries and keys;
+- norms: the divisor σ is held, the mean is linear and is followed;
+- a gated product f(gate) · hidden: f(gate) is held, as weights are; hidden is followed;
+- an activation f: its share f(x) ÷ x is held (f'(0) where x is 0), as all of them here have f(0) = 0.
+
+Where a step was edited the edit is passed as gradients pass it, and what it adds is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tui_transformer.engine import ops
+from tui_transformer.engine.axis import whole
+from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.ops.activations import Function
+from tui_transformer.engine.ops.attention import grouped
+from tui_transformer.engine.ops.norms import Norm
+from tui_transformer.engine.program import FEATURE, Program, Step
+from tui_transformer.engine.trace import Trace
+
+UNHELD = (ops.Sigmoid, ops.LayerNormByHead, ops.RmsNormOfHeads)
+"""Of kinds that are followed, these are not: what they are of is held."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A sentence with what is not linear held fast, each factor made once. Arrays are on the device of the trace."""
+
+    trace: Trace
+    _factors: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def program(self) -> Program:
+        """That of the trace."""
+        return self.trace.program
+
+    @property
+    def backend(self) -> Backend:
+        """That of the trace."""
+        return self.trace.backend
+
+    def value(self, name: str) -> Array:
+        """A step (with a batch axis of 1), weight or input."""
+        return self.trace.array(name)
+
+    def factor(self, step: Step, make: Callable[[], Array]) -> Array:
+        """What a step is multiplied by, kept for the next time."""
+        if step.name not in self._factors:
+            self._factors[step.name] = make()
+        return self._factors[step.name]
+
+
+# One step back
+
+
+def _linear(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    weight, op = held.value(step.inputs[1]), step.op
+    matrix = weight * op.scale if isinstance(op, ops.Unembed) else weight.T
+    if isinstance(op, ops.Project):  # heads side by side
+        gradient = gradient.swapaxes(-2, -3).reshape(len(gradient), -1, len(matrix))
+    rows = gradient.reshape(-1, len(matrix))
+    there = rows.any(axis=1)  # those of later tokens are 0, and before the first attention all but one
+    result = held.backend.xp.zeros((len(rows), matrix.shape[1]), dtype=gradient.dtype)
+    result[there] = rows[there] @ matrix
+    yield result.reshape(*gradient.shape[:-1], matrix.shape[1])
+    yield from (gradient for _ in step.inputs[2:])
+
+
+def _norm(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    """(∂y γ) ÷ σ, less its mean where the norm takes the mean off; β has ∂y."""
+    op, xp = step.op, held.backend.xp
+    centred, epsilon = getattr(op, "centred", True), getattr(op, "epsilon", 0.0)
+
+    def factor() -> Array:
+        x = held.value(step.inputs[0])
+        spread = x - x.mean(axis=-1, keepdims=True) if centred else x
+        size = xp.sqrt((spread * spread).mean(axis=-1, keepdims=True) + epsilon)
+        return held.value(step.inputs[1]) / size
+
+    scaled = gradient * held.factor(step, factor)
+    yield scaled - scaled.mean(axis=-1, keepdims=True) if centred else scaled
+    yield from (gradient for _ in step.inputs[2:])
+
+
+def _context(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    weights = held.factor(step, lambda: held.value(step.inputs[0]))
+    groups = held.program.shape(step.inputs[1])[0]
+    if groups == weights.shape[1]:
+        yield weights.swapaxes(-1, -2) @ gradient
+    else:
+        yield (grouped(weights, groups).swapaxes(-1, -2) @ grouped(gradient, groups)).sum(axis=2)
+
+
+def _merged(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    heads, rows, width = held.program.shape(step.inputs[0])
+    yield gradient.reshape(len(gradient), rows, heads, width).swapaxes(1, 2)
+
+
+def _share(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    """f(x) ÷ x, where x is 0 the slope there."""
+    op, xp, backend = step.op, held.backend.xp, held.backend
+
+    def factor() -> Array:
+        x = held.value(step.inputs[0])
+        y = op.forward(backend, x)
+        there = x != 0.0
+        (slope,) = op.backward(backend, xp.ones_like(x), y, x)
+        return xp.where(there, y / xp.where(there, x, 1.0), slope)
+
+    yield gradient * held.factor(step, factor)
+
+
+def _gate(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    yield gradient * held.value(step.inputs[0])
+
+
+def _scale(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    del held
+    assert isinstance(step.op, ops.Scale)  # noqa: S101 - the table says so
+    yield gradient * step.op.factor
+
+
+def _size(held: Held, step: Step) -> Array:
+    """What a dictionary divides by, or multiplies with again: s + ε of what it read."""
+    op = step.op
+    assert isinstance(op, ops.ToSize | ops.FromSize)  # noqa: S101 - the table says so
+    x = held.value(step.inputs[-1])
+    spread = x - x.mean(axis=-1, keepdims=True) if op.centred else x
+    squares = (spread * spread).sum(axis=-1, keepdims=True) / (x.shape[-1] - op.centred)
+    return held.backend.xp.sqrt(squares)
+
+
+def _to_size(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    op = step.op
+    assert isinstance(op, ops.ToSize)  # noqa: S101 - the table says so
+    scaled = gradient / (held.factor(step, lambda: _size(held, step)) + op.epsilon)
+    yield scaled - scaled.mean(axis=-1, keepdims=True) if op.centred else scaled
+
+
+def _from_size(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    op = step.op
+    assert isinstance(op, ops.FromSize)  # noqa: S101 - the table says so
+    yield gradient * held.factor(step, lambda: _size(held, step))
+    if op.centred:
+        yield held.backend.xp.broadcast_to(gradient.mean(axis=-1, keepdims=True), gradient.shape)
+
+
+def _added(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    yield from (gradient for _ in followed(held.program, step) or ())
+
+
+def _subtracted(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    del held, step
+    yield from (gradient, -gradient)
+
+
+def _pooled(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    toward, _ = step.op.backward(held.backend, gradient, None, *map(held.value, step.inputs))
+    yield toward
+
+
+def _every(step: Step) -> tuple[str, ...]:
+    return step.inputs
+
+
+def _first(step: Step) -> tuple[str, ...]:
+    return step.inputs[:1]
+
+
+def _second(step: Step) -> tuple[str, ...]:
+    return step.inputs[1:2]
+
+
+def _but_weight(step: Step) -> tuple[str, ...]:
+    """All but the matrix, or γ."""
+    return (*step.inputs[:1], *step.inputs[2:])
+
+
+def _sized(step: Step) -> tuple[str, ...]:
+    return step.inputs if getattr(step.op, "centred", False) else step.inputs[:1]
+
+
+Inputs = Callable[[Step], tuple[str, ...]]
+Back = Callable[[Held, Step, Array], Iterator[Array]]
+
+STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
+    ops.Add: (_every, _added),
+    ops.Subtract: (_every, _subtracted),
+    ops.Scale: (_first, _scale),
+    ops.Linear: (_but_weight, _linear),
+    ops.Project: (_but_weight, _linear),
+    ops.Unembed: (_but_weight, _linear),
+    ops.MergeHeads: (_first, _merged),
+    ops.Context: (_second, _context),
+    Norm: (_but_weight, _norm),
+    ops.Gate: (_second, _gate),
+    ops.ToSize: (_first, _to_size),
+    ops.FromSize: (_sized, _from_size),
+    ops.Pool: (_first, _pooled),
+    Function: (_first, _share),
+}
+"""Which inputs are followed, and their gradients in that order from that of the result."""
+
+
+def _entry(step: Step) -> tuple[Inputs, Back] | None:
+    if isinstance(step.op, UNHELD):
+        return None
+    return next((entry for kind, entry in STEPS.items() if isinstance(step.op, kind)), None)
+
+
+def changes(program: Program, step: Step) -> Step | None:
+    """The step of what a change of features adds, where a step adds that."""
+    if not isinstance(step.op, ops.Add):
+        return None
+    change = program.by_name.get(step.inputs[1])
+    return change if change is not None and isinstance(change.op, ops.Changed) else None
+
+
+def followed(program: Program, step: Step) -> tuple[str, ...] | None:
+    """The inputs that a step is linear in with all else held fast; None where it is in none.
+
+    Of a step that goes on with what features write and their error: these two.
+    """
+    change, entry = changes(program, step), _entry(step)
+    if change is not None:
+        return change.inputs[:2]
+    return None if entry is None else entry[0](step)
+
+
+def reads_features(program: Program, step: Step) -> bool:
+    """Whether a step is what features write: their sites take the gradient there, of the features alone."""
+    source = program.by_name.get(step.inputs[0]) if step.inputs else None
+    return isinstance(step.op, ops.Linear) and source is not None and source.axes[-1].name == FEATURE
+
+
+# All the way back
+
+
+Take = Callable[[str, Array], bool]
+"""Told of every step that is reached, with its gradient; true where the way ends."""
+
+
+def back(held: Held, waiting: dict[str, Array], take: Take, own: str = "") -> Array:
+    """Gradients of a batch (B × a step's shape) back to where `take` ends the way; what constants add to each of them.
+
+    `own` is the step of a node whose way back begins with what made it.
+    """
+    program, backend = held.program, held.backend
+    first = next(iter(waiting.values()))
+    constants = backend.xp.zeros(len(first), dtype=first.dtype)
+    for step in reversed(program.steps[: 1 + max(program.places[name] for name in waiting)]):
+        if step.name not in waiting:
+            continue
+        gradient, entry = waiting.pop(step.name), _entry(step)
+        if reads_features(program, step):  # taken feature by feature, as they are computed
+            gradient = _through_edits(held, step, gradient, constants)
+            take(step.name, gradient)
+            for name in step.inputs[2:]:
+                constants += _constant(held, name, gradient)
+            continue
+        if step.name != own and take(step.name, gradient):
+            continue
+        gradient = _through_edits(held, step, gradient, constants)
+        assert entry is not None  # noqa: S101 - the sites were found on the same way
+        for name, part in zip(followed(program, step) or (), entry[1](held, step, gradient), strict=True):
+            if name not in program.by_name:
+                constants += _constant(held, name, part)
+            else:
+                waiting[name] = waiting[name] + part if name in waiting else part
+    return constants
+
+
+def _constant(held: Held, name: str, part: Array) -> Array:
+    return (part * held.value(name)).reshape(len(part), -1).sum(axis=-1)
+
+
+def _through_edits(held: Held, step: Step, gradient: Array, constants: Array) -> Array:
+    """The gradient of a step as it is computed, from that of it as it was edited."""
+    by_hand = [edit for edit in held.trace.edits if edit.name == step.name]
+    if not by_hand:
+        return gradient
+    constants += _constant(held, step.name, gradient)
+    gradient = gradient.copy()
+    for change in reversed(by_hand):
+        change.pass_back(held.backend, gradient, whole(step.shape))
+    computed = step.op.forward(held.backend, *map(held.value, step.inputs))
+    constants -= (gradient * computed).reshape(len(gradient), -1).sum(axis=-1)
+    return gradient

@@ -1,0 +1,198 @@
+"""An attribution graph, walked from the answer back: what leads to a node, the strongest first, and by way of what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+import numpy as np
+from rich.text import Text
+
+from tui_transformer.analysis.effects import answer_positions
+from tui_transformer.analysis.features import places_of_features
+from tui_transformer.analysis.graph import graph, label_of
+from tui_transformer.analysis.graph_nodes import GraphNode
+from tui_transformer.analysis.graph_result import Graph, GraphEdge
+from tui_transformer.engine.number_format import in_percent, minus
+from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to
+from tui_transformer.explorer.shell.port import Port
+from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.effects import number
+from tui_transformer.explorer.tools.measure import choose
+from tui_transformer.explorer.widgets.bars import BarScale
+from tui_transformer.features.dictionary import own_dictionary
+from tui_transformer.features.labels import own_labels
+from tui_transformer.model import Model
+from tui_transformer.session.answer_summary import measure_of
+from tui_transformer.session.store import AT_ONCE
+from tui_transformer.text.display import fit, visible
+
+NUMBER, SHARE, NAME, TOKEN, BAR = 11, 7, 22, 14, 10
+"""Columns of a number, of a share, of a node, of its token, and of a bar at least."""
+
+
+def open_from(port: Port) -> None:
+    """The graph of the logits that are measured, or of the most likely token's."""
+    port.open(GraphScreen(port))
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """A pruned graph, and how many nodes and edges it had before."""
+
+    graph: Graph
+    nodes: int
+    edges: int
+    model: Model
+
+    @cached_property
+    def _by_target(self) -> dict[GraphNode, list[GraphEdge]]:
+        return {node: list(edges) for node, edges in groupby(self.graph.edges, lambda edge: edge.target)}
+
+    def into(self, node: GraphNode) -> list[GraphEdge]:
+        """The edges into a node, the strongest first."""
+        return self._by_target.get(node, [])
+
+    def called(self, node: GraphNode) -> str:
+        """A node in short; a logit with its word and probability."""
+        if node.kind != "logit":
+            return self.graph.called(node)
+        probability = float(self.graph.probabilities[self.graph.nodes.index(node)])
+        return f"logit {label_of(self.model, self.graph, node)} {in_percent(probability)}"
+
+    def at(self, node: GraphNode) -> str:
+        """The token where it is."""
+        word = "" if node.kind == "logit" else label_of(self.model, self.graph, node)
+        return f"{node.token} {word}".rstrip()
+
+    @property
+    def answers(self) -> list[GraphNode]:
+        """The logits, the likeliest first."""
+        order = np.argsort(-self.graph.probabilities, kind="stable")
+        return [self.graph.nodes[i] for i in order if self.graph.nodes[i].kind == "logit"]
+
+
+class GraphScreen(Overview, tool="graph"):
+    """The inputs of one node of the graph; in the title the node, and the way from it to the answer."""
+
+    HAS_COLUMNS = True
+
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self.walked: Walked | None = None
+        self.way: tuple[GraphNode, ...] = ()
+        at = places_of_features(self.session.trace.program)
+        own = own_dictionary(self.session.model.folder)
+        self.labels = own_labels(own) if len(at) == 1 else {}
+
+    def begin(self) -> None:
+        session = self.session
+        trace, measure = session.trace, measure_of(session)
+
+        def work(task: Task) -> Walked:
+            is_of_words = bool(trace.program.logits)
+            position = answer_positions(trace, folder=session.model.folder).start if is_of_words else None
+            targets = None if measure is None else measure.tokens or None
+            whole = graph(trace, targets, position=position, report=task.report)
+            return Walked(whole.prune(), len(whole.nodes), int((whole.weights != 0.0).sum()), session.model)
+
+        self.compute(AT_ONCE + 1, work, self._take)
+
+    def _take(self, walked: Walked) -> None:
+        self.walked, answers = walked, walked.answers
+        self._go((answers[0],) if len(answers) == 1 else ())
+
+    def _go(self, way: tuple[GraphNode, ...], onto: GraphNode | None = None) -> None:
+        """Show the inputs of the last node of a way; of none the answers."""
+        self.way = way
+        nodes = self._sources
+        self.lines.show(len(nodes), self._line)
+        self.lines.cursor = nodes.index(onto) if onto in nodes else 0 if nodes else None
+
+    @property
+    def _inputs(self) -> list[GraphEdge]:
+        return self.walked.into(self.way[-1]) if self.walked is not None and self.way else []
+
+    @property
+    def _sources(self) -> list[GraphNode]:
+        if self.walked is None:
+            return []
+        return [edge.source for edge in self._inputs] if self.way else self.walked.answers
+
+    # What is shown
+
+    def _line(self, index: int) -> Text:
+        walked = self.walked
+        if walked is None:
+            return Text()
+        node, edges, width = self._sources[index], self._inputs, self.lines.size.width
+        said = f"{fit(walked.called(node), NAME)}  {fit(walked.at(node), TOKEN)}"
+        if not edges:
+            return Text(f" {said}", no_wrap=True)
+        edge, most = edges[index], abs(edges[0].weight)
+        text = Text(f" {number(edge.weight, '+'):>{NUMBER}} {in_percent(edge.share):>{SHARE}}  {said}", no_wrap=True)
+        room = width - text.cell_len - 2
+        label = self.labels.get(node.number or 0, "") if node.kind == "feature" else ""
+        if room >= BAR:
+            color = "" if self.app.no_color else "cyan" if edge.weight >= 0 else "magenta"
+            text.append("  ").append(f"{BarScale(most).bar(edge.weight, BAR):<{BAR}}", color)
+        if label and room > BAR + TOKEN:
+            text.append(f"  {fit(visible(label), room - BAR - 2)}")
+        return text
+
+    def texts(self) -> Texts:
+        walked, index = self.walked, self.lines.cursor
+        if walked is None:
+            return Texts("Attribution graph", "", ("tracing the answer back", ""))
+        found, way = walked.graph, (f"{walked.called(node)} at {walked.at(node)}" for node in reversed(self.way))
+        note = (
+            f"{len(found.nodes):,} of {walked.nodes:,} nodes, {len(found.edges):,} of {walked.edges:,} edges · "
+            f"replacement {found.replacement:.2f}, completeness {found.completeness:.2f}"
+        )
+        columns = f" {'effect':>{NUMBER}} {'share':>{SHARE}}  {'from':<{NAME}}  at token" if self.way else " answers"
+        heading = f"Attribution graph · {' → '.join(way) or 'the answers'}"
+        if index is None:
+            return Texts(heading, note, ("nothing that stayed leads here", ""), columns=columns)
+        return Texts(heading, note, self._detail(walked, index), columns=columns)
+
+    def _detail(self, walked: Walked, index: int) -> tuple[str, str]:
+        node, edges = self._sources[index], self._inputs
+        inputs = len(walked.into(node))
+        what = f"{walked.called(node)} at token {walked.at(node)} · {minus(f'{node.value:.4g}')}"
+        if node.kind == "feature" and (label := self.labels.get(node.number or 0)):
+            what += f" · {label}"
+        more = self.port.hint(f"{inputs:,} inputs: {{cursor.right}}") if inputs else "nothing leads to it"
+        if not edges:
+            return what, more
+        effect = f"{in_percent(edges[index].share)} of all that leads to {walked.called(self.way[-1])}"
+        return what, f"{more} · {effect}, {in_percent(edges[index].influence)} of the influence on the answer"
+
+    # What keys do
+
+    def action_into(self) -> None:
+        """What leads to the node under the cursor."""
+        index = self.lines.cursor
+        if self.walked is None or index is None:
+            return
+        node = self._sources[index]
+        if self.walked.into(node):
+            self._go((*self.way, node))
+            self.show_lines()
+
+    def action_back(self) -> None:
+        """The node that this one leads to."""
+        if len(self.way) > 1 or (self.way and self.walked is not None and len(self.walked.answers) > 1):
+            self._go(self.way[:-1], self.way[-1])
+            self.show_lines()
+
+    def action_measure(self) -> None:
+        choose(self.port, self.open, self.change, self.begin)
+
+    def chosen(self) -> None:
+        """To the node's cell."""
+        if self.walked is not None and self.lines.cursor is not None:
+            node = self._sources[self.lines.cursor]
+            head = (node.number or 0) if node.kind == "head" else 0
+            is_cell = node.kind in ("feature", "neuron", "logit")
+            leave_to(self, node.step, head, row=node.token, column=node.number if is_cell else None)
