@@ -20,6 +20,7 @@ TITLES: Mapping[str, str] = {
     "name": "a name is moved",
     "position": "a probe for position",
     "feature": "a feature found and steered",
+    "graph": "an attribution graph read aloud",
 }
 
 NUMBERS: Mapping[str, str] = {
@@ -36,6 +37,13 @@ NUMBERS: Mapping[str, str] = {
         *(story.token_id(generate(model, text, max_new_tokens=1,
             edits=[Scale(f"{at}.features", by, columns=feature)]))
           for feature, by in ((94, 1), (94, 0), (94, 3), (327, 3)))]""",
+    "graph": """[found.replacement, found.completeness, *(float(weight)
+        for whole in [graph(trace)]
+        for name in ("logit:output:420@27", "feed_forward:decoder.2.feed_forward@27", "feature:decoder.1.output:347@12")
+        for target in [[*map(str, whole.nodes)].index(name)]
+        for row in [whole.weights[whole.followed.tolist().index(target)]]
+        for *_, weight in sorted((node.kind, node.layer, node.token, node.number or 0, weight)
+            for node, weight in zip(whole.nodes, row) if weight))]""",
 }
 """What a study found, from the names that it has made, in the order of `torch_studies.py`."""
 

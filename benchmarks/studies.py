@@ -54,7 +54,7 @@ def numbers(python: str, module: str, *words: str) -> np.ndarray[tuple[int], np.
 
 def by_hand(study: str) -> str:
     """The function of a study, and what it alone uses."""
-    own = re.search(rf"^def {study}\(.*?(?=^def (?:induction|name|position|feature)\(|^STUDIES)", BY_HAND, re.M | re.S)
+    own = re.search(rf"^def {study}\(.*?(?=^def (?:{'|'.join(TITLES)})\(|^STUDIES)", BY_HAND, re.M | re.S)
     assert own is not None  # noqa: S101
     return own[0]
 

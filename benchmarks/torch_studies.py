@@ -32,10 +32,10 @@ MODELS = Path(sys.argv[1])
 # What every study needs: a model that the libraries do not know, its words, and path patching
 
 
-def load(name: str) -> HookedTransformer:
+def load(name: str, dtype: torch.dtype = torch.float32) -> HookedTransformer:
     """A decoder with norms before its sublayers, its weights taken over one by one."""
     config = json.loads((MODELS / name / "config.json").read_text())
-    weights = load_file(MODELS / name / "model.safetensors")
+    weights = {key: each.to(dtype) for key, each in load_file(MODELS / name / "model.safetensors").items()}
     heads, width, layers = config["heads"], config["d_model"], config["layers"]
     size = width // heads
     model = HookedTransformer(
@@ -51,11 +51,12 @@ def load(name: str) -> HookedTransformer:
             normalization_type="LN",
             eps=config["norm_epsilon"],
             device="cpu",
+            dtype=dtype,
         )
     )
     state = {
         "embed.W_E": weights["embedding.tokens.weight"] * width**0.5,
-        "pos_embed.W_pos": weights.get("embedding.positions.weight", waves(config["max_length"], width)),
+        "pos_embed.W_pos": weights.get("embedding.positions.weight", waves(config["max_length"], width).to(dtype)),
         "ln_final.w": weights["decoder.norm.weight"],
         "ln_final.b": weights["decoder.norm.bias"],
         "unembed.W_U": weights.get("output.logits.weight", weights["embedding.tokens.weight"].T),
@@ -82,7 +83,7 @@ def load(name: str) -> HookedTransformer:
 
 def waves(length: int, width: int) -> torch.Tensor:
     """The sinusoids of Vaswani et al. 2017."""
-    angles = torch.arange(length)[:, None] / 10_000 ** (torch.arange(0, width, 2) / width)
+    angles = torch.arange(length)[:, None] / 10_000 ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
     return torch.stack((angles.sin(), angles.cos()), -1).reshape(length, width)
 
 
@@ -275,15 +276,104 @@ def feature() -> list[float]:
     return numbers
 
 
+def graph() -> list[float]:
+    """Direct effects on the logit of a name, on what leads to it, and on a feature, patterns and norms held."""
+    model, tokenizer = load("story", torch.float64), tokenizer_of("story")
+    weights = load_file(MODELS / "story" / "features" / "sae_weights.safetensors")
+    sae = {name: each.double() for name, each in weights.items()}
+    most = json.loads((MODELS / "story" / "features" / "cfg.json").read_text())["k"]
+    ids = tokens_of(tokenizer, "Once there was a small girl called Anna, who lived by the sea with a duck. One day")
+    leaves: dict[tuple[str, int], torch.Tensor] = {}
+    read: dict[str, torch.Tensor] = {}
+
+    def leaf(kind: str, layer: int, values: torch.Tensor) -> torch.Tensor:
+        leaves[kind, layer] = values.detach().requires_grad_()
+        return leaves[kind, layer]
+
+    def held(values: torch.Tensor, hook: Any) -> torch.Tensor:
+        del hook
+        return values.detach()
+
+    def embedded(values: torch.Tensor, hook: Any) -> torch.Tensor:
+        del hook
+        return leaf("embedding", -1, values)
+
+    def fed_forward(values: torch.Tensor, hook: Any) -> torch.Tensor:
+        read[hook.name] = values[0]
+        return leaf("feed_forward", hook.layer(), values)
+
+    def encoded(values: torch.Tensor, hook: Any) -> torch.Tensor:
+        read["features"] = ((values - sae["b_dec"]) @ sae["W_enc"] + sae["b_enc"])[0]
+        strongest = read["features"].relu().topk(most, dim=-1)
+        features = torch.zeros_like(read["features"]).scatter(-1, strongest.indices, strongest.values)
+        error = values[0] - features @ sae["W_dec"] - sae["b_dec"]
+        written = leaf("feature", hook.layer(), features) @ sae["W_dec"] + sae["b_dec"]
+        return (written + leaf("error", hook.layer(), error))[None]
+
+    layers = range(model.cfg.n_layers)
+    norms = [f"blocks.{layer}.{norm}.hook_scale" for layer in layers for norm in ("ln1", "ln2")]
+    patterns = [f"blocks.{layer}.attn.hook_pattern" for layer in layers]
+    hooks: list[Hook] = [(name, held) for name in (*norms, *patterns, "ln_final.hook_scale")]
+    hooks += [(f"blocks.{layer}.hook_mlp_out", fed_forward) for layer in layers]
+    hooks += [("blocks.0.hook_resid_pre", embedded), ("blocks.1.hook_resid_post", encoded)]
+    with torch.enable_grad():
+        logits = model.run_with_hooks(ids, fwd_hooks=hooks)[0, -1]
+        nodes = [(*key, *place) for key in sorted(leaves) for place in sizes(leaves[key], key[0]).nonzero().tolist()]
+        targets = [logits[logits.argmax()] - logits.mean()]
+        for kind, layer, *place in nodes:
+            if kind == "feature":
+                targets.append(read["features"][place[0], place[1]])
+            elif kind == "feed_forward":
+                row = read[f"blocks.{layer}.hook_mlp_out"][place[0]]
+                targets.append(row @ (row / row.norm()).detach())
+        rows = []
+        for target in targets:
+            slopes = torch.autograd.grad(target, [*leaves.values()], retain_graph=True, allow_unused=True)
+            effects = {
+                key: torch.zeros_like(each) if slope is None else each.detach() * slope
+                for (key, each), slope in zip(leaves.items(), slopes, strict=True)
+            }
+            row = [
+                (each if key[0] == "feature" else each.squeeze(0).sum(-1))[sizes(leaves[key], key[0]) != 0]
+                for key, each in sorted(effects.items())
+            ]
+            rows.append(torch.cat(row))
+    edges = torch.stack(rows)
+    reading = [i for i, (kind, *_) in enumerate(nodes) if kind in ("feature", "feed_forward")]
+    shares = edges.abs() / edges.abs().sum(1, keepdim=True).clamp(min=1e-300)
+    into = torch.zeros(len(nodes), len(nodes), dtype=edges.dtype)
+    into[reading] = shares[1:]
+    influence, now = torch.zeros_like(shares[0]), shares[0]
+    while now.any():
+        influence += now
+        now = now @ into
+    tokens, errors = (torch.tensor([node[0] == kind for node in nodes]) for kind in ("embedding", "error"))
+    replacement = influence[tokens].sum() / influence[tokens | errors].sum()
+    probability = logits.softmax(-1).max().detach()
+    reached = torch.cat((probability[None], probability * influence))
+    explained = 1 - torch.cat((shares[:1, errors].sum(1), into[:, errors].sum(1)))
+    numbers = [float(replacement), float((explained * reached).sum() / reached.sum())]
+    for node in (None, ("feed_forward", 2, ids.shape[1] - 1), ("feature", 1, 12, 347)):
+        row = edges[0 if node is None else 1 + reading.index(nodes.index(node))]
+        numbers += [each for each in row.tolist() if each]
+    return numbers
+
+
+def sizes(values: torch.Tensor, kind: str) -> torch.Tensor:
+    """Of every node how much there is of it: of a feature its value, of a row its length."""
+    return values.detach().squeeze(0) if kind == "feature" else values.detach().squeeze(0).norm(dim=-1)
+
+
 STUDIES: Mapping[str, Callable[[], list[float]]] = {
     "induction": induction,
     "name": name,
     "position": position,
     "feature": feature,
+    "graph": graph,
 }
 
 if __name__ == "__main__":
-    with torch.inference_mode():
+    with torch.no_grad():
         study = STUDIES[sys.argv[2]]
         if sys.argv[3:] == ["serve"]:
             serve(study)
