@@ -77,7 +77,7 @@ class Ablate(Edited):
             return None
         if self.mean:
             raise UsageError("give either --mean or --mean-of: over the positions, or over a file")
-        from tui_transformer.session.edit_format import of_texts
+        from tui_transformer.session.edit_values import of_texts
 
         program = session.trace.program
         names = dict.fromkeys(name for target in targets for name in target.steps(program))

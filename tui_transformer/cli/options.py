@@ -269,7 +269,8 @@ class Edited(Flags):
     edit: list[str] | None = option(
         None,
         "Change a step or weight: 0.output += 2*vector.npy, 0.self_attention.context[3] = 0 (a head), "
-        "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', 0.output -= along(vector.npy), … = mean, "
+        "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', 0.output += 2*direction(good.txt, bad.txt), "
+        "0.output -= along(vector.npy), … = mean, "
         "= mean(texts.txt). May be given again.",
         metavar="'STEP[…] OP …'",
     )
