@@ -101,8 +101,8 @@ class Written:
         shares = [factor / strength if strength else factor or math.copysign(1.0, factor) for factor in factors]
         direction = sum((share * each for share, each in zip(shares, values, strict=True)), np.zeros(()))
         terms = tuple(zip(shares, (term.what for term in self.terms), strict=True))
-        own = {"strength": strength, "direction": direction, "terms": terms}
-        return Steer(self.place.name, strength * direction, *self.place.parts, **own)
+        name, parts = self.place.name, self.place.parts
+        return Steer(name, strength * direction, *parts, strength=strength, direction=direction, terms=terms)
 
     def _cut(self, values: Host) -> Host:
         """Of values for all heads and columns, those of the ones that are named."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from tui_transformer.features.steps import PlacedFeatures
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import TRAINED
 from tui_transformer.session.edit_format import as_written
@@ -43,12 +44,13 @@ def _model(session: Session) -> Iterator[str]:
             )
         if model.seed:
             yield from ("--seed", str(model.seed))
-        if model.vocabulary is not None and (usual := Model.load(name).vocabulary) is not None:
-            yield from ("--vocab", model.vocabulary.name) if usual.name != model.vocabulary.name else ()
+        if model.vocabulary is not None and (words := Model.load(name).vocabulary) is not None:
+            yield from ("--vocab", model.vocabulary.name) if words.name != model.vocabulary.name else ()
     if str(model.backend.dtype) != "float32":
         yield from ("--dtype", str(model.backend.dtype))
     for placed in model.added:
-        yield from ("--features", str(placed.features.path), "--at", placed.spots[0].name)
+        if isinstance(placed, PlacedFeatures):
+            yield from ("--features", str(placed.features.path), "--at", placed.spots[0].name)
 
 
 def _read(session: Session) -> Iterator[str]:

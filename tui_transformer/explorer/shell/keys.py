@@ -41,6 +41,7 @@ MENUS: Mapping[str, Menu] = {
             "r": "rollout",
             "c": "circuits",
             "f": "features",
+            "b": "probes",
             "w": "weights",
             "v": "vocabulary.open",
             "s": "softmax",

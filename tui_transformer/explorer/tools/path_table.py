@@ -14,7 +14,7 @@ from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, Node, nodes
 from tui_transformer.analysis.paths import DIVERGENCE, By, Paths, leading, paths
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
-from tui_transformer.engine.program import Program
+from tui_transformer.engine.program import Program, Step
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.session import Session
@@ -120,8 +120,11 @@ class PathTable:
         def report(more: str) -> None:
             task.report(what + more)
 
-        ways = {"positions": self.positions, "before": lambda step: report(step.name), "report": report}
-        return paths(trace, other, names, self.kind, metric, by=by, **ways)
+        def before(step: Step) -> None:
+            report(step.name)
+
+        where = self.positions
+        return paths(trace, other, names, self.kind, metric, by=by, positions=where, before=before, report=report)
 
     def _nothing(self, some: range) -> Paths:
         values = np.full((len(some), len(self.receivers)), np.nan)

@@ -69,6 +69,16 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "The feature's cell in the main screen", "go there", of=CHOOSE),
         Action("layer.next", "place", "The next step that has features", "step", "}"),
     ),
+    "probes": (
+        CHOOSE_SHOWN,
+        Action("open", "file", "Another file of texts with labels", "texts"),
+        Action("kind", "kind", "Ridge or logistic regression, difference of means", "which probe"),
+        Action("export", "write", "Write the direction: NPY, as steering takes it", "direction"),
+        *GO_ON,
+        CELL_SHOWN,
+        WIDTH_SHOWN,
+        END,
+    ),
     "poster": (
         Action("", "", "The cell in the main screen", "go there", of=CHOOSE),
         Action("cursor.wider", "levels(1)", "One level further back", "levels", "+ -", ZOOM),

@@ -144,7 +144,9 @@ class Draft:
         end = self.end
         if not alike(edit, self.steering) or abs(strength_of(edit)) > end:
             end = end_of(edit, old.trace(begun, before=before))
-        writer = Writer(old.model, self.settings, old.rules, old.source, old.mask and old.mask[0], edits)
+        writer = Writer(
+            old.model, self.settings, old.rules, old.source, None if old.mask is None else old.mask[0], edits
+        )
         begun = writer.begin(begun.ids, before)
         draft = Draft(writer, self.settings, (begun,), steering=edit, end=end, without=bare)
         return draft.up_to(count, before)

@@ -304,8 +304,8 @@ class GenerateScreen(ExplorerScreen[None]):
         if draft is None:
             return
         settings = draft.settings
-        drawing = ("--temperature", f"{settings.temperature:g}", "--top-p", f"{settings.top_p:g}")
-        drawing += ("--top-k", str(settings.top_k)) if settings.top_k else ()
+        top_k = ("--top-k", str(settings.top_k)) if settings.top_k else ()
+        drawing = ("--temperature", f"{settings.temperature:g}", "--top-p", f"{settings.top_p:g}", *top_k)
         own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
         count = len(draft.shares) or settings.max_new_tokens
         copy_line(self, shell_line(self.session, "generate", *own, "--max-new-tokens", str(count)))
