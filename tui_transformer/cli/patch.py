@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli import output, parsing
-from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, Tokens
+from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, Tokens
 from tui_transformer.cli.session import edits_of, open_session, read
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.cli.typer_layer import argument, option
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patch(Edited):
+class Patch(Featured):
     """Give a step the values that it has for another sentence, and show what changes; with --each, a table of all
     places; with --senders or --receivers, of paths.
 

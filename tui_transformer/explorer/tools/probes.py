@@ -155,7 +155,9 @@ class Probes:
         """What a probe scores; and the words along what it reads."""
         if row >= len(self.steps) or column >= len(self.positions):
             return "", ""
-        where, each = f"{self.layer(row)} · {self.position(column)}", self.found.get((row, column))
+        position = self.position(column)
+        where = f"{self.layer(row)} · {f'position {position}' if position.isdecimal() else position}"
+        each = self.found.get((row, column))
         if each is None:
             return where, "not yet fitted"
         if isinstance(each, str):
