@@ -59,7 +59,8 @@ def test_features_are_strong_and_frequent_as_their_steps_say():
         ("uncat", 2, 5, "un«cat»"),
         ("cat", 3, 3, ""),
         ("a  b", 1, 2, "a« » b"),
-        ("x " * 40 + "cat" + " y" * 40, 80, 83, "… " + "x " * 20 + "«cat»" + " y" * 15 + " …"),
+        ("y" * 50 + "cat", 50, 53, "… " + "y" * 40 + "«cat»"),
+        ("x " * 40 + "cat" + " y" * 40, 80, 83, "… " + "x " * 19 + "«cat»" + " y" * 14 + " …"),
         ("one\ncat\ntwo", 4, 7, "one «cat» two"),
     ],
 )

@@ -110,7 +110,7 @@ def examples(sums: Sums, of: Origin, model: Model | None = None) -> Iterator[Exa
     strongest, spans = sums.examples, dict[int, tuple[Token, ...]]()
 
     def marked_in(text: int, position: int) -> str:
-        if model is None:
+        if model is None or model.tokenizer is None:
             return ""
         if text not in spans:
             spans[text] = model.tokenizer.encode(sums.sources[text].text, cut=True).tokens
@@ -134,11 +134,12 @@ def marked(text: str, token: Token) -> str:
     if not word:
         return ""
     start = token.start + inside.index(word)
-    end, before = start + len(word), " ".join(text[max(start - BEFORE, 0) : start].split())
-    first = "… " * (start > BEFORE) + before + " " * (bool(before) and text[start - 1 : start].isspace())
-    after = text[end : end + AFTER]
-    last = " " * after[:1].isspace() + " ".join(after.split()) + " …" * (len(text) > end + AFTER)
-    return f"{first}«{word}»{last}"
+    before, after = text[:start], text[start + len(word) :]
+    if len(before) > BEFORE:  # whole words alone, where there are some
+        before = f"… {before[-BEFORE:].partition(' ')[2] or before[-BEFORE:]}"
+    if len(after) > AFTER:
+        after = f"{after[:AFTER].rpartition(' ')[0] or after[:AFTER]} …"
+    return " ".join(f"{before}«{word}»{after}".split())
 
 
 def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:
