@@ -166,7 +166,8 @@ class PatchingScreen(Overview, tool="patching"):
         table = self.table
         if table is None:
             hint = self.port.hint("{sentence.edit} asks for the other sentence")
-            return Texts("Tables of patches", "", ("nothing is patched yet", hint))
+            useless = ("step.next", "layer.next", "copy.cell")
+            return Texts("Tables of patches", "", ("nothing is patched yet", hint), hidden=useless)
         other, note = table.other, ""
         if table.ends is not None:
             was, becomes = (spoken(end, 4) for end in table.ends)
