@@ -21,7 +21,7 @@ from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.session.session import Session
-from tui_transformer.text.display import cells
+from tui_transformer.text.display import cells, visible
 
 STEPS = 20
 """Steps of the slider from 0 to either end."""
@@ -51,7 +51,7 @@ class Steer(Add):
     def said(self) -> str:
         """What is added, in words: `+ 4 × ('love' − 'hate')`."""
         sign, size = "−" if self.strength < 0 else "+", f"{abs(self.strength):g} × "
-        terms = "".join(f" {'−' if factor < 0 else '+'} {_times(factor, ' × ')}{what}" for factor, what in self.terms)
+        terms = "".join(f" {'−' if factor < 0 else '+'} {_times(factor)}{visible(what)}" for factor, what in self.terms)
         terms = terms.removeprefix(" + ").strip()
         return f"{sign} {size}{terms}" if len(self.terms) < 2 else f"{sign} {size}({terms})"
 
@@ -66,8 +66,8 @@ class Steer(Add):
         return f"+= {''.join(terms).removeprefix(' + ').replace(' - ', '-', terms[0].startswith(' -'))}"
 
 
-def _times(factor: float, sign: str) -> str:
-    return "" if abs(factor) == 1 else f"{abs(factor):g}{sign}"
+def _times(factor: float) -> str:
+    return "" if abs(factor) == 1 else f"{abs(factor):g} × "
 
 
 def steering(edits: Sequence[Change], program: Program) -> Add | None:

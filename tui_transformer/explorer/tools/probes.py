@@ -111,7 +111,7 @@ class Probes:
             )
         except InputError as error:
             return str(error)
-        return Fitted(made, tuple(map(self._words, made.directions)))
+        return Fitted(made, tuple(map(self._words, made.directions[:MOST_SAID])))
 
     def _words(self, direction: Direction) -> tuple[Word, ...]:
         try:
@@ -176,8 +176,8 @@ class Probes:
             for label, words in zip(toward, each.words, strict=False)
             if words
         ]
-        more = f"   and {len(said) - MOST_SAID} more" if len(said) > MOST_SAID else ""
-        return "   ".join(said[:MOST_SAID]) + more or "its direction is on no straight way to words"
+        more = f"   and {len(toward) - MOST_SAID:,} more classes" if said and len(toward) > MOST_SAID else ""
+        return "   ".join(said) + more or "its direction is on no straight way to words"
 
     def _ends(self, words: tuple[Word, ...]) -> str:
         """The words that are raised, the first most, and those that are lowered."""

@@ -210,3 +210,20 @@ def test_without_a_screen_the_same_is_written_and_slid() -> None:
     for wrong in ("strength 2", "+", "generate x", "generate 0"):
         with pytest.raises(InputError):
             typed(wrong)
+
+
+async def test_rows_that_another_prompt_has_not_and_words_that_are_escapes_do_no_harm() -> None:
+    async with exploring(MEDIUM, model="story", text=f"{TEXT} a small girl") as explorer:
+        await explorer.press("W")
+        shown = await steer(explorer, "1.output[4:6] += 'a\x1b[31m[/]' - 'sad'")
+        assert "rows" not in explorer.text
+        assert "\x1b" not in explorer.text
+        assert shown.writing.draft.steering is not None
+        await explorer.press("slash")
+        await explorer.write("The")
+        await explorer.press("enter")
+        await explorer.settled()
+        assert shown.steering is None
+        await explorer.press("space", "u", "u", "escape")
+        assert not explorer.app.failures.told
+        assert not explorer.app.screen.query("GenerateScreen")

@@ -28,7 +28,14 @@ from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft, GenerationView, sublayers
-from tui_transformer.explorer.tools.generate.steering import Start, addition, prompt_of, read_addition, suggested
+from tui_transformer.explorer.tools.generate.steering import (
+    Start,
+    addition,
+    prompt_of,
+    read_addition,
+    resteered,
+    suggested,
+)
 from tui_transformer.explorer.tools.generate.view import GenerateView, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.widgets.generation import TokenText
@@ -164,7 +171,7 @@ class GenerateScreen(ExplorerScreen[None]):
         """The session is that of the text: what was ended or undone is no edit of it."""
         draft = self.writing.draft
         if draft is not None:
-            self.session = steered(self.session, draft.steering)
+            self.session = resteered(self.session, draft.steering)
         self.show_lines()
 
     def action_steer(self, by: int) -> None:
@@ -240,7 +247,7 @@ class GenerateScreen(ExplorerScreen[None]):
         session = self.session
 
         def begin(read: Session) -> None:
-            self.session, writer = steered(read, self.steering), self._writer
+            self.session, writer = resteered(read, self.steering), self._writer
             if read.model.has_decoder:
                 writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask, writer.edits)
             self._begin(writer, read)
@@ -277,7 +284,7 @@ class GenerateScreen(ExplorerScreen[None]):
         self.dismiss()
         edit = self.steering
         if not same(edit, self._begun_with):  # one change of the explorer, however often the slider was moved
-            self.port.change(steered(self.port.session, edit))
+            self.port.change(resteered(self.port.session, edit))
 
     def action_explore(self) -> None:
         """Open the text up to the place in the explorer, at the probabilities of the token that comes next."""

@@ -17,7 +17,7 @@ from tui_transformer.model import Model
 from tui_transformer.session.edit_format import Written, written
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
-from tui_transformer.session.steering import steering
+from tui_transformer.session.steering import steered, steering
 
 EDITS_ACT = "the model writes with the edits of the explorer"
 LAYER_OUTPUT = re.compile(r"(decoder\.)?\d+\.output")
@@ -77,6 +77,14 @@ def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
         return target.ids
     padded = session.ids is not None or session.mask is not None
     return writer.unpadded(ids, session.mask) if padded else ids
+
+
+def resteered(session: Session, edit: Add | None) -> Session:
+    """A session with what is added to another text; without where its rows are not in this one."""
+    try:
+        return steered(session, edit)
+    except InputError:
+        return steered(session, None)
 
 
 def suggested(session: Session, position: Position) -> str:
