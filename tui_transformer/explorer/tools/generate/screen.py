@@ -55,7 +55,9 @@ from tui_transformer.session.steering import at_strength, moved, same, steered, 
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 
-STEERS = "STEP += 4*direction('one text', 'another'), 4*vector.npy, or 4 to STEP.features[:, 12]; nothing ends it"
+STEERS = (
+    "STEP += 4*direction('one text', 'another'), 4*vector.npy, or STEP.features[:, 12] += 4; an empty line takes it out"
+)
 """How something is added, which the slider then moves."""
 
 
