@@ -136,8 +136,8 @@ async def test_a_feature_of_the_dictionary_is_added() -> None:
         explorer.parts.port.change(explorer.session.with_model(featured, is_the_same=True))
         explorer.parts.port.visit(Position("decoder.1.output.features", Place(0, 1, 7)))
         await explorer.settled()
-        await explorer.press("W", "e", "enter")
-        await explorer.settled()
+        await explorer.press("W", "e")
+        await explorer.press("enter")
         shown = screen(explorer)
         assert "features 7 + 4" in explorer.text
         added = Add("decoder.1.output.features", 4, columns=7)
@@ -165,8 +165,8 @@ async def test_what_cannot_be_added_is_said_and_nothing_changes() -> None:
 )
 async def test_it_is_drawn_at_every_size_and_for_every_model_that_writes(size, model) -> None:
     async with exploring(size, model=model, **({"text": TEXT} if model == "story" else {})) as explorer:
-        await explorer.press("W", "e", "enter")
-        await explorer.settled()
+        await explorer.press("W", "e")
+        await explorer.press("enter")
         shown = screen(explorer)
         await explorer.press("minus", "minus")
         assert isinstance(shown.steering, Steer)

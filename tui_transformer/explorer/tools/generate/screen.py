@@ -27,15 +27,8 @@ from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.generate import steering as adding
 from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft, GenerationView, sublayers
-from tui_transformer.explorer.tools.generate.steering import (
-    Start,
-    addition,
-    prompt_of,
-    read_addition,
-    resteered,
-    suggested,
-)
 from tui_transformer.explorer.tools.generate.view import GenerateView, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.widgets.generation import TokenText
@@ -55,11 +48,6 @@ from tui_transformer.session.steering import at_strength, moved, same, steered, 
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
 
-STEERS = (
-    "STEP += 4*direction('one text', 'another'), 4*vector.npy, or STEP.features[:, 12] += 4; an empty line takes it out"
-)
-"""How something is added, which the slider then moves."""
-
 
 def open_from(port: Port) -> None:
     """Write on from the sentence that is explored.
@@ -67,7 +55,7 @@ def open_from(port: Port) -> None:
     Raises:
         InputError: The model writes nothing.
     """
-    start = Start.of(port.session)
+    start = adding.Start.of(port.session)
     port.open(GenerateScreen(port, start))
     for note in start.remarks:
         port.say(note, severity="warning")
@@ -86,7 +74,7 @@ class GenerateScreen(ExplorerScreen[None]):
     }
     """
 
-    def __init__(self, port: Port, start: Start) -> None:
+    def __init__(self, port: Port, start: adding.Start) -> None:
         super().__init__()
         self.port, self.session, self._writer, self._edits = port, port.session, start.writer, start.edits
         self._begun_with = self.steering
@@ -173,14 +161,17 @@ class GenerateScreen(ExplorerScreen[None]):
         """The session is that of the text: what was ended or undone is no edit of it."""
         draft = self.writing.draft
         if draft is not None:
-            self.session = resteered(self.session, draft.steering)
+            self.session = adding.resteered(self.session, draft.steering)
         self.show_lines()
 
     def action_steer(self, by: int) -> None:
         """Move the slider; the text is written anew."""
         edit, draft = self.steering, self.writing.draft
-        if edit is None or draft is None or not draft.end:
+        if edit is None:
             self.say(hint(self.app, "nothing is added to a step: {cell.edit} does, and then there is a slider"))
+            return
+        if draft is None or not draft.end:
+            self.writing.waits(partial(self.action_steer, by))
             return
         strength = moved(strength_of(edit), draft.end, by)
         if strength != strength_of(edit):
@@ -190,16 +181,18 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def action_direction(self) -> None:
         """Ask for what is added, as edits are written; nothing ends it."""
-        if self.writing.draft is None or self.writing.waits(self.action_direction):
+        if self.writing.waits(self.action_direction) or self.writing.draft is None:
             return
         base, edit = self.session.base, self.steering
-        value = suggested(self.session, self.port.position) if edit is None else as_written(edit, base.program) or ""
+        value = (
+            adding.suggested(self.session, self.port.position) if edit is None else as_written(edit, base.program) or ""
+        )
 
         def use(typed: WrittenEdit | None) -> None:
             model = self.session.model
-            self._steer(lambda task: None if typed is None else addition(typed, model, base, task.report))
+            self._steer(lambda task: None if typed is None else adding.addition(typed, model, base, task.report))
 
-        check, answered = reading(partial(read_addition, self.session), use)
+        check, answered = reading(partial(adding.read_addition, self.session), use)
 
         def finish(text: str | None) -> None:
             if text:
@@ -207,7 +200,7 @@ class GenerateScreen(ExplorerScreen[None]):
             answered(text)
 
         lately = [text for text in recent("edits") if "+=" in text]
-        self.open(PromptScreen("Add to a step", value=value, hint=STEERS, check=check, lately=lately), finish)
+        self.open(PromptScreen("Add to a step", value=value, hint=adding.STEERS, check=check, lately=lately), finish)
 
     def _steer(self, make: Callable[[Task], Add | None]) -> None:
         """Write the text anew with something added, which is made on the worker; with nothing as it is without."""
@@ -249,7 +242,7 @@ class GenerateScreen(ExplorerScreen[None]):
         session = self.session
 
         def begin(read: Session) -> None:
-            self.session, writer = resteered(read, self.steering), self._writer
+            self.session, writer = adding.resteered(read, self.steering), self._writer
             if read.model.has_decoder:
                 writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask, writer.edits)
             self._begin(writer, read)
@@ -262,7 +255,7 @@ class GenerateScreen(ExplorerScreen[None]):
     def _begin(self, writer: Writer, session: Session) -> None:
         """Read the prompt of a session; undo has the text back that was there."""
         draft, edit, edits = self.writing.draft, self.steering, self._edits
-        settings, prompt = writer.settings if draft is None else draft.settings, prompt_of(writer, session)
+        settings, prompt = writer.settings if draft is None else draft.settings, adding.prompt_of(writer, session)
 
         def work(task: Task) -> Draft:
             writer.settings = settings
@@ -286,7 +279,7 @@ class GenerateScreen(ExplorerScreen[None]):
         self.dismiss()
         edit = self.steering
         if not same(edit, self._begun_with):  # one change of the explorer, however often the slider was moved
-            self.port.change(resteered(self.port.session, edit))
+            self.port.change(adding.resteered(self.port.session, edit))
 
     def action_explore(self) -> None:
         """Open the text up to the place in the explorer, at the probabilities of the token that comes next."""

@@ -20,6 +20,10 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.steering import steered, steering
 
 EDITS_ACT = "the model writes with the edits of the explorer"
+STEERS = (
+    "STEP += 4*direction('one text', 'another'), 4*vector.npy, or STEP.features[:, 12] += 4; an empty line takes it out"
+)
+"""How something is added, which the slider then moves."""
 LAYER_OUTPUT = re.compile(r"(decoder\.)?\d+\.output")
 PAIR = ("I am happy", "I am sad")
 
