@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import Run
 
-from tui_transformer import Features, Model
+from tui_transformer import Add, Features, Model, generate
 
 DICTIONARIES = Path(__file__).parent.parent / "features"
 TEXT = "the waves crashed"
@@ -90,3 +90,29 @@ def test_where_features_spell_no_words_that_is_said(run: Run) -> None:
 )
 def test_what_cannot_be_is_refused(run: Run, name: str, more: tuple[str, ...], says: str, code: int) -> None:
     run(*of(name, *more)).refuses(says, code)
+
+
+FEATURED = (*SMALL, "--features", str(DICTIONARIES / "saelens-topk"), "--at", "0.output")
+AT = "decoder.0.output.features"
+
+
+def test_other_commands_have_features_as_steps(run: Run) -> None:
+    model = Model.load("decoder", d_model=32, heads=4, norm="pre", dtype="float64")
+    model = model.with_features(Features.load(DICTIONARIES / "saelens-topk"), "decoder.0.output")
+    values = model.trace(TEXT)[AT]
+    strongest = int(values[-1].argmax())
+    assert run("show", AT, *FEATURED).out.startswith(f"{AT} · 3 × 96")
+    (ablated,) = run("ablate", f"feature:decoder.0.output:{strongest}", *FEATURED, "--format", "json").json["edits"]
+    assert str(strongest) in ablated
+    changed = run("ablate", "--each", "feature", *FEATURED, "--format", "json").json["effects"]
+    assert len(changed) == 96
+    rows = run("attribute", "--by", "gradient", "--metric", "logit", "--tokens", "3", "--of", AT, *FEATURED).out
+    assert "waves" in rows
+    steps = run("patch", AT, "--from-text", "the shore crashed", *FEATURED, "--format", "json").json["steps"]
+    assert steps[0]["name"] == AT
+    edit = f"decoder.0.output.features[:, {strongest}] += 50"
+    written = run("generate", *FEATURED, "--edit", edit, "--max-new-tokens", "5", "--greedy").out
+    added = Add(AT, 50, columns=strongest)
+    assert written.strip() == generate(model, TEXT, edits=[added], max_new_tokens=5, greedy=True).strip()
+    for command in ("show", "ablate", "attribute", "generate"):
+        assert "--at is where a dictionary reads" in run(command, *SMALL, "--at", "0.output").err

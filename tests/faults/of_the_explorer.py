@@ -97,6 +97,37 @@ OF_THE_EXPLORER = (
         "tests/explorer/shell/test_failures.py::test_the_program_ends_where_a_widget_of_the_main_screen_does",
     ),
     Fault(
+        "the slider of what is added moves, and not what is added",
+        "session/steering.py",
+        "return replace(self, strength=strength, values=strength * self.direction)",
+        "return replace(self, strength=strength)",
+        "tests/explorer/tools/generate/test_steering.py"
+        "::test_the_text_is_written_with_and_without_and_the_slider_is_an_edit_of_the_explorer",
+    ),
+    Fault(
+        "the text without what is added has it",
+        "explorer/tools/generate/draft.py",
+        "bare = (self.without or self).up_to(0).chosen_by(self.settings)",
+        "bare = self.up_to(0).chosen_by(self.settings)",
+        "tests/explorer/tools/generate/test_steering.py"
+        "::test_the_text_is_written_with_and_without_and_the_slider_is_an_edit_of_the_explorer",
+    ),
+    Fault(
+        "paths of later senders stand in the rows of the first",
+        "explorer/tools/path_table.py",
+        "self.values[some.start : some.stop] = each.changes",
+        "self.values[: len(some)] = each.changes",
+        "tests/explorer/tools/patching/test_patching_screen.py"
+        "::test_paths_have_the_numbers_of_the_library_patched_and_estimated",
+    ),
+    Fault(
+        "every position of a probe is its mean",
+        "explorer/tools/probes.py",
+        "name, position = self.steps[cell[0]], self.positions[cell[1]]",
+        'name, position = self.steps[cell[0]], "mean"',
+        "tests/explorer/tools/test_probes_screen.py::test_every_layer_and_position_scores_as_in_the_library",
+    ),
+    Fault(
         "an edit of a head takes the values of the first",
         "session/edit_format.py",
         "values = values[heads.start : heads.stop]",

@@ -115,6 +115,8 @@ TOOLS: Mapping[str, str] = {
     "undo this": "u",
     "patch": "P",
     "patching": "$",
+    "paths": "$ f f f",
+    "probes": f"{PALETTE}Probes",
     "circuits": "O",
     "circuits, the next head": "O ]",
     "inputs": "&",

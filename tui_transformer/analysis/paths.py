@@ -134,7 +134,7 @@ def paths(
         raise UsageError("paths are of single sentences: `sentence` of a trace gives one of a batch")
     sending, reading = nodes(trace.program, senders, SENDERS), nodes(trace.program, receivers, RECEIVERS)
     _check_shapes(trace, other, sending)
-    there = _there(trace, sending, reading)
+    there = leading(trace.program, sending, reading)
     if not there.any():
         raise InputError("nothing leads straight from these senders to these receivers: senders come first")
     for each in (trace, other):
@@ -171,10 +171,10 @@ def _steps(nodes: Iterable[Node]) -> frozenset[str]:
     return frozenset(chain.from_iterable(node.steps for node in nodes))
 
 
-def _there(trace: Trace, senders: Sequence[Node], receivers: Sequence[Node]) -> Host:
+def leading(program: Program, senders: Sequence[Node], receivers: Sequence[Node]) -> Host:
     """Senders × receivers, true where something leads straight from one to the other."""
     targets = _steps(receivers)
-    reached = {steps: straight(trace.program, steps, targets).by_name for steps in {each.steps for each in senders}}
+    reached = {steps: straight(program, steps, targets).by_name for steps in {each.steps for each in senders}}
     return np.array([[not reader.steps.isdisjoint(reached[each.steps]) for reader in receivers] for each in senders])
 
 

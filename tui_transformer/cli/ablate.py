@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, TableFormat, Tokens
+from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, TableFormat, Tokens
 from tui_transformer.cli.output import emit, emit_csv, emit_json
 from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.cli.terminal import counted
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ablate(Edited):
+class Ablate(Featured):
     """Take out heads, layers, positions or neurons: what each does to the answer, or what changes without some.
 
     Without WHAT every head is ablated alone, and the table is sorted by the effect on the output, or on a metric.
@@ -77,7 +77,7 @@ class Ablate(Edited):
             return None
         if self.mean:
             raise UsageError("give either --mean or --mean-of: over the positions, or over a file")
-        from tui_transformer.session.edit_format import of_texts
+        from tui_transformer.session.edit_values import of_texts
 
         program = session.trace.program
         names = dict.fromkeys(name for target in targets for name in target.steps(program))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, TableFormat
+from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, TableFormat
 from tui_transformer.cli.output import Row, Table
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.terminal import show
@@ -22,7 +22,7 @@ JUMPS = "with the jumps where a token goes to another expert, which no gradient 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attribute(Edited):
+class Attribute(Featured):
     """Say what every head, layer and embedding writes toward a logit, or every token by gradients toward any metric.
 
     By terms (the default): the norms are frozen as they are in the forward pass; the terms sum to the logit, or to the

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import typer
 
 from tui_transformer import __version__
-from tui_transformer.cli.options import Edited, Flags, Theme, of_tour
+from tui_transformer.cli.options import Featured, Flags, Theme, of_tour
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.typer_layer import argument, flag, option, required
 from tui_transformer.errors import UsageError
@@ -67,7 +67,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by typer
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explore(Edited):
+class Explore(Featured):
     """See every number inside a transformer, in a terminal.
 
     Alone, the command opens the explorer. The options before a command are those of the explorer; each command has
@@ -86,12 +86,6 @@ class Explore(Edited):
         None, "Write the notes of its stops there, not on the screen: read them with `tail -f FILE`.", metavar="FILE"
     )
     survey: Path | None = option(None, "Begin with what `tui-transformer survey` wrote, on its model.", metavar="FILE")
-    features: Path | None = option(
-        None, "Begin with the features of a dictionary, as `tui-transformer features` reads it.", metavar="FILE|FOLDER"
-    )
-    at: str | None = option(
-        None, "The step that it reads; by default that of the hook that its file names.", metavar="STEP"
-    )
     plain: bool = flag("No screen: a key or a command a line, each answered by a sentence; also in a pipe.")
 
     def before(self, command: str) -> None:
@@ -109,8 +103,7 @@ class Explore(Edited):
         options = (self if results is None else self.of_survey(results)).options()
         if self.notes is not None and self.tour is None:
             raise UsageError("--notes are of a tour: name one with --tour")
-        if self.at is not None and self.features is None:
-            raise UsageError("--at is where a dictionary reads: name one with --features")
+        self.check_features()
         if not self.plain:
             check_terminal()
         if self.no_color:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from tui_transformer.cli.options import Edited, Flags
+from tui_transformer.cli.options import Featured, Flags
 from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import edits_of, loaded, read
@@ -30,7 +30,7 @@ DRAWING = ("temperature", "top_k", "top_p")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generate(Edited):
+class Generate(Featured):
     """Write a text on, token by token; --text is the prompt, or what an encoder reads.
 
     Where nothing is said, tokens are taken as the model's generation_config.json says, else the most likely one.
@@ -68,7 +68,7 @@ class Generate(Edited):
         seed = self.seed if self.sample_seed is None else self.sample_seed
         request = dataclasses.replace(self, model=self.model or usual(self))
         read = built_in_name(request.model or "") is None
-        model = loaded((dataclasses.replace(request, seed=None) if read else request).options())
+        model = self.featured(loaded((dataclasses.replace(request, seed=None) if read else request).options()))
         defaults = defaults_of(model)
         draws = self.sample_seed is not None or (read and seed is not None)
         writer = self._writer(model, defaults, self._settings(defaults.settings, seed or 0, draws=draws))

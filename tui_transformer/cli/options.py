@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from tui_transformer.cli import parsing
@@ -16,6 +17,7 @@ from tui_transformer.cli.typer_layer import Option, flag, option, option_name
 from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
+    from tui_transformer.model import Model
     from tui_transformer.model.options import ModelOptions, Reading
 
 SIZES = (
@@ -269,7 +271,36 @@ class Edited(Flags):
     edit: list[str] | None = option(
         None,
         "Change a step or weight: 0.output += 2*vector.npy, 0.self_attention.context[3] = 0 (a head), "
-        "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', 0.output -= along(vector.npy), … = mean, "
+        "0.output[2:4] *= 0.5, 0.output += 4*'love' - 4*'hate', 0.output += 2*direction(good.txt, bad.txt), "
+        "0.output -= along(vector.npy), … = mean, "
         "= mean(texts.txt). May be given again.",
         metavar="'STEP[…] OP …'",
     )
+
+
+@dataclass(frozen=True)
+class Featured(Edited):
+    """The same with the features of a dictionary, which are steps of the model like any other."""
+
+    features: Path | None = option(
+        None,
+        "The features of a dictionary are steps of the model, as `tui-transformer features` reads it.",
+        metavar="FILE|FOLDER",
+    )
+    at: str | None = option(
+        None, "The step that it reads; by default that of the hook that its file names.", metavar="STEP"
+    )
+
+    def check_features(self) -> None:
+        """Refuse a place of none."""
+        if self.at is not None and self.features is None:
+            raise UsageError("--at is where a dictionary reads: name one with --features")
+
+    def featured(self, model: Model) -> Model:
+        """A model with them, where a dictionary is named."""
+        self.check_features()
+        if self.features is None:
+            return model
+        from tui_transformer.features.dictionary import Features
+
+        return model.with_features(Features.load(self.features), self.at)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli import output, parsing
-from tui_transformer.cli.options import Edited, LossTargets, Metric, Position, Tokens
+from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, Tokens
 from tui_transformer.cli.session import edits_of, open_session, read
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.cli.typer_layer import argument, option
@@ -18,7 +18,6 @@ from tui_transformer.errors import UsageError
 
 if TYPE_CHECKING:
     from tui_transformer.analysis import metrics
-    from tui_transformer.analysis.nodes import Node
     from tui_transformer.analysis.patching import Measured, PlaceKind, Table
     from tui_transformer.analysis.paths import Paths
     from tui_transformer.engine.trace import Trace
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Patch(Edited):
+class Patch(Featured):
     """Give a step the values that it has for another sentence, and show what changes; with --each, a table of all
     places; with --senders or --receivers, of paths.
 
@@ -171,8 +170,11 @@ class Patch(Edited):
             show(None)
         if self.format == "svg":
             from tui_transformer.report import svg
+            from tui_transformer.views.paths import path_view
 
-            output.emit([svg.view_svg(_map(found[0], metric))])
+            first = found[0]
+            view = path_view(first.senders, first.receivers, first.changes, first.by, metric.name)
+            output.emit([svg.view_svg(view)])
             return
         rows = _rows_of_paths(found)
         if self.top is not None:
@@ -201,31 +203,6 @@ def _rows_of_paths(found: Sequence[Paths]) -> list[output.Row]:
     first = found[0].rows()
     changes = zip(*([row["change"] for row in each.rows()] for each in found), strict=True)
     return [(row["sender"], row["receiver"], *own, row["share"]) for row, own in zip(first, changes, strict=True)]
-
-
-def _map(found: Paths, metric: metrics.Metric) -> View:
-    """Senders × receivers, as a heat map of changes."""
-    from tui_transformer.views.view import Axis, View, window_of
-
-    def label(node: Node) -> str:
-        """As short as a heat map needs, what tells most in front: `1.3 head`, `0.2 cross key`."""
-        if len(node.parts) > 1 or node.layer is None:
-            return node.name
-        place, layer = node.parts[0].place, "" if node.layer < 0 else str(node.layer)
-        number = layer if node.head is None else f"{layer}.{node.head}"
-        which = "cross" if "cross" in place else place[:3] if several else ""
-        return " ".join(filter(None, (number, which, node.parts[0].kind)))
-
-    several = len({part.place.partition(".")[0] for node in found.senders for part in node.parts}) > 1
-    return View(
-        f"paths by {found.by}",
-        f"change of {metric.name} by each path",
-        Axis("sender", len(found.senders), lambda i: label(found.senders[i])),
-        Axis("receiver", len(found.receivers), lambda j: label(found.receivers[j])),
-        "diverging",
-        window_of(found.changes),
-        absent="no path",
-    )
 
 
 def _runs(text: str | None, option: str) -> Sequence[range | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tui_transformer.cli.options import Edited, Flags, Inputs
+from tui_transformer.cli.options import Edited, Featured, Flags, Inputs
 from tui_transformer.cli.output import note
 from tui_transformer.errors import UsageError
 
@@ -21,19 +21,23 @@ if TYPE_CHECKING:
 
 
 def open_session(
-    flags: Flags, otherwise: Inputs | None = None, made: Callable[[Model], Model] = lambda model: model
+    flags: Flags, otherwise: Inputs | None = None, made: Callable[[Model], Model] | None = None
 ) -> Session:
     """Load the model and read its input; of several sentences one, padded as it is beside the others.
 
     Args:
         flags: What was given.
         otherwise: What is read where neither a sentence nor IDs were given.
-        made: What is made of the model before it reads anything.
+        made: What is made of the model before it reads anything; by default it has the features that were named.
     """
     from tui_transformer.session.open_session import session_of
 
     given, options = flags.reading(otherwise), flags.options()
-    model = made(loaded(options))
+    model = loaded(options)
+    if made is not None:
+        model = made(model)
+    elif isinstance(flags, Featured):
+        model = flags.featured(model)
     if model.embedding is not None and model.embedding.vectors is not None and model.vocabulary is not None:
         note(model.embedding.vectors.said(model.vocabulary))
     session = session_of(model, given, options)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli import parsing
-from tui_transformer.cli.options import Edited, Metric, Position, Targets, Tokens
+from tui_transformer.cli.options import Featured, Metric, Position, Targets, Tokens
 from tui_transformer.cli.output import deliver, json_text, note, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import argument, flag, option
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Show(Edited):
+class Show(Featured):
     """Show the steps, one step, or how one cell was made.
 
     Example: tui-transformer show weights --head 2 --explain 0,8
@@ -241,7 +241,7 @@ class Gradient(Values):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chart(Edited):
+class Chart(Featured):
     """Draw a chart of a step: a row as bars, a histogram, waves of positions, entropy of heads.
 
     Example: tui-transformer chart embedding.positions --kind sines --out sines.svg

@@ -195,7 +195,8 @@ def _finish(job: Job, sums: Sums, *, whole: bool) -> None:
     path, options, counts = state_path(job.out), job.work.options, sums.counts
     if counts.texts:
         of = Origin(options.model, options.vocab or "", options.seed, options.dtype)
-        written = write_results(job.out, Results.of(rows(sums, of), examples(sums, of)))
+        found = Results.of(rows(sums, of), examples(sums, of, job.work.model))
+        written = write_results(job.out, found)
         note(f"{_counted(counts)}; wrote {' and '.join(map(shown_path, written))}")
         if counts.unknown:
             are, words = "is" if counts.unknown == 1 else "are", named([word for _, _, word in counts.unknown_words])

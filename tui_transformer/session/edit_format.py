@@ -8,7 +8,9 @@ has one:
 - a file of an array: `vector.npy`, `arrays.npz:name`, `arrays.safetensors:name`;
 - `'a text'`: the mean of the step over the tokens of the text, as it is without edits; the difference of two such is a
   direction to steer in;
-- `mean(FILE)`: the mean of the step over the tokens of all lines of a text file.
+- `mean(FILE)`: the mean of the step over the tokens of all lines of a text file;
+- `direction(SOME, OTHERS)`: the mean of the step at the last token of some texts less that of others, each a text in
+  quotes or a file of lines; with `, mean` or a number behind them at all tokens, or at that one.
 
 `= mean` alone sets every column to its mean over the positions, and `-= along(VALUE)` takes out the component along a
 vector.
@@ -18,14 +20,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.effects import means
+from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import OPEN, Add, Project, Scale, Set
@@ -34,57 +35,21 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.number_format import minus, spoken
 from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.files import expanded
 from tui_transformer.model import Model
-from tui_transformer.model.options import Listen, ignore, texts_of, traced
+from tui_transformer.model.options import Listen, ignore
+from tui_transformer.session.edit_values import EXAMPLES, Term, terms_of
 from tui_transformer.session.session import Session
+from tui_transformer.session.steering import Steer
 from tui_transformer.text.display import visible
 
 EDIT = re.compile(r"\s*(?P<name>[^\s\[\]=+*/-]+)\s*(?:\[(?P<place>[^\]]*)\])?\s*(?P<op>[-+*/]?=)\s*(?P<value>.+?)\s*")
 HERE = re.compile(r"\s*[-+*/]?=")
 """The beginning of an edit that names no step: that of a cell which is known."""
-TERM = re.compile(
-    r"\s*(?P<sign>[-+]?)\s*(?:(?P<factor>[0-9.]+(?:e[-+]?[0-9]+)?)\s*\*\s*)?"
-    r"(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf)(?![\w./])|mean\((?P<texts>[^)]+)\)"
-    r"|'(?P<text>[^']*)'|\"(?P<other>[^\"]*)\"|(?P<file>[^\s+*'\"]+))\s*"
-)
-EXAMPLES = "write STEP = 0, STEP[3] *= 0.5, STEP += 2*vector.npy or STEP += 'one text' - 'another'"
 MEAN = "mean"
 ALONG = re.compile(r"along\((.+)\)")
 """A value of whose direction the component is meant."""
 MOST_CELLS = 1 << 22
 """Numbers of an array that a step is changed by, where the step of a text that grows may become larger than it is."""
-
-
-@dataclass(frozen=True)
-class Term:
-    """A summand of a value.
-
-    Attributes:
-        factor: With its sign.
-        name: The step whose mean it is, where it is one.
-        number: A number or an array; None where the model says it.
-        text: The text whose mean it is.
-        path: The text file whose mean it is.
-    """
-
-    factor: float
-    name: str
-    number: Host | None = None
-    text: str | None = None
-    path: Path | None = None
-
-    def value(self, model: Model, listen: Listen) -> Host:
-        """Number or array, times the factor.
-
-        Raises:
-            InputError: The text or the file cannot be read.
-        """
-        if self.number is not None:
-            return self.factor * self.number
-        if self.path is not None:
-            return self.factor * of_texts(model, self.path, [self.name], listen)[self.name]
-        return self.factor * means(traced(model, [self.text or ""], listen), [self.name])[self.name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +73,13 @@ class Written:
         """Whether the model has to read something for it."""
         return any(term.number is None for term in self.terms)
 
-    def change(self, model: Model, listen: Listen = ignore) -> Change:
+    def change(self, model: Model, listen: Listen = ignore, report: Report = silent) -> Change:
         """The edit itself.
 
         Args:
             model: Computes the means of texts.
             listen: Told of every text that is read.
+            report: Told how far a direction between texts is; what it raises ends it.
 
         Raises:
             InputError: A text cannot be read.
@@ -121,8 +87,22 @@ class Written:
         place = self.place
         if not self.terms:
             return Ablate(place.name, place.region, mean=True)
-        values = sum((term.value(model, listen) for term in self.terms), np.zeros(()))
-        return _OPERATIONS[self.operation](place.name, self._cut(values), *place.parts)
+        values = [self._cut(term.value(model, listen, report)) for term in self.terms]
+        if self.operation in ("+=", "-=") and any(np.ndim(each) for each in values):
+            return self._steer(values)
+        pairs = zip(self.terms, values, strict=True)
+        value = sum((term.factor * each for term, each in pairs), np.zeros(()))
+        return _OPERATIONS[self.operation](place.name, value, *place.parts)
+
+    def _steer(self, values: Sequence[Host]) -> Steer:
+        """The sum as a direction, so many times as its first term says."""
+        factors = [-term.factor if self.operation == "-=" else term.factor for term in self.terms]
+        strength = factors[0]
+        shares = [factor / strength if strength else factor or math.copysign(1.0, factor) for factor in factors]
+        direction = sum((share * each for share, each in zip(shares, values, strict=True)), np.zeros(()))
+        terms = tuple(zip(shares, (term.what for term in self.terms), strict=True))
+        name, parts = self.place.name, self.place.parts
+        return Steer(name, strength * direction, *parts, strength=strength, direction=direction, terms=terms)
 
     def _cut(self, values: Host) -> Host:
         """Of values for all heads and columns, those of the ones that are named."""
@@ -175,7 +155,7 @@ def written(program: Program, text: str, here: tuple[str, Index] | None = None) 
     if along is not None and match["op"] != "-=":
         raise UsageError(f"{name}: what lies along a vector can be taken out with -=, and not {match['op']}")
     value, operation = (match["value"], match["op"]) if along is None else (along[1], OUT)
-    terms = () if mean else tuple(_terms(name, value, max(MOST_CELLS, math.prod(shape))))
+    terms = () if mean else tuple(terms_of(name, value, max(MOST_CELLS, math.prod(shape))))
     return Written(place.placed(program, {}) if mean else place, operation, terms, shape)
 
 
@@ -216,53 +196,6 @@ def _part(name: str, kind: str, text: str, size: int) -> range | None:
     if not match[2] and not match[3]:
         return None
     return range(int(match[2] or 0), int(match[3]) if match[3] else OPEN if kind == "row" else size)
-
-
-def _terms(name: str, text: str, most: int) -> Iterator[Term]:
-    """The terms of a sum, each with its sign and factor; an array has at most so many numbers."""
-    at = 0
-    while at < len(text):
-        match = TERM.match(text, at)
-        if match is None or (at and not match["sign"]):
-            raise UsageError(f"{visible(text[at : at + 40])!r} is no value: {EXAMPLES}")
-        try:
-            factor = float(match["factor"] or 1)
-        except ValueError as error:
-            raise UsageError(f"{visible(match['factor'])!r} is no factor: {EXAMPLES}") from error
-        factor, at = -factor if match["sign"] == "-" else factor, match.end()
-        if match["number"] is not None:
-            yield Term(factor, name, np.asarray(float(match["number"])))
-        elif match["file"] is not None:
-            yield Term(factor, name, _array(match["file"], most))
-        elif match["texts"] is not None:
-            yield Term(factor, name, path=expanded(match["texts"].strip()))
-        else:
-            yield Term(factor, name, text=match["text"] if match["text"] is not None else match["other"])
-
-
-def of_texts(model: Model, path: Path, names: Sequence[str], listen: Listen = ignore) -> dict[str, Host]:
-    """The means of steps over the tokens of all lines of a text file, one line at a time.
-
-    Raises:
-        InputError: The file cannot be read, or has no line with a token.
-    """
-    return means(traced(model, texts_of(path), listen), names)
-
-
-def _array(text: str, most: int) -> Host:
-    from tui_transformer.diagnosis.dumps import open_dump
-
-    path, _, name = text.rpartition(":") if ":" in text else (text, "", "")
-    tensors = open_dump(expanded(path)).tensors
-    if not name and len(tensors) != 1:
-        raise InputError(f"{visible(text)} holds {len(tensors)} arrays: write {visible(text)}:NAME")
-    name = name or next(iter(tensors))
-    if name not in tensors:
-        raise InputError(
-            f"{visible(path)} has no array {visible(name)!r}: it has {', '.join(map(visible, [*tensors][:6]))}"
-        )
-    tensors[name].check_size(most, Path(path))
-    return np.asarray(tensors[name].values.array, np.float64)
 
 
 def read_number(text: str, dtype: np.dtype[Any]) -> float:
@@ -315,6 +248,8 @@ def words(change: Change, program: Program) -> str:
     )
     if isinstance(change, Ablate):
         value = "→ mean" if change.mean else "→ 0"
+    elif isinstance(change, Steer):
+        value = change.said
     elif isinstance(change, Set | Add | Scale) and np.ndim(change.values) == 0:
         value = f"{SIGNS[type(change)][0]} {minus(f'{change.values:g}')}"
     else:
@@ -342,6 +277,8 @@ def as_written(change: Change, program: Program) -> str | None:
     place = change.name if set(cells) == {":"} else f"{change.name}[{', '.join(cells)}]"
     if isinstance(change, Ablate):
         return f"{place} = {'mean' if change.mean else 0}"
+    if isinstance(change, Steer):
+        return f"{place} {change.written}"
     if isinstance(change, Set | Add | Scale) and np.ndim(change.values) == 0:
         return f"{place} {SIGNS[type(change)][1]} {float(np.asarray(change.values))!r}"
     return None

@@ -93,7 +93,7 @@ def measure_texts(
     for batch in batches(items):
         sums += survey(model, batch, asked)
     of = Origin(model.name, seed=model.seed, dtype=model.backend.dtype.name)
-    return Results.of(rows(sums, of), examples(sums, of))
+    return Results.of(rows(sums, of), examples(sums, of, model))
 
 
 # Files

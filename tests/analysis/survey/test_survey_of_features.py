@@ -10,10 +10,11 @@ import pytest
 from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, survey
 from tui_transformer.analysis.survey.measures import unit_of
 from tui_transformer.analysis.survey.sums import Source
-from tui_transformer.analysis.survey.table import Origin, examples, rows
+from tui_transformer.analysis.survey.table import Origin, examples, marked, rows
 from tui_transformer.errors import InputError
 from tui_transformer.features.dictionary import Features
 from tui_transformer.model import Model
+from tui_transformer.text.encoding import Token
 
 DICTIONARIES = Path(__file__).parents[2] / "features"
 
@@ -42,4 +43,26 @@ def test_features_are_strong_and_frequent_as_their_steps_say():
         own = values[example.line - 1][:, example.feature]
         assert (example.value, example.position) == (own.max(), int(own.argmax()))
         assert example.value > 0
+        assert example.marked == ""
+    for example in examples(sums, Origin("decoder"), model):
+        words = texts[example.line - 1].split()
+        words[example.position] = f"«{words[example.position]}»"
+        assert example.marked == " ".join(words)
     assert unit_of("features:frequency") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "wanted"),
+    [
+        ("the cat sat", 3, 7, "the «cat» sat"),
+        ("cats", 0, 3, "«cat»s"),
+        ("uncat", 2, 5, "un«cat»"),
+        ("cat", 3, 3, ""),
+        ("a  b", 1, 2, "a« » b"),
+        ("y" * 50 + "cat", 50, 53, "… " + "y" * 40 + "«cat»"),
+        ("x " * 40 + "cat" + " y" * 40, 80, 83, "… " + "x " * 19 + "«cat»" + " y" * 14 + " …"),
+        ("one\ncat\ntwo", 4, 7, "one «cat» two"),
+    ],
+)
+def test_a_token_is_marked_in_its_text(text: str, start: int, end: int, wanted: str) -> None:
+    assert marked(text, Token(0, "", start, end)) == wanted

@@ -43,3 +43,11 @@ async def test_features_are_ablated_by_their_numbers() -> None:
         table = explorer.text.partition("Ablate")[2]
         assert "feature " in table
         assert "head" not in table
+
+
+async def test_the_whole_names_features_by_what_they_are() -> None:
+    async with exploring(WIDE, session=with_features("saelens-topk")) as explorer:
+        await explorer.go(f"{AT}.features")
+        await explorer.press("0")
+        assert "Features · layer 0" in explorer.text
+        assert "Answer · layer" not in explorer.text

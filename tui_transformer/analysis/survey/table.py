@@ -13,6 +13,8 @@ from statistics import NormalDist
 from tui_transformer.analysis.measures import FEATURE, HEAD, NEURON, WHOLE, Place
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
 from tui_transformer.analysis.survey.sums import NONE, Sums, starts_of
+from tui_transformer.model import Model
+from tui_transformer.text.encoding import Token
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,17 @@ class Row:
     feature: int | None = None
 
 
+BEFORE, AFTER = 40, 30
+"""Characters of a text around a token that is marked in it."""
+
+
 @dataclass(frozen=True)
 class Example:
     """A text in which something is strong: the strongest has rank 1.
 
     `value`: the largest number of one token there, for an effect of ablation its size; `position`: that token, from 0;
-    lines count from 1; the text is there as far as it was read. The model is as in `Origin`.
+    lines count from 1; the text is there as far as it was read. The model is as in `Origin`. `marked`: the token in its
+    text, `… the «cat» sat`; "" where it stands for none of it.
     """
 
     model: str
@@ -83,6 +90,7 @@ class Example:
     seed: int | None = None
     dtype: str = "float32"
     feature: int | None = None
+    marked: str = ""
 
 
 def rows(sums: Sums, of: Origin) -> Iterator[Row]:
@@ -97,16 +105,41 @@ def rows(sums: Sums, of: Origin) -> Iterator[Row]:
             yield Row(of.model, *where, unit_of(where[-1]), *numbers, of.vocab, of.seed, of.dtype, feature)
 
 
-def examples(sums: Sums, of: Origin) -> Iterator[Example]:
-    """The strongest texts of every unit, the strongest first."""
-    strongest = sums.examples
+def examples(sums: Sums, of: Origin, model: Model | None = None) -> Iterator[Example]:
+    """The strongest texts of every unit, the strongest first; a model marks their tokens."""
+    strongest, spans = sums.examples, dict[int, tuple[Token, ...]]()
+
+    def marked_in(text: int, position: int) -> str:
+        if model is None or model.tokenizer is None:
+            return ""
+        if text not in spans:
+            spans[text] = model.tokenizer.encode(sums.sources[text].text, cut=True).tokens
+        tokens = spans[text]
+        return marked(sums.sources[text].text, tokens[position]) if position < len(tokens) else ""
+
     for unit, where, feature in _units(sums):
         for rank, text in enumerate(strongest.texts[unit].tolist()):
             if text != NONE:
                 source = sums.sources[text]
                 value, position = float(strongest.values[unit, rank]), int(strongest.positions[unit, rank])
                 cells = value, source.file, source.line, position, source.text
-                yield Example(of.model, *where, rank + 1, *cells, of.vocab, of.seed, of.dtype, feature)
+                own = of.vocab, of.seed, of.dtype, feature, marked_in(text, position)
+                yield Example(of.model, *where, rank + 1, *cells, *own)
+
+
+def marked(text: str, token: Token) -> str:
+    """A token between « and », with some of the text around it; "" for one that stands for none of it."""
+    inside = text[token.start : token.end]
+    word = inside.strip() or inside
+    if not word:
+        return ""
+    start = token.start + inside.index(word)
+    before, after = text[:start], text[start + len(word) :]
+    if len(before) > BEFORE:  # whole words alone, where there are some
+        before = f"… {before[-BEFORE:].partition(' ')[2] or before[-BEFORE:]}"
+    if len(after) > AFTER:
+        after = f"{after[:AFTER].rpartition(' ')[0] or after[:AFTER]} …"
+    return " ".join(f"{before}«{word}»{after}".split())
 
 
 def columns(kind: type[Row] | type[Example]) -> tuple[str, ...]:

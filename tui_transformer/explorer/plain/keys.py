@@ -53,6 +53,8 @@ COMMANDS: Mapping[str, str] = {
     "break": "breaks",
     "breaks": "breaks.told",
     "softmax": "softmax",
+    "generate": "generate",
+    "strength": "strength",
     "open": "open",
     "help": "help",
     "quit": "quit",
@@ -70,6 +72,7 @@ ASKS: Mapping[str, str] = {
     "cell.edit": "value",
     "answer": "answer",
     "breaks": "what to break, nothing to mend it",
+    "strength": "how many times",
     "open": "model",
 }
 """Meanings that need words; where keys are read one at a time, they are asked for."""
@@ -247,7 +250,6 @@ def only_on_the_screen(meaning: str) -> str:
 
 WITHOUT_A_SCREEN: Mapping[str, str] = {
     "export": "show STEP --out FILE",
-    "generate": "generate",
     "train": "train",
     "lens": "lens",
     "links": "links",

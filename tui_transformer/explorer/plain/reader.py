@@ -16,7 +16,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Grain
 from tui_transformer.engine.targets import parse
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.plain import breaks
+from tui_transformer.explorer.plain import breaks, writing
 from tui_transformer.explorer.plain.keys import STOPS, Typed, help_of, menu_of, only_on_the_screen
 from tui_transformer.explorer.plain.sentences import (
     DIGITS,
@@ -38,7 +38,8 @@ from tui_transformer.guide.texts import tours
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import softmax_row
-from tui_transformer.session.edit_format import EXAMPLES, read_number, words, written
+from tui_transformer.session.edit_format import active, read_number, words, written
+from tui_transformer.session.edit_values import EXAMPLES
 from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.finding import Search
 from tui_transformer.session.open_session import open_session
@@ -243,6 +244,14 @@ class Reader:
         """Something computed otherwise, or as before; without a name all of it as before."""
         return self._change(*breaks.changed(self.explored.session, typed.words))
 
+    def _slide(self, typed: Typed, by: int = 0) -> str:
+        """What is added to a step more or fewer times; and what the model writes by that."""
+        session = self.explored.session
+        changed = writing.slid(session, by * typed.count) if by else writing.set_to(session, typed.words)
+        if changed is session:
+            return ""
+        return f"{self._change(changed, active(changed.edits, changed.base.program))}; {writing.told(changed)}"
+
     def _open(self, typed: Typed) -> str:
         """Another model with its own sentence, at its first step."""
         if not typed.words:
@@ -361,6 +370,9 @@ DOING: Mapping[str, Doing] = {
     "backward": Reader._turn_around,
     "leave": Reader._leave,
     "breaks": Reader._break,
+    "strength": Reader._slide,
+    "cursor.wider": partial(Reader._slide, by=1),
+    "cursor.narrower": partial(Reader._slide, by=-1),
     "open": Reader._open,
 }
 
@@ -378,6 +390,7 @@ TELLING: Mapping[str, Doing] = {
     "answer": lambda reader, typed: (
         reader._touring.answer(typed.words) if reader._touring.asks else reader._questions.reveal(typed.words)
     ),
+    "generate": lambda reader, typed: f"{writing.told(reader.explored.session, typed.words)}.",
     "help": lambda reader, _: help_of(reader._keymap),
     "menu": lambda reader, typed: menu_of(typed.words, reader._keymap),
     **{name: lambda reader, typed: menu_of(typed.meaning, reader._keymap) for name in MENUS},

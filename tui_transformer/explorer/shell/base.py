@@ -14,6 +14,7 @@ from tui_transformer.explorer.guard.app import forget_drawn, guards_messages, is
 from tui_transformer.explorer.guard.failures import called, say
 from tui_transformer.explorer.shell.keys import Action, bindings
 from tui_transformer.explorer.widgets.labels import INK_CLASSES
+from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -107,3 +108,9 @@ class ExplorerScreen(Screen[Result | None], Generic[Result]):
     def call_after_refresh(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> bool:
         """Call a function once the screen is drawn, if this screen is still there: another may be drawn instead."""
         return super().call_after_refresh(self.while_there(callback), *arguments, **named)
+
+
+def copy_line(screen: ExplorerScreen[Any], line: str) -> None:
+    """Copy what does the same in the shell, and show it."""
+    screen.app.copy_to_clipboard(line)
+    screen.say(f"copied: {visible(line)}")

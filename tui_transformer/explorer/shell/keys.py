@@ -42,6 +42,7 @@ MENUS: Mapping[str, Menu] = {
             "c": "circuits",
             "f": "features",
             "y": "graph",
+            "b": "probes",
             "w": "weights",
             "v": "vocabulary.open",
             "s": "softmax",

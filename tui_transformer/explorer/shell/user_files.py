@@ -19,7 +19,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, make_folder, own_folders, read_json, write_whole
 from tui_transformer.gate import Gate, gate
 
-Kind = Literal["commands", "edits", "models", "sentences", "surveys", "vocabularies"]
+Kind = Literal["commands", "edits", "labels", "models", "sentences", "surveys", "vocabularies"]
 RECENT, SCORE = "recent.json", "score.json"
 LARGEST = 1 << 18
 """Bytes of either file."""

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_transformer.analysis.attentions import SELF, groups
+from tui_transformer.analysis.labelled import stream
 from tui_transformer.analysis.similar import POOLED
 from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import LABEL
@@ -60,6 +61,12 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
             lambda session: session.trace.program.logits and session.model.config.vocab_size,
             "this model has no logits of words: tables of patches are measured by these",
         ),
+    ),
+    "probes": (
+        Need(
+            lambda session: session.model.vocabulary is not None, "this model reads no texts: probes are fitted to some"
+        ),
+        Need(lambda session: stream(session.base.program), "this model has no layers that could be read"),
     ),
     "rollout": (
         Need(
@@ -162,6 +169,8 @@ def _open(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.patching import open_from
         case "poster":
             from tui_transformer.explorer.tools.poster import open_from
+        case "probes":
+            from tui_transformer.explorer.tools.probes import open_from
         case "rollout":
             from tui_transformer.explorer.tools.rollout import open_from
         case "score":
@@ -243,6 +252,7 @@ SCREENS = (
         "patch",
         "patching",
         "poster",
+        "probes",
         "score",
         "settings",
     ),

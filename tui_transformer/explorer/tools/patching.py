@@ -1,4 +1,4 @@
-"""Tables of patches: layers × positions or heads, each patched alone from another sentence, as a heat map."""
+"""Tables of patches from another sentence as heat maps: layers × positions or heads; senders × receivers of paths."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, Union
 
 import numpy as np
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Static
 
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.metrics import Metric
@@ -16,24 +20,27 @@ from tui_transformer.analysis.patching import Measured, Place, PlaceKind, Table,
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.base import copy_line
 from tui_transformer.explorer.shell.incremental import Pieces
-from tui_transformer.explorer.shell.overview import Overview, Texts, show_map
+from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, show_map
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.explorer.tools.patch import Draft
+from tui_transformer.explorer.tools.path_table import PathTable, receivers_of
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.session import Session
+from tui_transformer.session.shell_line import shell_line
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import NOTHING
 from tui_transformer.views.step_view import placed, scale_for
-from tui_transformer.views.view import Axis, View, window_of
+from tui_transformer.views.view import Axis, Scale, View, window_of
 
 START = "embedding"
 USUAL = Metric("divergence")
@@ -43,7 +50,8 @@ PAUSE = 0.05
 LEAST_RANGE = 1.0
 """Nats, or so much of a logit, that the colours reach over at least: what changes less has nearly one colour."""
 
-Part = tuple["PatchTable", Sequence[Measured]]
+PATHS = "path"
+AnyTable = Union["PatchTable", PathTable]
 
 
 def open_from(port: Port) -> None:
@@ -52,16 +60,27 @@ def open_from(port: Port) -> None:
 
 
 class PatchingScreen(Overview, tool="patching"):
-    """The effect of every position, head or layer that is brought over from another sentence."""
+    """The effect of every position, head or layer that is brought over from another sentence, and of every path."""
 
     WIDGETS = (HeatMap, Legend)
-    pieces: Pieces[PatchTable, Part]
+    DEFAULT_CSS = """
+    PatchingScreen {
+        #maps { height: 1fr; Vertical { width: 1fr; } HeatMap { height: 1fr; } }
+        #estimate, .map-title { display: none; }
+        &.-estimated #estimate, &.-estimated .map-title { display: block; }
+        #estimate { padding: 0 0 0 2; }
+        .map-title { height: 1; color: $foreground 65%; }
+    }
+    """
+    pieces: Pieces[AnyTable, tuple[AnyTable, Any]]
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
-        self.kinds = kinds_of(self.session.trace.program)
+        program = self.session.trace.program
+        self.receivers, self.to = receivers_of(program), 0
+        self.kinds = (*kinds_of(program), *(((PATHS, ""),) if self.receivers else ()))
         self.at = 0
-        self.table: PatchTable | None = None
+        self.table: AnyTable | None = None
         self.suggested = ""
         self.pieces = Pieces(
             self.requests,
@@ -71,6 +90,18 @@ class PatchingScreen(Overview, tool="patching"):
             lambda table, task: (table, table.measure(task)),
             self._take,
         )
+
+    def content(self) -> ComposeResult:
+        with Horizontal(id="maps"):
+            with Vertical():
+                yield Static("patched alone", classes="map-title")
+                yield HeatMap()
+            with Vertical(id="estimate"):
+                yield Static("estimated: gradient × difference", classes="map-title")
+                estimate = HeatMap(id="estimates")
+                estimate.can_focus = False
+                yield estimate
+        yield Legend()
 
     def begin(self) -> None:
         """The counterpart of the sentence; where none is found it is asked for."""
@@ -101,69 +132,82 @@ class PatchingScreen(Overview, tool="patching"):
 
     def _begin(self, other: Session) -> None:
         self.ended = False
-        self.table = PatchTable(self.session, other, *self.kinds[self.at])
+        kind, of = self.kinds[self.at]
+        if kind == PATHS:
+            self.table = PathTable(self.session, other, self.receivers[self.to])
+        else:
+            self.table = PatchTable(self.session, other, kind, of)
         self._show()
         self.pieces.again()
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: tuple[AnyTable, Any]) -> None:
         table, found = part
-        table.values |= {each.place: each.value for each in found}
+        table.take(found)
         self._show()
 
     def _show(self) -> None:
         table = self.table
         if table is None:
             return
-        view = table.view
-        values = view.window(range(view.rows.size), range(view.columns.size))
-        there = [*values[np.isfinite(values)].tolist(), *(table.ends or ())]
-        low, high = min(there, default=0.0), max(there, default=1.0)
-        scale = scale_for("diverging" if low < 0 else "sequential", low, max(high, low + LEAST_RANGE))
-        show_map(self, view, scale, f"{table.metric}, with the cell patched")
+        show_map(self, table.view, table.scale, table.note)
+        estimate = table.estimate
+        self.set_class(estimate is not None, "-estimated")
+        if estimate is not None:
+            tile = estimate.tile(range(estimate.rows.size), range(estimate.columns.size))
+            cursor = self.query_one(HeatMap).cursor
+            self.query_one("#estimates", HeatMap).show(estimate, table.scale, tile, cursor=cursor)
+        self.show_lines()
+
+    def moved(self) -> None:
+        self.query_one("#estimates", HeatMap).cursor = self.query_one(HeatMap).cursor
         self.show_lines()
 
     def texts(self) -> Texts:
         table = self.table
         if table is None:
             hint = self.port.hint("{sentence.edit} asks for the other sentence")
-            return Texts("Tables of patches", "", ("nothing is patched yet", hint))
+            useless = ("step.next", "layer.next", "copy.cell")
+            return Texts("Tables of patches", "", ("nothing is patched yet", hint), hidden=useless)
         other, note = table.other, ""
         if table.ends is not None:
             was, becomes = (spoken(end, 4) for end in table.ends)
             note = f"{table.metric}: {was} as it is, {becomes} of the other sentence"
         other_text = other.text or other.encoding.text
         suggested = "the suggested " * (other_text == self.suggested)
-        done = f"{len(table.values):,} of {len(table.table.places):,} places"
+        useful = {"step.next": self.ended, "layer.next": isinstance(table, PathTable) and len(self.receivers) > 1}
+        first, second = table.cell(*self.query_one(HeatMap).cursor)
         return Texts(
             f"Patch · each {table.title} from {suggested}“{other_text}”",
             note,
-            self._cell(table),
-            done + (" · ended" if self.ended else ""),
-            hidden=() if self.ended else ("step.next",),
+            (first, self.port.hint(second)),
+            table.progress + (" · ended" if self.ended else ""),
+            hidden=[name for name, is_useful in useful.items() if not is_useful],
         )
-
-    def _cell(self, table: PatchTable) -> tuple[str, str]:
-        row, column = self.query_one(HeatMap).cursor
-        place = table.place(row, column)
-        if place is None:
-            return "", ""
-        what = table.layer(row)
-        if table.kind != "layer":
-            name = table.label(column)
-            what += f" · {table.kind} {placed(name, column) if table.kind == 'position' else name}"
-        value = table.values.get(place)
-        if value is None:
-            return what, "not yet measured"
-        share = table.share(value)
-        enter = self.port.hint("{cursor.choose} patches it in the main screen")
-        way = "" if np.isnan(share) else f"  {in_percent(share)} of the way to the other sentence"
-        return f"{what}  {minus(f'{value:.4f}')}{way}", f"{place.step} · {enter}"
 
     # What keys do
 
     def action_kind(self) -> None:
         self.at = (self.at + 1) % len(self.kinds)
         self._begin_again()
+
+    def action_receivers(self, by: int) -> None:
+        """What paths lead to."""
+        if isinstance(self.table, PathTable):
+            self.to = (self.to + by) % len(self.receivers)
+            self._begin_again()
+        else:
+            self.say(self.port.hint("these are no paths: {kind} goes on to them"))
+
+    def action_copy_line(self) -> None:
+        """Copy what makes the same table in the shell."""
+        table, measure = self.table, self.session.measure
+        if table is None:
+            return
+        other = table.other
+        read = ("--from-text", other.text) if other.text else ("--from-ids", ",".join(map(str, other.encoding.ids)))
+        metric = () if measure is None else ("--metric", measure.name)
+        tokens = () if measure is None or not measure.tokens else ("--tokens", ",".join(map(str, measure.tokens)))
+        copy_line(self, shell_line(self.session, "patch", *read, *table.options, *metric, *tokens))
 
     def action_measure(self) -> None:
         choose(self.port, self.open, self.change, self._begin_again)
@@ -174,6 +218,10 @@ class PatchingScreen(Overview, tool="patching"):
 
     def chosen(self) -> None:
         table = self.table
+        if isinstance(table, PathTable):
+            part = table.senders[self.query_one(HeatMap).cursor[0]].parts[0]
+            leave_to(self, part.steps[0], head=part.number or 0)
+            return
         place = None if table is None else table.place(*self.query_one(HeatMap).cursor)
         if table is None or place is None:
             return
@@ -244,6 +292,56 @@ class PatchTable:
             if time.monotonic() > end:
                 break
         return part
+
+    def take(self, found: Sequence[Measured]) -> None:
+        """Keep what was measured."""
+        self.values |= {each.place: each.value for each in found}
+
+    @property
+    def progress(self) -> str:
+        return f"{len(self.values):,} of {len(self.table.places):,} places"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What makes the same table in the shell."""
+        return ("--each", self.kind, *(("--of", self.of) if self.of else ()))
+
+    # What is shown
+
+    @property
+    def scale(self) -> Scale:
+        """From the least to the largest, with the metric of both sentences."""
+        there = [*self.values.values(), *(self.ends or ())]
+        low, high = min(there, default=0.0), max(there, default=1.0)
+        return scale_for("diverging" if low < 0 else "sequential", low, max(high, low + LEAST_RANGE))
+
+    @property
+    def note(self) -> str:
+        """What the colours mean, beside the scale."""
+        return f"{self.metric}, with the cell patched"
+
+    @property
+    def estimate(self) -> View | None:
+        return None
+
+    def cell(self, row: int, column: int) -> tuple[str, str]:
+        """A place in words with what was measured, and what can be done with it."""
+        place = self.place(row, column)
+        if place is None:
+            return "", ""
+        what = self.layer(row)
+        if self.kind != "layer":
+            name = self.label(column)
+            what += f" · {self.kind} {placed(name, column) if self.kind == 'position' else name}"
+        value = self.values.get(place)
+        if value is None:
+            return what, "not yet measured"
+        share = self.share(value)
+        way = "" if np.isnan(share) else f"  {in_percent(share)} of the way to the other sentence"
+        return (
+            f"{what}  {minus(f'{value:.4f}')}{way}",
+            f"{place.step} · {{cursor.choose}} patches it in the main screen",
+        )
 
     def place(self, row: int, column: int) -> Place | None:
         wanted = self.rows[row], column

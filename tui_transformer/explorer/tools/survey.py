@@ -186,7 +186,10 @@ class ExamplesScreen(Overview, tool="examples", topic="survey"):
 
     def _line(self, index: int) -> Text:
         example = self.examples[index]
-        where, text = visible(f"{example.file}:{example.line}"), " ".join(visible(example.text).split())
+        where, text = (
+            visible(f"{example.file}:{example.line}"),
+            " ".join(visible(example.marked or example.text).split()),
+        )
         line = f" {example.rank:>3} {number(example.value):>{NUMBER}}  {fit(where, NAME)}  {text}"
         return Text(fit(line, self.lines.size.width), no_wrap=True)
 

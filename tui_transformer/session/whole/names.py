@@ -78,6 +78,8 @@ BANDS = {
     "encoder.norm": "Encoder norm",
     "output": "Answer",
 }
+INSIDE = {**BANDS, "output": "Features"}
+"""The same by the last word of the name: what stands at the output of a layer are features of it."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def _of_attention(program: Program, step: Step) -> str:
 
 def band_title(name: str, *, both: bool) -> str:
     """The name of a band: what it does, in which layer, and in which stack where there are two."""
-    words = BANDS.get(name) or BANDS.get(name.rpartition(".")[2]) or step_text(name).label
+    words = BANDS.get(name) or INSIDE.get(name.rpartition(".")[2]) or step_text(name).label
     stack, _, rest = name.partition(".")
     layer = rest.partition(".")[0]
     parts = [words] + [f"{stack} layer {layer}" if both else f"layer {layer}"] * layer.isdigit()

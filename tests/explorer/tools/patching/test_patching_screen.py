@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from driving import NARROW, SMALL, WIDE, Explorer, exploring
 
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
+from tui_transformer.analysis.paths import paths
 from tui_transformer.explorer.tools.patching import PatchingScreen
+from tui_transformer.explorer.tools.path_table import PathTable
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.session.view_state import Measure
 
@@ -141,3 +148,78 @@ async def test_a_model_without_words_says_so() -> None:
     async with exploring(NARROW, model="attention") as explorer:
         await explorer.press("$")
         assert "no logits of words" in explorer.messages[-1]
+
+
+async def of_paths(explorer: Explorer, *keys: str) -> PathTable:
+    """The table of paths, with keys pressed once it is complete."""
+    screen = await opened(explorer, text="The fox found a stone")
+    while not isinstance(screen.table, PathTable):
+        await explorer.press("f")
+        await complete(explorer)
+    for key in keys:
+        await explorer.press(key)
+        await complete(explorer)
+    assert isinstance(screen.table, PathTable)
+    return screen.table
+
+
+@pytest.mark.parametrize(("keys", "kind"), [((), "logits"), (("}", "}"), "key")])
+async def test_paths_have_the_numbers_of_the_library_patched_and_estimated(keys: tuple[str, ...], kind: str) -> None:
+    async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
+        explorer.parts.port.change(explorer.session.with_measure(Measure("difference", (40, 41))))
+        table = await of_paths(explorer, *keys)
+        assert table.kind == kind
+        trace, other, metric = explorer.session.trace, table.other.trace, Metric("difference", (40, 41))
+        for by, values in (("patching", table.values), ("gradient", table.estimates)):
+            expected = paths(trace, other, receivers=kind, metric=metric, positions=table.positions, by=by)
+            np.testing.assert_allclose(values, expected.changes, atol=1e-5)
+            assert table.ends == pytest.approx((expected.own, expected.other))
+        assert np.isnan(table.values).sum() == (~table.there).sum()
+        assert "patched alone" in explorer.text
+        assert "estimated: gradient × difference" in explorer.text
+        if kind == "logits":
+            await explorer.press("down", "down")
+            change, estimate = table.values[2, 0], table.estimates[2, 0]
+            assert f"head:decoder.0.self_attention:1 → logits  {change:+.4f}".replace("-", "−") in explorer.text
+            assert f"{estimate:+.4f} estimated".replace("-", "−") in explorer.text
+            await explorer.press("enter")
+            await explorer.settled()
+            assert explorer.app.screen is explorer.main
+            assert (explorer.stop, explorer.position.place.head) == ("decoder.0.self_attention.context", 1)
+
+
+async def test_the_divergence_has_no_estimate_and_the_line_for_the_shell_makes_the_table() -> None:
+    async with exploring(NARROW, model="story", text="The fox found a crow") as explorer:
+        table = await of_paths(explorer)
+        assert table.estimates is None
+        assert "estimated" not in explorer.text
+        assert "KL has no estimate" in " ".join(explorer.text.split())
+        await explorer.press("y")
+        line = shlex.split(explorer.messages[-1].removeprefix("copied: "))
+        command = [sys.executable, "-m", "tui_transformer", *line[1:], "--format", "json"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=True)
+        changes = [row["change"] for row in json.loads(ended.stdout)]
+        np.testing.assert_allclose(changes, table.values[table.there], atol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "model"), [(SMALL, "story"), ((100, 30), "encoder-decoder"), (NARROW, "attention")])
+async def test_paths_are_drawn_at_every_size_of_the_models_that_have_them(size: tuple[int, int], model: str) -> None:
+    async with exploring(size, model=model) as explorer:
+        await explorer.press("$")
+        await explorer.settled()
+        if model == "attention":
+            assert explorer.app.screen is explorer.main
+            return
+        screen = explorer.app.screen
+        assert isinstance(screen, PatchingScreen)
+        if screen.table is None:
+            await explorer.press("enter")
+        for _ in range(len(screen.kinds)):
+            await explorer.press("f")
+            if isinstance(screen.table, PathTable):
+                break
+        for _ in screen.receivers:
+            await complete(explorer)
+            await explorer.press("}", "right", "down")
+        assert isinstance(screen.table, PathTable)
+        assert not explorer.app.failures.told

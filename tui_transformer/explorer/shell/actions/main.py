@@ -95,6 +95,7 @@ _ACTIONS = (
     Action("poster", "open('poster')", "Poster: the way back from this number to the words", "poster"),
     Action("features", "open('features')", "Features of a dictionary: the strongest, and their words", "features"),
     Action("graph", "open('graph')", "Attribution graph: what leads to the answer, and by what", "what led to it"),
+    Action("probes", "open('probes')", "Probes: which labels of texts are read from every layer", "probes"),
     Action("arcs", "open('arcs')", "Arcs: who looks at whom, as lines between words", "arcs"),
     Action("lens", "open('lens')", "Logit lens: which word each layer spells, and each head raises", "lens"),
     Action(

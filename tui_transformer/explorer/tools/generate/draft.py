@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.changes import Add
 from tui_transformer.engine.computation import Watch
+from tui_transformer.engine.edits import Change
 from tui_transformer.engine.parts import readable
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.widgets.generation import CachePicture
@@ -19,9 +21,13 @@ from tui_transformer.generation.rules import RULES, Moment
 from tui_transformer.generation.sampling import Settings, leading, softmax
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import State, Writer
+from tui_transformer.session.steering import alike, end_of, strength_of
 
 MOST_SHOWN = 500
 """Tokens that are listed."""
+
+AT_FIRST = 16
+"""Tokens that are written where something is added and none was written before: so one sees what it does."""
 
 CHEAP = 300_000_000
 """Floating-point operations that the attention of the newest token may take beside writing it."""
@@ -41,6 +47,9 @@ class Draft:
         states: The state after the prompt, and one after every token that was written.
         shares: The probability with which every token after the prompt was chosen.
         place: The state that is looked at.
+        steering: What the writer adds to a step besides, and a slider moves.
+        end: Where the slider ends.
+        without: The same text as it is written without it, by the same settings.
     """
 
     writer: Writer
@@ -48,6 +57,9 @@ class Draft:
     states: tuple[State, ...]
     shares: tuple[float, ...] = ()
     place: int = 0
+    steering: Add | None = None
+    end: float = 0.0
+    without: Draft | None = None
 
     @property
     def state(self) -> State:
@@ -96,14 +108,48 @@ class Draft:
         state, place = self.writer.next(self.state, token, before), self.place + 1
         share = float(shares_of(self.state)[state.ids[-1]])
         shares = (*self.shares[: self.place], share)
-        return replace(self, states=(*self.states[:place], state), shares=shares, place=place)
+        without = None if self.without is None else self.without.up_to(place, before)
+        states = (*self.states[:place], state)
+        return replace(self, states=states, shares=shares, place=place, without=without)
 
     def chosen_by(self, settings: Settings) -> Draft:
         """The place under other settings; what was after it is left out."""
         self.writer.settings = settings
         state = self.writer.again(self.state)
         states = (*self.states[: self.place], state)
-        return replace(self, settings=settings, states=states, shares=self.shares[: self.place])
+        without = None if self.without is None else self.without.moved(self.place).chosen_by(settings)
+        return replace(self, settings=settings, states=states, shares=self.shares[: self.place], without=without)
+
+    def up_to(self, count: int, before: Watch | None = None) -> Draft:
+        """The same with so many tokens after the prompt, as far as the text goes: cut, or written on."""
+        draft = replace(self, states=self.states[: count + 1], shares=self.shares[:count])
+        draft = draft.moved(len(draft.states) - 1)
+        while draft.place < count and draft.state.finished is None:
+            draft = draft.written(before=before)
+        return draft
+
+    def steered(self, edit: Add | None, edits: Sequence[Change], count: int, before: Watch | None = None) -> Draft:
+        """The text written anew, so many tokens of it, with something added to a step; beside it that without.
+
+        Args:
+            edit: What is added; None for nothing.
+            edits: All that the model is changed by, with it among them.
+            count: Tokens after the prompt, as far as the text goes.
+            before: As in `written`.
+        """
+        bare = (self.without or self).up_to(0).chosen_by(self.settings)
+        if edit is None:
+            return bare.up_to(count, before)
+        old, begun = bare.writer, bare.states[0]
+        end = self.end
+        if not alike(edit, self.steering) or abs(strength_of(edit)) > end:
+            end = end_of(edit, old.trace(begun, before=before))
+        writer = Writer(
+            old.model, self.settings, old.rules, old.source, None if old.mask is None else old.mask[0], edits
+        )
+        begun = writer.begin(begun.ids, before)
+        draft = Draft(writer, self.settings, (begun,), steering=edit, end=end, without=bare)
+        return draft.up_to(count, before)
 
 
 # The next token

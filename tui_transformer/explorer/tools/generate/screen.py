@@ -12,12 +12,12 @@ from textual.app import ComposeResult
 from textual.events import Resize
 from textual.widgets import Static
 
-from tui_transformer.engine.changes import of_pass, standing
-from tui_transformer.engine.edits import Change
+from tui_transformer.engine.changes import Add, of_pass
+from tui_transformer.engine.program import Step
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.actions.tools import TOOLS
-from tui_transformer.explorer.shell.base import ExplorerScreen
+from tui_transformer.explorer.shell.base import ExplorerScreen, copy_line
 from tui_transformer.explorer.shell.choice import OFF_ON
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import Field, Form
@@ -25,26 +25,28 @@ from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Requests, draw_together
-from tui_transformer.explorer.shell.user_files import path_of
+from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.generate.draft import Draft, GenerationView, sublayers
+from tui_transformer.explorer.tools.generate import steering as adding
+from tui_transformer.explorer.tools.generate.draft import AT_FIRST, Draft, GenerationView, sublayers
 from tui_transformer.explorer.tools.generate.view import GenerateView, title
 from tui_transformer.explorer.tools.generate.writing import GATHER, Writing
 from tui_transformer.explorer.widgets.generation import TokenText
 from tui_transformer.explorer.widgets.labels import Written, inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
-from tui_transformer.generation.rules import defaults_of
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import Writer
-from tui_transformer.session.exploration import History
+from tui_transformer.session.edit_format import Written as WrittenEdit
+from tui_transformer.session.edit_format import as_written
+from tui_transformer.session.exploration import Way
 from tui_transformer.session.open_session import model_name
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import PROBABILITIES, Session
+from tui_transformer.session.shell_line import shell_line
+from tui_transformer.session.steering import at_strength, moved, same, steered, steering, strength_of
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import Place
-
-EDITS_ACT = "the model writes with the edits of the explorer"
 
 
 def open_from(port: Port) -> None:
@@ -53,17 +55,9 @@ def open_from(port: Port) -> None:
     Raises:
         InputError: The model writes nothing.
     """
-    session = port.session
-    defaults = defaults_of(session.model)
-    edits, remarks = list[Change](), list[str]()
-    for edit in session.edits:  # as they are meant for a text that grows
-        try:
-            edits.append(standing(session.base.program, edit))
-        except InputError as error:
-            remarks.append(f"left out: {error}")
-    writer = Writer(session.model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, tuple(edits))
-    port.open(GenerateScreen(port, writer))
-    for note in filter(None, (defaults.note, EDITS_ACT if edits else "", *remarks)):
+    start = adding.Start.of(port.session)
+    port.open(GenerateScreen(port, start))
+    for note in start.remarks:
         port.say(note, severity="warning")
 
 
@@ -80,12 +74,14 @@ class GenerateScreen(ExplorerScreen[None]):
     }
     """
 
-    def __init__(self, port: Port, writer: Writer) -> None:
+    def __init__(self, port: Port, start: adding.Start) -> None:
         super().__init__()
-        self.port, self.session, self._writer = port, port.session, writer
+        self.port, self.session, self._writer, self._edits = port, port.session, start.writer, start.edits
+        self._begun_with = self.steering
         self.requests = Requests(self, port.worker, self.show_lines)
         self.view = GenerateView()
         self.writing = Writing(self.requests, self._show, self.view.show_text)
+        self.writing.failed = self._follow
         self._written = Written(self)
 
     def compose(self) -> ComposeResult:
@@ -107,7 +103,7 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def _show(self, shown: GenerationView) -> None:
         draw_together(self)
-        self.show_lines()
+        self._follow()
         self.view.show(shown, self.writing.layer)
 
     def _show_again(self) -> None:
@@ -120,8 +116,10 @@ class GenerateScreen(ExplorerScreen[None]):
             self._written.write("title", title(draft, model_name(self.session), doing, width, inks))
         else:
             self._written.write("title", Text(" Generate", inks.accent).append(f"   {doing}", inks.plain))
-        shown = [action for action in self.ACTIONS if action.id != "pane.next" or self.view.one_at_a_time]
+        useful = {"pane.next": self.view.one_at_a_time, "cursor.wider": self.steering is not None}
+        shown = [action for action in self.ACTIONS if useful.get(action.id, True)]
         self._written.write("keys", key_line(shown, self.app, width))
+        self.view.show_slider(self.steering, draft.end if draft is not None else 0.0)
 
     def action_other_pane(self) -> None:
         self.view.turn_pane()
@@ -152,15 +150,79 @@ class GenerateScreen(ExplorerScreen[None]):
             self.writing.halt()
             self.writing.go(event.place - draft.state.prompt)
 
+    # What is added
+
+    @property
+    def steering(self) -> Add | None:
+        """The edit that the slider moves: one of the session, as all edits are."""
+        return steering(self.session.edits, self.session.base.program)
+
+    def _follow(self) -> None:
+        """The session is that of the text: what was ended or undone is no edit of it."""
+        draft = self.writing.draft
+        if draft is not None:
+            self.session = adding.resteered(self.session, draft.steering)
+        self.show_lines()
+
+    def action_steer(self, by: int) -> None:
+        """Move the slider; the text is written anew."""
+        edit, draft = self.steering, self.writing.draft
+        if edit is None:
+            self.say(hint(self.app, "nothing is added to a step: {cell.edit} does, and then there is a slider"))
+            return
+        if draft is None or not draft.end:
+            self.writing.waits(partial(self.action_steer, by))
+            return
+        strength = moved(strength_of(edit), draft.end, by)
+        if strength != strength_of(edit):
+            changed = at_strength(edit, strength)
+            self.session = steered(self.session, changed)
+            self._steer(lambda _: changed)
+
+    def action_direction(self) -> None:
+        """Ask for what is added, as edits are written; nothing ends it."""
+        if self.writing.waits(self.action_direction) or self.writing.draft is None:
+            return
+        base, edit = self.session.base, self.steering
+        value = (
+            adding.suggested(self.session, self.port.position) if edit is None else as_written(edit, base.program) or ""
+        )
+
+        def use(typed: WrittenEdit | None) -> None:
+            model = self.session.model
+            self._steer(lambda task: None if typed is None else adding.addition(typed, model, base, task.report))
+
+        check, answered = reading(partial(adding.read_addition, self.session), use)
+
+        def finish(text: str | None) -> None:
+            if text:
+                remember("edits", text)
+            answered(text)
+
+        lately = [text for text in recent("edits") if "+=" in text]
+        self.open(PromptScreen("Add to a step", value=value, hint=adding.STEERS, check=check, lately=lately), finish)
+
+    def _steer(self, make: Callable[[Task], Add | None]) -> None:
+        """Write the text anew with something added, which is made on the worker; with nothing as it is without."""
+        self.writing.halt()
+        draft, edits = self.writing.draft, self._edits
+        if draft is None:
+            return
+        count = max(len(draft.shares), AT_FIRST)
+
+        def work(task: Task) -> Draft:
+            edit = make(task)
+            return draft.steered(edit, edits.beside(edit), count, lambda step: task.report(f"the text: {step.name}"))
+
+        self.writing.write(work, push=True)
+        self.show_lines()
+
     # Changes that can be undone
 
-    def action_undo(self) -> None:
-        if not self.writing.waits(self.action_undo):
-            self.writing.restore(History.undo)
-
-    def action_redo(self) -> None:
-        if not self.writing.waits(self.action_redo):
-            self.writing.restore(History.redo)
+    def action_turn_back(self, way: Way) -> None:
+        if not self.writing.waits(partial(self.action_turn_back, way)):
+            self.writing.restore(way)
+            self._follow()
 
     def action_settings(self, field: str = "greedy") -> None:
         draft = self.writing.draft
@@ -180,7 +242,7 @@ class GenerateScreen(ExplorerScreen[None]):
         session = self.session
 
         def begin(read: Session) -> None:
-            self.session, writer = read, self._writer
+            self.session, writer = adding.resteered(read, self.steering), self._writer
             if read.model.has_decoder:
                 writer = Writer(read.model, None, writer.rules, read.encoding.ids, read.mask, writer.edits)
             self._begin(writer, read)
@@ -192,16 +254,17 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def _begin(self, writer: Writer, session: Session) -> None:
         """Read the prompt of a session; undo has the text back that was there."""
-        draft, target = self.writing.draft, session.decoder_encoding
-        settings = writer.settings if draft is None else draft.settings
-        prompt = session.encoding.ids if target is None else target.ids
-        if target is None and (session.ids is not None or session.mask is not None):
-            prompt = writer.unpadded(prompt, session.mask)
+        draft, edit, edits = self.writing.draft, self.steering, self._edits
+        settings, prompt = writer.settings if draft is None else draft.settings, adding.prompt_of(writer, session)
 
         def work(task: Task) -> Draft:
             writer.settings = settings
-            begun = writer.begin(prompt, lambda step: task.report(f"{len(prompt):,} tokens of the prompt: {step.name}"))
-            return Draft(writer, settings, (begun,))
+
+            def before(step: Step) -> None:
+                task.report(f"{len(prompt):,} tokens of the prompt: {step.name}")
+
+            begun = Draft(writer, settings, (writer.begin(prompt, before),))
+            return begun if edit is None else begun.steered(edit, edits.beside(edit), 0, before)
 
         self.writing.write(work, push=True)
 
@@ -209,9 +272,14 @@ class GenerateScreen(ExplorerScreen[None]):
 
     def action_leave(self) -> None:
         """End what is being written; else go back to the steps."""
-        if not self.writing.halt() or self.writing.draft is None:
-            self.requests.cancel(GATHER)
-            self.dismiss()
+        if self.writing.halt() and self.writing.draft is not None:
+            self._follow()
+            return
+        self.requests.cancel(GATHER)
+        self.dismiss()
+        edit = self.steering
+        if not same(edit, self._begun_with):  # one change of the explorer, however often the slider was moved
+            self.port.change(adding.resteered(self.port.session, edit))
 
     def action_explore(self) -> None:
         """Open the text up to the place in the explorer, at the probabilities of the token that comes next."""
@@ -231,6 +299,18 @@ class GenerateScreen(ExplorerScreen[None]):
         self.writing.halt()
         self.dismiss()
         self.port.change(session, Position(PROBABILITIES, Place(row=len(ids) - 1, column=draft.marked)))
+
+    def action_copy_line(self) -> None:
+        """Copy what writes the same text in the shell."""
+        draft = self.writing.draft
+        if draft is None:
+            return
+        settings = draft.settings
+        top_k = ("--top-k", str(settings.top_k)) if settings.top_k else ()
+        drawing = ("--temperature", f"{settings.temperature:g}", "--top-p", f"{settings.top_p:g}", *top_k)
+        own = (*drawing, "--sample-seed", str(settings.seed)) if settings.draws else ("--greedy",)
+        count = len(draft.shares) or settings.max_new_tokens
+        copy_line(self, shell_line(self.session, "generate", *own, "--max-new-tokens", str(count)))
 
     def action_export(self) -> None:
         draft = self.writing.draft

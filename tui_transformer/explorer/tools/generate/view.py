@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widgets import Static
 
+from tui_transformer.engine.changes import Add
 from tui_transformer.explorer.tools.generate.draft import Choice, Draft, GenerationView, sublayers
 from tui_transformer.explorer.widgets.generation import CacheMap, TokenText, WrittenToken
 from tui_transformer.explorer.widgets.labels import Inks, Written, inks_of, spread
@@ -21,6 +22,7 @@ from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import WINDOW, token_name, token_texts
 from tui_transformer.session import answer_summary
+from tui_transformer.session.steering import added, said, strength_of, track
 from tui_transformer.text.display import fit, visible
 from tui_transformer.views.numbers import share_bar
 
@@ -29,6 +31,9 @@ SIDE_BY_SIDE, LOW, TALL = 96, 18, 40
 
 SHORT_TITLE = 72
 """Columns below which the title is written in fewer words."""
+
+TRACK = 44
+"""Columns of a slider with its numbers, at most."""
 
 MARK = "▸"
 WIDE_LIST, NARROW_LIST = 64, 56
@@ -45,6 +50,16 @@ class GenerateView(Vertical):
         #source { height: 1; display: none; }
         #source.-read { display: block; }
         TokenText { height: 1fr; }
+        #slider, #without, #with-line { display: none; height: 1; }
+        #texts { height: 1fr; Vertical { width: 1fr; } }
+        #without { padding: 0 2 0 0; }
+        #without-line, #with-line { color: $foreground 65%; }
+        &.-steered {
+            #written { height: 9; }
+            #slider, #without, #with-line { display: block; }
+            #without { height: 1fr; }
+        }
+        &.-steered.-tall #written { height: 12; }
         #body { height: 1fr; }
         #next { width: 1fr; padding: 0 1; }
         #cache { width: 1fr; padding: 0 1; }
@@ -73,6 +88,8 @@ class GenerateView(Vertical):
         &.-one.-cache #next { display: none; }
         &.-one.-cache #cache { display: block; }
         &.-low #written { height: 4; }
+        &.-steered.-one #written { height: 8; }
+        &.-steered.-low #written { height: 6; }
         &.-low #facts, &.-low #memory { display: none; }
     }
     """
@@ -87,7 +104,14 @@ class GenerateView(Vertical):
         with Vertical(id="written") as written:
             written.border_title = "Text"
             yield Static(id="source", markup=False)
-            yield TokenText(id="text")
+            yield Static(id="slider", markup=False)
+            with Horizontal(id="texts"):
+                with Vertical(id="without"):
+                    yield Static("without", id="without-line", markup=False)
+                    yield TokenText(id="without-text")
+                with Vertical():
+                    yield Static(id="with-line", markup=False)
+                    yield TokenText(id="text")
         with Horizontal(id="body"):
             with Vertical(id="next"):
                 yield Static(id="columns", markup=False)
@@ -126,9 +150,10 @@ class GenerateView(Vertical):
     def show_text(self, draft: Draft) -> None:
         texts, prompt = token_texts(draft.writer.model, draft.ids), draft.state.prompt
         shares = [*([None] * prompt), *draft.shares]
-        written = [WrittenToken(text, share) for text, share in zip(texts, shares, strict=True)]
-        text = self.query_one(TokenText)
+        written = list(map(WrittenToken, texts, shares))
+        text = self.query_one("#text", TokenText)
         text.show(written, len(draft.state.ids))
+        self._show_without(draft)
         has_color = Surface.of(self.app).depth != "none"
         shade = "shaded by probability" if has_color else "bold from 50 %, underlined below 10 %"
         subtitle = f"{prompt:,} given · {len(texts) - prompt:,} written, {shade}"
@@ -139,6 +164,28 @@ class GenerateView(Vertical):
             words = visible("".join(token_texts(draft.writer.model, source, source=True)))
             line = Text("source  ", inks.quiet, no_wrap=True)
             self._written.write("source", line.append(fit(words, max(text.size.width - 8, 0)), inks.plain))
+
+    def _show_without(self, draft: Draft) -> None:
+        """The text as it is written without what is added, beside the one with it."""
+        without, edit = draft.without, draft.steering
+        if without is None or edit is None:
+            return
+        texts = token_texts(without.writer.model, without.ids)
+        shares = [*([None] * draft.state.prompt), *without.shares]
+        place = min(len(draft.state.ids), len(texts))
+        self.query_one("#without-text", TokenText).show(list(map(WrittenToken, texts, shares)), place)
+        self._written.write("with-line", Text(f"with {added(edit)}", no_wrap=True, overflow="ellipsis"))
+
+    def show_slider(self, edit: Add | None, end: float) -> None:
+        """What is added, and where its slider is, which a key moves at once; the texts follow."""
+        self.set_class(edit is not None, "-steered")
+        if edit is None:
+            return
+        width, inks = max(self.size.width - 4, 0), inks_of(self.screen)
+        slider = "" if not end else track(strength_of(edit), end, max(min(width // 2, TRACK), 5)) + "  0 is off"
+        what = fit(visible(said(edit)), max(width - cell_len(slider) - 2, 0))
+        line = Text(f"{what}  ", inks.plain, no_wrap=True).append(slider, inks.accent)
+        self._written.write("slider", line)
 
     def _show_next(self, shown: GenerationView) -> None:
         draft, listed, inks = shown.draft, shown.choices, inks_of(self.screen)

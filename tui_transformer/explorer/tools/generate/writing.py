@@ -11,7 +11,7 @@ from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.generate.draft import Draft, GenerationView, view_of
-from tui_transformer.session.exploration import History
+from tui_transformer.session.exploration import History, Way
 from tui_transformer.session.store import AT_ONCE
 
 WRITE, GATHER = "write", "gather"
@@ -27,6 +27,7 @@ class Writing:
     Attributes:
         history: The drafts; None before the prompt was read.
         layer: The layer whose cache is gathered.
+        failed: Called where another draft could not be made.
     """
 
     def __init__(
@@ -35,10 +36,11 @@ class Writing:
         """Nothing is written yet; `moved` shows that another place is looked at, before what is there was gathered."""
         self.history: History[Draft] | None = None
         self.layer = 0
+        self.failed: Callable[[], None] = lambda: None
         self._requests, self._show, self._moved = requests, show, moved
         self._writing = self._goes_on = False
         self._waiting: deque[Callable[[], None]] = deque(maxlen=MOST_WAITING)
-        requests.failed = lambda _: self._forget()
+        requests.failed = lambda _: self._failed()
 
     @property
     def draft(self) -> Draft | None:
@@ -82,11 +84,11 @@ class Writing:
 
         self._requests.ask(GATHER, AT_ONCE + 1, work, self._show)
 
-    def restore(self, restore: Callable[[History[Draft]], bool]) -> None:
-        if self.history is not None and restore(self.history):
+    def restore(self, way: Way) -> None:
+        if self.history is not None and self.history.turn(way):
             self.gather()
         else:
-            self._requests.screen.say(f"there is nothing to {restore.__name__}")
+            self._requests.screen.say(f"there is nothing to {way}")
 
     # Steps
 
@@ -171,6 +173,10 @@ class Writing:
         if self._writing:
             self._waiting.append(action)
         return self._writing
+
+    def _failed(self) -> None:
+        self._forget()
+        self.failed()
 
     def _forget(self) -> None:
         self._writing = self._goes_on = False

@@ -1,0 +1,153 @@
+"""Texts with labels from a file, and the values of steps over texts in memory: what probes are fitted to."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.engine.axis import whole
+from tui_transformer.engine.backend import Host
+from tui_transformer.engine.parts import check_memory, layer_outputs
+from tui_transformer.engine.program import Program
+from tui_transformer.errors import InputError
+from tui_transformer.files import expanded, json_object, named, open_text
+from tui_transformer.model import Model
+from tui_transformer.model.options import traced
+
+TEXT, LABEL = ("text", "sentence", "prompt"), ("label", "class", "y", "target")
+"""What the columns, or keys, of a text and of its label may be called."""
+
+START = "embedding.output"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Texts, and of each what it is to be told by: a word or a number."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str | int | float, ...]
+
+
+def read_labelled(path: str | Path) -> Labelled:
+    """Texts with labels.
+
+    Args:
+        path: Lines of a label and a text, with a tab (.tsv, .txt) or a comma (.csv) between them, a line of names first
+            where they are the other way round; or an object a line with `text` and `label` (.jsonl).
+
+    Raises:
+        InputError: It is none of these, or has fewer than two texts.
+    """
+    place = expanded(path)
+    try:
+        with open_text(place) as file:
+            if place.suffix in (".jsonl", ".ndjson"):
+                pairs = [*_of_objects(file, str(named(place)))]
+            else:
+                pairs = [*_of_lines(csv.reader(file, delimiter="," if place.suffix == ".csv" else "\t"))]
+    except (ValueError, OSError, csv.Error) as error:
+        raise InputError(f"{named(place)}: no texts with labels: write lines of a label, a tab and a text") from error
+    if len(pairs) < 2:
+        raise InputError(f"{named(place)}: there are no two texts with labels: write a label, a tab and a text a line")
+    texts, labels = zip(*pairs, strict=True)
+    return Labelled(texts, _numbers(labels))
+
+
+def _of_objects(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"{name}, line {number:,}"
+            read = json_object(line, where)
+            found = [[read[key] for key in keys if key in read] for keys in (TEXT, LABEL)]
+            if not all(found):
+                raise InputError(f"{where}: there is no text and label")
+            yield str(found[0][0]), str(found[1][0])
+
+
+def _of_lines(lines: Iterable[list[str]]) -> Iterator[tuple[str, str]]:
+    text, label = 1, 0
+    for number, line in enumerate(line for line in lines if any(map(str.strip, line))):
+        names = [each.strip().casefold() for each in line]
+        own = [next((names.index(key) for key in keys if key in names), None) for keys in (TEXT, LABEL)]
+        if number == 0 and own[0] is not None and own[1] is not None:
+            text, label = own[0], own[1]
+        elif len(line) <= max(text, label):
+            raise ValueError(line)
+        else:
+            yield line[text].strip(), line[label].strip()
+
+
+def _numbers(labels: Sequence[str]) -> tuple[str | int | float, ...]:
+    """Labels as numbers, where all are some."""
+    try:
+        numbers = [float(label) for label in labels]
+    except ValueError:
+        return tuple(labels)
+    if not np.isfinite(numbers).all():
+        return tuple(labels)
+    return tuple(int(number) if number.is_integer() else number for number in numbers)
+
+
+# The values
+
+
+def stream(program: Program) -> dict[str, str]:
+    """What enters the first layer that reads the text, and what leaves each: steps, with their titles."""
+    outputs = layer_outputs(program)
+    stack = outputs[0].partition(".")[0] if outputs else ""
+    entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
+    start = {} if entrance is None else {program.step(entrance).name: "embedding"}
+    own = (name for name in outputs if name.startswith(f"{stack}."))
+    return start | {name: f"layer {number}" for number, name in enumerate(own)}
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A step over texts: rows × columns, and of every row its text and position."""
+
+    rows: Host = field(repr=False)
+    text: Host = field(repr=False)
+    position: Host = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows × columns."""
+        return self.rows.shape
+
+    def __getitem__(self, at: Any) -> Host:
+        return np.asarray(self.rows[at])
+
+
+def values_of(
+    model: Model, texts: Sequence[str], steps: Sequence[str], report: Report = silent
+) -> Mapping[str, Values]:
+    """The values of steps, tokens × columns, over texts that are cut to what the model reads.
+
+    Args:
+        model: Reads every text alone.
+        texts: At least one.
+        steps: Of the text's own tokens, as `stream` names them.
+        report: Told how far it is; what it raises ends it.
+
+    Raises:
+        InputError: A text has no tokens, or they take more memory than there is.
+    """
+    parts: dict[str, list[Host]] = {name: [] for name in steps}
+    lengths = list[int]()
+    for number, trace in enumerate(traced(model, texts), 1):
+        report(f"text {number:,} of {len(texts):,}")
+        for name in steps:
+            parts[name].append(np.asarray(trace.window(name, whole(trace.program.shape(name)))))
+        lengths.append(len(parts[steps[0]][-1]))
+        if number == 1:
+            size = sum(each[0].nbytes for each in parts.values()) * len(texts)
+            check_memory(size, "the values of these texts take", "use fewer texts")
+    text = np.repeat(np.arange(len(lengths)), lengths)
+    position = np.concatenate([np.arange(length) for length in lengths])
+    return {name: Values(np.concatenate(rows), text, position) for name, rows in parts.items()}

@@ -1,0 +1,134 @@
+"""What writing begins with, and what is added to a step while a text is written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.engine.changes import Add, standing
+from tui_transformer.engine.edits import Change
+from tui_transformer.engine.targets import FEATURES
+from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
+from tui_transformer.generation.rules import defaults_of
+from tui_transformer.generation.writing import Writer
+from tui_transformer.model import Model
+from tui_transformer.session.edit_format import Written, written
+from tui_transformer.session.position import Position
+from tui_transformer.session.session import Session
+from tui_transformer.session.steering import steered, steering
+
+EDITS_ACT = "the model writes with the edits of the explorer"
+STEERS = (
+    "STEP += 4*direction('one text', 'another'), 4*vector.npy, or STEP.features[:, 12] += 4; an empty line takes it out"
+)
+"""How something is added, which the slider then moves."""
+LAYER_OUTPUT = re.compile(r"(decoder\.)?\d+\.output")
+PAIR = ("I am happy", "I am sad")
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """The edits of the explorer, as they are meant for a text that grows.
+
+    Attributes:
+        others: All but the one that a slider moves.
+        place: Where that stands among them.
+    """
+
+    others: tuple[Change, ...]
+    place: int
+
+    def beside(self, edit: Add | None) -> tuple[Change, ...]:
+        """All of them, with this one in its place."""
+        return (*self.others[: self.place], *([] if edit is None else [edit]), *self.others[self.place :])
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A writer with the edits of the explorer but that which a slider moves, and what is to be said of it."""
+
+    writer: Writer
+    edits: Standing
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, session: Session) -> Start:
+        """Where a session is written on from.
+
+        Raises:
+            InputError: The model writes nothing.
+        """
+        model, defaults, edits, remarks = session.model, defaults_of(session.model), list[Change](), list[str]()
+        for edit in session.edits:  # as they are meant for a text that grows
+            try:
+                edits.append(standing(session.base.program, edit))
+            except InputError as error:
+                remarks.append(f"left out: {error}")
+        own = steering(session.edits, session.base.program)
+        others = tuple(edit for edit in edits if edit is not own)
+        place = next((at for at, edit in enumerate(edits) if edit is own), len(edits))
+        writer = Writer(model, defaults.settings, defaults.rules, session.encoding.ids, session.mask, others)
+        said = (defaults.note, EDITS_ACT if edits else "", *remarks)
+        return cls(writer, Standing(others, place), tuple(filter(None, said)))
+
+
+def prompt_of(writer: Writer, session: Session) -> tuple[int, ...]:
+    """The tokens of a session that are written on from."""
+    target, ids = session.decoder_encoding, session.encoding.ids
+    if target is not None:
+        return target.ids
+    padded = session.ids is not None or session.mask is not None
+    return writer.unpadded(ids, session.mask) if padded else ids
+
+
+def resteered(session: Session, edit: Add | None) -> Session:
+    """A session with what is added to another text; without where its rows are not in this one."""
+    try:
+        return steered(session, edit)
+    except InputError:
+        return steered(session, None)
+
+
+def suggested(session: Session, position: Position) -> str:
+    """What might be added: the feature that one comes from, or a direction in the middle layer."""
+    program, model, stop = session.base.program, session.model, position.stop
+    if stop.endswith(FEATURES):
+        return f"{stop}[:, {position.place.column}] += 4"
+    layers = [name for name in program.aliases if LAYER_OUTPUT.fullmatch(name)]
+    words = session.text.split()
+    if not layers or len(words) < 2:
+        return ""
+    pair = PAIR if all(map(model.knows, PAIR)) else (words[0], words[-1])
+    return f"{layers[len(layers) // 2]} += 0.5*direction('{pair[0]}', '{pair[1]}')".replace("''", "'")
+
+
+def read_addition(session: Session, text: str) -> Written | None:
+    """What is to be added, as it is written; None for nothing.
+
+    Raises:
+        InputError: It is not added, or the model has no such step.
+    """
+    base = session.base
+    if not text.strip():
+        return None
+    typed = written(base.program, text)
+    if typed.operation not in ("+=", "-=") or typed.place.name in base.program.weights:
+        raise InputError("a slider moves what is added to a step: write STEP += …")
+    typed.place.placed(base.program, base.givens)
+    if not typed.runs:
+        addition(typed, session.model, base)
+    return typed
+
+
+def addition(typed: Written, model: Model, base: Trace, report: Report = silent) -> Add:
+    """What is added, in a trace.
+
+    Raises:
+        InputError: A text cannot be read, or its values do not fit.
+    """
+    change = typed.change(model, report=report).placed(base.program, base.givens)
+    if not isinstance(change, Add):
+        raise TypeError(change)
+    return change
