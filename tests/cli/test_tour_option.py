@@ -46,8 +46,9 @@ def test_a_tour_opens_on_its_model_and_every_stop_leads_to_its_step(name: str) -
     told = suitable(session, name)
     assert session.model.name == told.model == tour_model(name)
     assert told.name == name
+    base = base_of(session, told)
     for stop in told.stops:
-        shown = scenery(session, stop, lambda _: None)
+        shown = scenery(base, stop, lambda _: None)
         program = shown.after.trace.program
         assert shown.position.stop == program.aliases.get(stop.step, stop.step)
 

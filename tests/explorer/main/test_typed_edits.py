@@ -62,4 +62,4 @@ async def test_means_of_texts_are_read_by_the_worker_and_stay_for_other_sentence
         session = explorer.session
         wanted = session.base[name] + 2 * trace[name].astype(np.float64).mean(axis=0)
         np.testing.assert_allclose(session.trace[name], wanted, atol=1e-5)
-        assert f"{name} added to" in explorer.text
+        assert f"{name} + 2 × 'a shell'" in explorer.text

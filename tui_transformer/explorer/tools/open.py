@@ -113,7 +113,7 @@ def load(port: Port, name: str, then: Callable[[], None] | None = None) -> None:
 
 
 def at_once(recent: Sequence[str], sentences: Sequence[str] = (), sizes: str = "") -> tuple[Choice, ...]:
-    """Choices known without a search: trained models, tours, what was used lately, models of random weights."""
+    """Choices known without a search: trained models, what was used lately, tours, models of random weights."""
 
     def known() -> Iterator[Choice]:
         trained = trained_models()
@@ -121,10 +121,10 @@ def at_once(recent: Sequence[str], sentences: Sequence[str] = (), sizes: str = "
             facts = about(name)
             weights = f" · {facts['weights']:,} weights" if "weights" in facts else ""
             yield Choice(name, "trained", f"{DOES.get(name, '')}{weights}")
+        yield from (Choice(name, "recent") for name in recent)
         there = (name for name in tours() if name not in OF_A_PACKAGE or importlib.util.find_spec(name) is not None)
         for name in sorted(there, key=lambda name: (tour_model(name) not in trained, name)):
             yield Choice(name, "tour", tour_question(name) or "a guided tour", "tour")
-        yield from (Choice(name, "recent") for name in recent)
         yield from (Choice(name, "random weights", sizes) for name in BUILT_IN)
         yield from (Choice(text, "sentence", kind="sentence") for text in sentences)
 

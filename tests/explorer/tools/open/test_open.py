@@ -67,7 +67,7 @@ def test_found_models_are_listed_once(tmp_path):
     assert [choices[place].kind for place in matching(choices, "where does .99")] == ["tour"]
     assert [choices[place].name for place in matching(choices, "question_heads")] == ["question-heads"]
     tours = [each.name for each in choices if each.kind == "tour"]
-    assert tours[:5] == ["copy", "dates", "question", "question-heads", "story"]
+    assert tours[:5] == ["copy", "copy-paths", "dates", "question", "question-heads"]
 
 
 def test_a_model_in_a_folder_called_model_has_the_name_of_the_folder_above(tmp_path):
