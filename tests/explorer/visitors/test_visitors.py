@@ -112,10 +112,10 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 READ = {
-    "another checkpoint", "a dump", "checkpoints", "cuts add", "lens tuned", "open", "settings", "survey", "train",
-    "vocabulary", "edit += {}", "edit = mean({})", "compare-dump",
+    "another checkpoint", "a dump", "checkpoints", "cuts add", "lens tuned", "open", "probes", "settings", "survey",
+    "train", "vocabulary", "edit += {}", "edit = mean({})", "compare-dump",
 }  # fmt: skip
-WRITTEN = {"bookmark", "export", "record", "export of a chart", "generate export", "poster export"}
+WRITTEN = {"bookmark", "export", "record", "export of a chart", "generate export", "poster export", "probes write"}
 
 
 @pytest.mark.slow

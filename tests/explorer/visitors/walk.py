@@ -146,6 +146,19 @@ def doing(*steps: str | tuple[str, ...]) -> Ask:
     return do
 
 
+def with_probes(labels: Path) -> Ask:
+    """The name of the file that a direction is written to, of a probe that was fitted to texts of the visitor."""
+
+    async def do(explorer: Explorer) -> Screen[Any]:
+        texts = (" ".join(["waves crashed"] * count) for count in range(1, 9))
+        labels.write_text("".join(f"{'ab'[i % 2]}\t{text}\n" for i, text in enumerate(texts)), encoding="utf-8")
+        await doing("open('probes')")(explorer)
+        await explorer.answer(str(labels))
+        return await doing("write")(explorer)
+
+    return do
+
+
 async def leave(explorer: Explorer, until: Screen[Any]) -> None:
     for _ in range(6):
         if explorer.app.screen is not until and until in explorer.app.screen_stack:
@@ -200,6 +213,7 @@ async def main(folder: Path, outside: Path) -> Walk:
             await walk_tool(walk, explorer, name, names)
         await explorer.go(STEP)
         await walk.give(explorer, "record", doing("record", "record"), names)
+        await walk.give(explorer, "probes write", with_probes(folder / "labels.tsv"), names)
         for action in ("go", "find", "bookmark", "export"):
             await walk.give(explorer, action, doing(action), names)
         for edit in ("+= {}", "= mean({})"):

@@ -24,6 +24,7 @@ from tui_transformer.explorer.shell.user_files import path_of, recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.files import expanded
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import token_label, visible
@@ -308,7 +309,7 @@ class ProbesScreen(Overview, tool="probes"):
 
 
 def _labelled(text: str) -> tuple[Path, Labelled]:
-    path = path_of(text)
+    path = expanded(text.strip())
     return path, read_labelled(path)
 
 
