@@ -113,7 +113,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 READ = {
     "another checkpoint", "a dump", "checkpoints", "cuts add", "lens tuned", "open", "probes", "settings", "survey",
-    "train", "vocabulary", "edit += {}", "edit = mean({})", "compare-dump",
+    "train", "vocabulary", "edit += {}", "edit = mean({})", "compare-dump", "generate steer",
 }  # fmt: skip
 WRITTEN = {"bookmark", "export", "record", "export of a chart", "generate export", "poster export", "probes write"}
 
@@ -129,7 +129,7 @@ def test_a_visitor_is_told_what_was_refused_and_where_files_may_be(walked: dict[
     for what, told in walked["said"].items():
         for name, said in told.items():
             typed, _, without = name.partition(" without")
-            typed = typed.rpartition(" ")[2].removeprefix("mean(").removesuffix(")")
+            typed = typed.rpartition(" ")[2].removeprefix("mean(").removeprefix("4*").removesuffix(")")
             only = "open no files here, as it is served without --files" if name.endswith("without") else ""
             line = f"{typed}: visitors {only or 'open files below ' + walked['folder'] + ' only'}"
             assert said.endswith(line), (what, said)

@@ -219,6 +219,8 @@ async def main(folder: Path, outside: Path) -> Walk:
         for edit in ("+= {}", "= mean({})"):
             edits = [f"{STEP} {edit.format(name)}" for name in names]
             await walk.give(explorer, f"edit {edit}", doing("edit('cell')"), edits)
+        steered = [f"{STEP} += 4*{name}" for name in names]
+        await walk.give(explorer, "generate steer", doing("open('generate')", "direction"), steered)
         await walk.give(explorer, "sentence", doing("edit('sentence')"), names)
         await explorer.go("embedding.positions")
         await walk.give(explorer, "export of a chart", doing(("6", "c", "x")), names)
