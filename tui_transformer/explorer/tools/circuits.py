@@ -144,12 +144,13 @@ class CircuitsScreen(Overview, tool="circuits"):
         show_map(self, view, scale_for(view.kind, *limits), view.formula)
 
     def texts(self) -> Texts:
-        at = None if self.known is None else self.known.heads[self.at]
-        if self.composed:
-            heading = f"Circuits · {self.kind} · earlier heads (rows) into later heads (columns)"
+        kind, place = (self.kind, self.at) if self.shown is None else (self.shown.kind, self.shown.at)
+        at = None if self.known is None else self.known.heads[place]
+        if kind.startswith(COMPOSED):
+            heading = f"Circuits · {kind} · earlier heads (rows) into later heads (columns)"
         else:
             where = "" if at is None else f" · {at.attention.group} layer {at.attention.layer} · head {at.head}"
-            heading = f"Circuits · {self.kind}{where}"
+            heading = f"Circuits · {kind}{where}"
         detail = "reading the weights", ""
         if self.shown is not None:
             (row, column), view = self.query_one(HeatMap).at, self.shown.view
@@ -161,8 +162,8 @@ class CircuitsScreen(Overview, tool="circuits"):
             heading,
             "weights alone: norms of layers, biases and rotations are not in it",
             detail,
-            "" if self.known is None else f"head {self.at + 1} of {len(self.known.heads)}",
-            "\n".join(map(self.port.hint, _looks(self.kind))),
+            "" if self.known is None else f"head {place + 1} of {len(self.known.heads)}",
+            "\n".join(map(self.port.hint, _looks(kind))),
             hidden=("head.next", "layer.next") if self.composed else (),
         )
 
@@ -184,7 +185,8 @@ class CircuitsScreen(Overview, tool="circuits"):
         if self.known is None or self.shown is None:
             return
         _, column = self.query_one(HeatMap).cursor
-        head = self.known.heads[min(column, len(self.known.heads) - 1) if self.composed else self.at]
+        composed = self.shown.kind.startswith(COMPOSED)
+        head = self.known.heads[min(column, len(self.known.heads) - 1) if composed else self.shown.at]
         leave_to(self, head.attention.name, head.head)
 
 

@@ -114,17 +114,16 @@ class FeaturesScreen(Overview, tool="features"):
         yield Static(id="features-columns", markup=False)
         yield LineList()
 
-    @property
-    def tokens(self) -> tuple[str, ...]:
-        """The words of the text that is read."""
-        axis = self.session.trace.program.axes(self.at + FEATURES)[0]
+    def tokens(self, at: str) -> tuple[str, ...]:
+        """The words of the text that is read at a step."""
+        axis = self.session.trace.program.axes(at + FEATURES)[0]
         words = axis.words or self.session.labels.sequences.get(axis.sequence)
         return words if words is not None and len(words) == axis.size else tuple(map(str, range(axis.size)))
 
     def begin(self) -> None:
         """Ask for the features of the token."""
         trace, at = self.session.trace, self.at
-        self.token = token = min(self.token, len(self.tokens) - 1)
+        self.token = token = min(self.token, len(self.tokens(at)) - 1)
 
         def work(task: Task) -> Found:
             prepared(trace, f"{at}.error", task.report)
@@ -180,14 +179,16 @@ class FeaturesScreen(Overview, tool="features"):
         return told(order[::-1]), told(order)
 
     def texts(self) -> Texts:
-        found, index, tokens = self.found, self.lines.cursor, self.tokens
-        self.query_one("#features-text", Static).update(self._text(tokens))
+        found, index = self.found, self.lines.cursor
+        at, token = (self.at, self.token) if found is None else (found.active.at, found.active.token)
+        tokens = self.tokens(at)
+        self.query_one("#features-text", Static).update(self._text(tokens, token))
         self.query_one("#features-columns", Static).update(self._columns())
-        heading = f"Features at {self.at} · token {self.token}, {visible(tokens[self.token].strip())}"
+        heading = f"Features at {at} · token {token}, {visible(tokens[token].strip())}"
         if found is None:
             return Texts(heading, "", ("reading the dictionary", ""))
         active, hidden = found.active, () if len(self.places) > 1 else ("layer.next",)
-        count = self.session.trace.program.shape(self.at + FEATURES)[-1]
+        count = self.session.trace.program.shape(at + FEATURES)[-1]
         note = f"{active.active:,} of {count:,} active · they leave {in_percent(active.error)} of it, ‖e‖ ÷ ‖x‖"
         if index is None:
             return Texts(heading, note, ("no feature is active at this token", ""), hidden=hidden)
@@ -204,14 +205,14 @@ class FeaturesScreen(Overview, tool="features"):
         words = "what it adds to logits, norms frozen" if self.found and self.found.words is not None else ""
         return f" {'feature':<8}{'value':>{NUMBER}}  {'':<{BAR}}  {'left':>7}  {label}{words}"
 
-    def _text(self, tokens: tuple[str, ...]) -> Content:
+    def _text(self, tokens: tuple[str, ...], token: int) -> Content:
         """The words around the token, as many as there is room for, shaded by how strong the selected feature is."""
         values = np.zeros(len(tokens))
         if self.found is not None and self.lines.cursor is not None:
             values = np.abs(self.found.values[:, self.lines.cursor])
         most = float(values.max()) or 1.0
         in_pieces = any(token.startswith(SPACE) for token in tokens)
-        room, start = max(self.size.width - 4, 1) * (2 if self.size.height < SHORT else 4) // 2, self.token
+        room, start = max(self.size.width - 4, 1) * (2 if self.size.height < SHORT else 4) // 2, token
         while start > 0 and room > 0:
             room -= cells(visible(tokens[start - 1])) + 1
             start -= 1
@@ -219,7 +220,7 @@ class FeaturesScreen(Overview, tool="features"):
         for at in range(start, len(tokens)):
             word, shade = visible(tokens[at]), round(DARKEST * float(values[at]) / most)
             active = "underline" if self.app.no_color else f"on $accent {shade}%"
-            mark = "bold reverse" if at == self.token else active if shade else ""
+            mark = "bold reverse" if at == token else active if shade else ""
             if at > start and (not in_pieces or word.startswith(SPACE)):
                 parts.append(Content(" "))
             parts.append(Content.styled(word.removeprefix(SPACE) or SPACE, mark))
@@ -229,7 +230,7 @@ class FeaturesScreen(Overview, tool="features"):
 
     def action_token(self, by: int) -> None:
         """Another token of the text."""
-        wanted = max(0, min(self.token + by, len(self.tokens) - 1))
+        wanted = max(0, min(self.token + by, len(self.tokens(self.at)) - 1))
         if wanted != self.token:
             self.token = wanted
             self.begin()
@@ -242,5 +243,10 @@ class FeaturesScreen(Overview, tool="features"):
     def chosen(self) -> None:
         """To the feature's cell."""
         if self.found is not None and self.lines.cursor is not None:
-            feature = self.found.active.features[self.lines.cursor].feature
-            leave_to(self, self.at + FEATURES, row=self.token, column=feature)
+            active = self.found.active
+            leave_to(
+                self,
+                active.at + FEATURES,
+                row=active.token,
+                column=active.features[self.lines.cursor].feature,
+            )

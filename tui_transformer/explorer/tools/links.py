@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from rich.style import Style
@@ -282,7 +282,7 @@ class ArcsScreen(Overview, tool="arcs"):
     def __init__(self, port: Port, step: Attention, source: str) -> None:
         super().__init__(port)
         self.every = attentions(self.session.trace.program)
-        self.wanted = WantedArcs(source, step, min(port.position.place.head, step.heads - 1))
+        self.wanted = self.shown = WantedArcs(source, step, min(port.position.place.head, step.heads - 1))
         self.weights: Host | None = None
 
     @property
@@ -305,11 +305,11 @@ class ArcsScreen(Overview, tool="arcs"):
 
     def _want(self, wanted: WantedArcs) -> None:
         self.wanted, session = wanted, self.session
-        self.compute(wanted.cost(session), lambda task: wanted.weigh(session, task.report), self._take)
+        self.compute(wanted.cost(session), lambda task: wanted.weigh(session, task.report), partial(self._take, wanted))
 
-    def _take(self, weights: Host) -> None:
-        self.weights = weights
-        labels, step = self.session.labels, self.wanted.step
+    def _take(self, shown: WantedArcs, weights: Host) -> None:
+        self.shown, self.weights = shown, weights
+        labels, step = self.session.labels, shown.step
         query, key = labels.of(step.queries), labels.of(step.keys)
         self.arcs.show(weights, lambda i: placed(query(i), i), lambda i: placed(key(i), i))
         show_as_new(self)
@@ -323,13 +323,13 @@ class ArcsScreen(Overview, tool="arcs"):
         }
         detail = "", ""
         if self.weights is not None and len(self.weights):
-            query, step, labels = min(self.arcs.at[0], len(self.weights) - 1), self.wanted.step, self.session.labels
+            query, step, labels = min(self.arcs.at[0], len(self.weights) - 1), self.shown.step, self.session.labels
             row, key_of = np.nan_to_num(self.weights[query]), labels.of(step.keys)
             best = np.argsort(-row, kind="stable")[:4].tolist()
             keys = "   ".join(f"{placed(key_of(key), key)} {percent(float(row[key]))}" for key in best)
             detail = f"{placed(labels.of(step.queries)(query), query)} looks at", keys
         return Texts(
-            f"Arcs · {self.wanted.title}",
+            f"Arcs · {self.shown.title}",
             f"the thicker, the larger the weight: from {limits}; weaker ones of other words faded",
             detail,
             hidden=[name for name, is_useful in useful.items() if not is_useful],
@@ -355,4 +355,4 @@ class ArcsScreen(Overview, tool="arcs"):
         query = self.arcs.at[0]
         if self.weights is not None and query < len(self.weights):
             key = int(np.nan_to_num(self.weights[query]).argmax())
-            leave_to(self, self.wanted.step.name, self.wanted.head, query, key)
+            leave_to(self, self.shown.step.name, self.shown.head, query, key)

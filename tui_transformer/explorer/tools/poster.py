@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from rich.text import Text
@@ -47,6 +48,7 @@ class PosterScreen(Overview, tool="poster"):
         super().__init__(port)
         self.of, self.levels = (name, index), LEVELS
         self.root: Cell | None = None
+        self.back = LEVELS  # those of the poster that is shown
         self.cells: list[tuple[str, Cell | None]] = []
 
     def begin(self) -> None:
@@ -56,9 +58,10 @@ class PosterScreen(Overview, tool="poster"):
         def work(_: object) -> Cell:
             return poster(trace, name, index, places, levels=levels, most=A_LEVEL * levels)
 
-        self.compute(AT_ONCE + 1, work, self._take)
+        self.compute(AT_ONCE + 1, work, partial(self._take, levels))
 
-    def _take(self, root: Cell) -> None:
+    def _take(self, levels: int, root: Cell) -> None:
+        self.back = levels
         self.root, self.cells = root, list(poster_lines(root, str))
         quiet = "dim" if self.app.no_color else "bright_black"
 
@@ -77,7 +80,7 @@ class PosterScreen(Overview, tool="poster"):
             at = f"{cell.name}[{', '.join(map(str, cell.index))}] = {spoken(cell.value)}"
             made = f"{cell.formula}: {cell.equation}" if cell.formula else f"a {cell.kind}, not taken apart here"
             detail = f"{at}   {cell.place}", made
-        levels = f"{self.levels} level{'s' * (self.levels > 1)} back"
+        levels = f"{self.back} level{'s' * (self.back > 1)} back"
         return Texts(f"Poster · {heading(self.root, str)}", f"{levels} · {checked(self.root)}", detail)
 
     def action_levels(self, by: int) -> None:

@@ -29,6 +29,7 @@ class RolloutScreen(Overview, tool="rollout"):
     def __init__(self, port: Port) -> None:
         super().__init__(port)
         self.view: View | None = None
+        self.shown = "", 0  # the stack and the layer that the view is of
         own = SELF.replace("_", "-")
         self.stacks = tuple(group for group in groups(self.session.trace.program) if group.endswith(own))
         stack, _, rest = port.position.stop.partition(".")
@@ -53,12 +54,14 @@ class RolloutScreen(Overview, tool="rollout"):
         self.compute(cost, lambda task: rollout.after(layer, task.report), self._take)
 
     def _take(self, values: Host) -> None:
+        self.shown = self.group, self.depth
         self.view = rollout_view(self.rollout.steps[self.depth], values, self.session.labels)
         scale = Scale("sequential", 0.0, float(values.max()))
         show_map(self, self.view, scale, "share of an input token (column) in a token (row) · every row sums to 1")
 
     def texts(self) -> Texts:
-        stack, last = self.group.partition(" ")[0], len(self.rollout.steps) - 1
+        group, depth = (self.group, self.depth) if self.view is None else self.shown
+        stack, last = group.partition(" ")[0], len(attentions(self.session.trace.program, group)) - 1
         detail = "", ""
         if self.view is not None:
             row, column = self.query_one(HeatMap).cursor
@@ -68,8 +71,8 @@ class RolloutScreen(Overview, tool="rollout"):
                 FORMULA,
             )
         return Texts(
-            f"Attention rollout · {stack} · after layer {self.depth} · R_l = Ã_l R_(l−1)",
-            f"layers 0 to {self.depth} of 0 to {last}",
+            f"Attention rollout · {stack} · after layer {depth} · R_l = Ã_l R_(l−1)",
+            f"layers 0 to {depth} of 0 to {last}",
             detail,
             hidden=() if len(self.stacks) > 1 else ("kind",),
         )
