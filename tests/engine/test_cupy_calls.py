@@ -171,7 +171,7 @@ def _parameter(word: str, *, after: bool) -> inspect.Parameter:
         Call("module", "einsum_path", 2, frozenset()),
         Call("module", "minimum", 4, frozenset()),
     ],
-    ids=str,
+    ids=lambda call: f"{call.name}-{call.positional}-{'-'.join(sorted(call.keywords))}",
 )
 def test_what_cupy_does_not_know_is_refused(call: Call) -> None:
     assert not takes(call)

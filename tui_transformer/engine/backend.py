@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tui_transformer.engine.axis import Shape
+from tui_transformer.engine.kernels import Kernels
 from tui_transformer.engine.pool import Pool
 from tui_transformer.errors import InputError, UsageError
 
@@ -39,6 +40,7 @@ class Backend:
         reason: Why this device was taken, one sentence.
         block: Cells of the widest array that are worked on at a time on the CPU (256 KiB in float32).
         pool: Where memory of arrays on the CPU comes from: one for all backends.
+        kernels: What is computed in one pass over memory on a GPU.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Backend:
     reason: str
     block: int = 1 << 16
     pool: Pool = field(default=POOL, repr=False, compare=False)
+    kernels: Kernels | None = field(default=None, repr=False, compare=False)
 
     def floats(self, values: Any) -> Array:
         """Values on the device in the backend's precision."""
@@ -170,7 +173,8 @@ def choose_backend(device: str = "auto", dtype: str = "float32", *, small: bool 
         return numpy_backend(dtype, "the model is small: the CPU is ready sooner than a GPU (--device gpu insists)")
     gpu = find_gpu()
     if gpu.cupy is not None:
-        return Backend("CuPy", "gpu", gpu.cupy, dtype_of(dtype), gpu.finding)
+        kernels = Kernels(gpu.cupy, dtype_of(dtype))
+        return Backend("CuPy", "gpu", gpu.cupy, dtype_of(dtype), gpu.finding, kernels=kernels)
     if device == "gpu":
         raise InputError(f"no GPU: {gpu.finding}; use --device cpu")
     return numpy_backend(dtype, f"no GPU: {gpu.finding}")

@@ -181,6 +181,9 @@ class Mask(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """The scores, at most −∞ where they are hidden and at most ∞ elsewhere: the same for all heads."""
+        if backend.kernels is not None and type(self) is Mask:
+            result = backend.like(inputs[0]) if out is None else out
+            return backend.kernels.mask(inputs, self.window, result, causal=self.causal)
         scores, hidden = inputs[0], self.hidden(*inputs[1:])
         limit = backend.empty(hidden.shape, scores.dtype)
         limit[...] = math.inf
@@ -265,6 +268,8 @@ class Softmax(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """The largest score is taken off first, so that no exponential overflows."""
         xp, result = backend.xp, backend.like(inputs[0]) if out is None else out
+        if backend.kernels is not None:
+            return backend.kernels.softmax(inputs[0], result)
         limits = np.finfo(result.dtype)
         lowest, least = float(limits.min), float(limits.tiny)
 

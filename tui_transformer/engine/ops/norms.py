@@ -137,6 +137,8 @@ class LayerNorm(Norm):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         x, gamma, *betas = inputs
         result = backend.like(x) if out is None else out
+        if backend.kernels is not None:
+            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=True)
 
         def normalise(rows: Array, target: Array) -> None:
             target /= self._centred(backend, rows, target)
@@ -234,6 +236,8 @@ class RmsNorm(Norm):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         x, gamma = inputs
         result = backend.like(x) if out is None else out
+        if backend.kernels is not None:
+            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=False)
 
         def scale(rows: Array, target: Array) -> None:
             backend.xp.divide(rows, self._size(backend, rows), out=target)
