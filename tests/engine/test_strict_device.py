@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from comparing import assert_same
 from op_cases import CASES
+from reference import REFERENCES
 from strict import Module, strict_backend
 
+from tui_transformer.diagnosis.naming.conventions import modules
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
@@ -134,3 +136,11 @@ def test_training_is_as_on_the_cpu(tmp_path, optimizer):
     for _ in range(3):
         assert device.advance().loss == pytest.approx(cpu.advance().loss, rel=1e-10)
     assert device.validate().loss == pytest.approx(cpu.validate().loss, rel=1e-10)
+
+
+def test_what_a_dump_may_call_the_modules_is_as_on_the_cpu():
+    cpu = Model.load(REFERENCES / "phi", device="cpu", dtype="float64")  # its output has a bias
+    device = replace(cpu, weights=Weights(strict_backend(), cpu.weights.read))
+    offsets = [modules(model, model.program(3))["embed.out"][0].offset for model in (cpu, device)]
+    assert np.any(offsets[0])
+    np.testing.assert_array_equal(*offsets)

@@ -160,7 +160,7 @@ def step_of(exercise: Exercise, program: Program) -> str | None:
 
 
 def _weight(trace: Trace, name: str) -> Host:
-    weight: Host = np.array(trace.weights.get(name, trace.program.shape(name)), np.float64)
+    weight: Host = trace.backend.to_host(trace.weights.get(name, trace.program.shape(name))).astype(np.float64)
     return weight
 
 

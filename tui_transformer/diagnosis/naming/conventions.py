@@ -237,7 +237,9 @@ def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
     for path, step in _containers(program, modules):
         paths.setdefault(path, (Target((step,), scale=scale(step)),))
     bias = "output.logits.bias"
-    offset = np.array(model.weights.get(bias, program.shape(bias))) if bias in program.weights else None
+    offset = None
+    if bias in program.weights:
+        offset = np.array(model.backend.to_host(model.weights.get(bias, program.shape(bias))))
     if logits := present(program, "output.logits"):
         for path in HEADS:
             paths.setdefault(path, (Target(logits, offset=offset),))
