@@ -102,9 +102,9 @@ class Computation:
         return name in self._owner(name).plan.names
 
     def _there(self, name: str) -> bool:
-        if name not in self._changed and name in self.shared:
+        if name in self.program.weights or name in self.program.givens or name in self.store(name):
             return True
-        return name in self.store(name) or name in self.program.weights or name in self.program.givens
+        return name in self.shared and name not in self._changed
 
     def _apart(self, name: str) -> bool:
         weights = self.program.weights
@@ -114,10 +114,10 @@ class Computation:
         """A value that is there: just computed, kept, a weight or an input."""
         if name in values:
             return values[name]
+        if name in self.program.weights and name not in self._changed:
+            return self.weights.get(name, self.program.shape(name))
         store = self.store(name)
         if name in self.program.weights:
-            if name not in self._changed:
-                return self.weights.get(name, self.program.shape(name))
             if name not in store:
                 shape = self.program.shape(name)
                 weight = self.weights.get(name, shape)
@@ -166,15 +166,16 @@ class Computation:
             self._share(names, before)
         values = dict(self.recent)
         order = self._order(names, values)
-        readers = Counter(source for step in order for source in self._reads(step))
+        readers = Counter(source for _, reads in order for source in reads)
         if not discard:
             readers.update(names)
-        for step in order:
+        for step, reads in order:
             if before is not None:
                 before(step)
             values[step.name] = self.run(step, values, readers, before)
-            readers.subtract(self._reads(step))
-            for name in (step.name, *self._reads(step)):
+            for name in reads:
+                readers[name] -= 1
+            for name in (step.name, *reads):
                 if not readers[name]:
                     values.pop(name, None)
         return {} if discard else {name: self._value(name, values) for name in names}
@@ -198,17 +199,19 @@ class Computation:
             return 0
         return self.program.flops(step) + sum(map(self.flops, self.parts.remade(step)))
 
-    def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[Step]:
-        """The steps that have to run for these, in order; those that are there already stop the search."""
-        needed: set[str] = set()
-        waiting = list(names)
+    def _order(self, names: Sequence[str], there: Mapping[str, Array]) -> list[tuple[Step, Sequence[str]]]:
+        """The steps that have to run for these, in order, with what they read; what is there stops the search."""
+        needed: dict[int, tuple[Step, Sequence[str]]] = {}
+        seen, waiting, places = set(there), list(names), self.program.places
         while waiting:
             name = waiting.pop()
-            if name not in needed and name not in there and not self._there(name):
-                needed.add(name)
-                waiting += self._reads(self.program.step(name))
-        places = self.program.places
-        return [self.program.steps[place] for place in sorted(places[name] for name in needed)]
+            if name not in seen:
+                seen.add(name)
+                if not self._there(name):
+                    step = self.program.step(name)
+                    needed[places[name]] = step, self._reads(step)
+                    waiting += needed[places[name]][1]
+        return [needed[place] for place in sorted(needed)]
 
     def _reads(self, step: Step) -> Sequence[str]:
         if self._unedited(step) is not None:
@@ -237,7 +240,7 @@ class Computation:
             return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
         if step.op.sparse and step.op.idle(chosen := self._value(step.inputs[-1], values)):
             return (*self.unread(step), chosen)
-        return tuple(self._value(name, values) for name in step.inputs)
+        return tuple([self._value(name, values) for name in step.inputs])
 
     def unread(self, step: Step) -> tuple[Array, ...]:
         """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
@@ -248,10 +251,11 @@ class Computation:
 
     def _spare(self, step: Step, values: Mapping[str, Array], readers: Counter[str]) -> Array | None:
         """The first input, if the op may write over it: nobody keeps it and nobody else reads it."""
+        if not step.op.overwrites:
+            return None
         first = step.inputs[0]
         fresh = first in values and first not in self.recent and not self._keeps(first)
-        free = step.op.overwrites and fresh and readers[first] == 1
-        if not free or step.inputs.count(first) > 1 or not values[first].flags.c_contiguous:
+        if not fresh or readers[first] > 1 or step.inputs.count(first) > 1 or not values[first].flags.c_contiguous:
             return None
         return values[first]
 
