@@ -27,6 +27,7 @@ SUBJECTS = (
     "parity",
     "survey",
     "studies",
+    "gpu",
 )
 
 

@@ -31,6 +31,9 @@ DEFAULT: dict[str, int] = {}
 LARGE = {"d_model": 384, "heads": 12, "layers": 6, "d_ff": 1536}
 
 SPACE, BACK, DOWN, RIGHT, TAB = b" ", b"\x7f", b"\x1b[B", b"\x1b[C", b"\t"
+FIRST_ROW = b"\x1b[1;5H"
+"""A large model opens at its last token, where no row is below."""
+
 PRESSES = {"next step": SPACE, "step back": BACK, "next head": b"]", "cell down": DOWN, "cell right": RIGHT}
 HOLDS = {
     "cell down": [DOWN] * HELD,
@@ -49,6 +52,7 @@ class Case:
     tokens: int
     sizes: dict[str, int]
     stop: str = "encoder.0.self_attention.weights"
+    device: str = "cpu"
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -59,19 +63,19 @@ class Case:
         """The program on this case."""
         sizes = [part for key, value in self.sizes.items() for part in (f"--{key.replace('_', '-')}", str(value))]
         ids = ",".join(map(str, self.ids))
-        return [sys.executable, "-m", "tui_transformer", "--device", "cpu", "--ids", ids, *sizes]
+        return [sys.executable, "-m", "tui_transformer", "--device", self.device, "--ids", ids, *sizes]
 
 
 def main() -> None:
-    bare = _bare()
-    report(_median("a bare Textual program repaints its whole screen", bare))
+    plain = bare()
+    report(_median("a bare Textual program repaints its whole screen", plain))
     cases = (
         Case("n 512, default", 512, DEFAULT),
         Case("n 512, d 384, 6 layers", 512, LARGE),
     )
     for case in cases:
-        for name, spent in _measured(case, PRESSES).items():
-            _report(f"{name}, {case.name}", spent, bare)
+        for name, spent in measured(case, PRESSES).items():
+            reported(f"{name}, {case.name}", spent, plain)
         _hold(case)
     _scrolling()
 
@@ -92,13 +96,13 @@ def _after_holding(terminal: Terminal, keys: Sequence[bytes]) -> float:
 
 def _scrolling() -> None:
     """A matrix of 4,096 × 4,096 against one of 8 × 8."""
-    small = _measured(Case("8 × 8", 8, DEFAULT), PAGES)
-    large = _measured(Case("4,096 × 4,096", 4096, DEFAULT), PAGES)
+    small = measured(Case("8 × 8", 8, DEFAULT), PAGES)
+    large = measured(Case("4,096 × 4,096", 4096, DEFAULT), PAGES)
     for name, spent in large.items():
-        _report(f"{name}, 4,096 × 4,096", spent, small[name])
+        reported(f"{name}, 4,096 × 4,096", spent, small[name])
 
 
-def _report(name: str, spent: Sequence[float], other: Sequence[float]) -> None:
+def reported(name: str, spent: Sequence[float], other: Sequence[float]) -> None:
     ratio = statistics.median(spent) / statistics.median(other)
     report(
         _median(name, spent, MEDIAN, f"{ratio:.1f} × {statistics.median(other):.1f} ms"),
@@ -110,13 +114,13 @@ def _median(name: str, spent: Sequence[float], bound: float | None = None, note:
     return Promise(name, statistics.median(spent), "ms", bound, note)
 
 
-def _bare() -> list[float]:
+def bare() -> list[float]:
     with Terminal([sys.executable, "-m", "benchmarks.bare"], COLUMNS, LINES) as terminal:
         terminal.drain(1.0)
         return _milliseconds(terminal, {"key": b"x"})["key"]
 
 
-def _measured(case: Case, presses: Mapping[str, bytes]) -> dict[str, list[float]]:
+def measured(case: Case, presses: Mapping[str, bytes]) -> dict[str, list[float]]:
     """Milliseconds of each key, in turn."""
     with _opened(case) as terminal:
         return _milliseconds(terminal, presses)
@@ -127,7 +131,7 @@ def _opened(case: Case) -> Iterator[Terminal]:
     """The program at the step of a case, its matrix below the whole in focus, once everything is drawn."""
     with Terminal(case.command(), COLUMNS, LINES) as terminal:
         terminal.until(b"quit")
-        for keys in (f":{case.stop}\r".encode(), TAB):
+        for keys in (f":{case.stop}\r".encode(), TAB, FIRST_ROW):
             terminal.drain(SETTLED)
             terminal.press(keys)
         terminal.drain(SETTLED)

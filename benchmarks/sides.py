@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -30,19 +30,19 @@ class Taken(NamedTuple):
     processor: float
 
 
-def serve(run: Callable[[], object]) -> None:
-    """Make a pass for every line that comes in, and write what it took."""
+def serve(run: Callable[..., object]) -> None:
+    """Make a pass with the numbers of every line that comes in, and write what it took."""
     spent = 0.0
 
-    def counted() -> object:
+    def counted(*numbers: int) -> object:
         nonlocal spent
         began = time.process_time()
-        result = run()
+        result = run(*numbers)
         spent = time.process_time() - began
         return result
 
-    for _ in sys.stdin:
-        print(timed(counted), spent, flush=True)
+    for line in sys.stdin:
+        print(timed(partial(counted, *map(int, line.split()))), spent, flush=True)
 
 
 class Side:
@@ -67,11 +67,11 @@ class Side:
         self._process.kill()
         self._process.communicate()
 
-    def __call__(self) -> Taken:
+    def __call__(self, *numbers: int) -> Taken:
         """Ask for one pass."""
         assert self._process.stdin is not None  # noqa: S101
         assert self._process.stdout is not None  # noqa: S101
-        print(file=self._process.stdin, flush=True)
+        print(*numbers, file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
             raise SystemExit(f"  {' '.join(map(str, self._process.args))} ended")  # type: ignore[arg-type]

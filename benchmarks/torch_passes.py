@@ -113,7 +113,39 @@ def difference(logits: torch.Tensor) -> torch.Tensor:
     return logits[0, -1, WORDS[0]] - logits[0, -1, WORDS[1]]
 
 
-PASSES: Mapping[str, Callable[..., Callable[[], object]]] = {
+def on_gpu(places: int) -> Callable[[int], object]:
+    """GPT-2 as transformers runs it eagerly on a GPU, with attentions and hidden states, for so many tokens."""
+    config = GPT2Config(attn_implementation="eager", n_positions=places)
+    model = GPT2LMHeadModel(config).eval().to("cuda")
+
+    def run(tokens: int) -> object:
+        ids = torch.arange(100, 100 + tokens, device="cuda")[None]
+        outputs = checked(model(ids, output_attentions=True, output_hidden_states=True), LAYERS)
+        torch.cuda.synchronize()
+        return outputs
+
+    return run
+
+
+def token_on_gpu(places: int) -> Callable[[int], object]:
+    """One more token behind so many others, whose keys and values are kept on a GPU."""
+    model = GPT2LMHeadModel(GPT2Config(n_positions=places)).eval().to("cuda")
+    begun, cache, token = 0, None, None
+
+    def run(tokens: int) -> object:
+        nonlocal begun, cache, token
+        if begun != tokens:
+            begun, cache, token = tokens, None, torch.arange(100, 100 + tokens, device="cuda")[None]
+        outputs = model(token, past_key_values=cache, use_cache=True)
+        cache, token = outputs.past_key_values, outputs.logits[:, -1:].argmax(-1)
+        return token.item()
+
+    return run
+
+
+PASSES: Mapping[str, Callable[..., Callable[..., object]]] = {
+    "on_gpu": on_gpu,
+    "token_on_gpu": token_on_gpu,
     "decoder": decoder,
     "encoder": encoder,
     "lens": lens,
