@@ -73,6 +73,15 @@ def test_features_that_are_asked_for_are_shown_where_they_are_not_active_too() -
         assert not each.written[0].any()
 
 
+def test_one_token_is_counted_from_the_end_too() -> None:
+    model = Model.load("story", device="cpu", dtype="float64")
+    trace = model.with_features(Features.of(model)).trace("Once there was a small girl")
+    every = list(active_features(trace))
+    for token in (0, 2, -1, -len(every)):
+        (one,) = active_features(trace, tokens=token)
+        assert (one.token, one.features) == (token % len(every), every[token].features)
+
+
 def test_a_token_without_features_and_one_that_is_0() -> None:
     trace, _, reads, gives = traced("saelens-standard-no-bias-in")
     none = trace.edited([Set(f"{reads}.features", 0.0, rows=1)])
@@ -97,6 +106,8 @@ def test_where_there_are_none_that_is_said() -> None:
         active_features(trace, "decoder.0.feed_forward.output")
     with pytest.raises(InputError, match="there is no token 4: tokens are 0 to 3"):
         active_features(trace, "0.output", tokens=range(4, 5))
+    with pytest.raises(InputError, match="there is no token -5: tokens are 0 to 3"):
+        active_features(trace, "0.output", tokens=-5)
     with pytest.raises(InputError, match="there is no feature 96: features are 0 to 95"):
         active_features(trace, "0.output", features=[96])
     inside, _, _, _ = traced("saelens-topk", "encoder.1.output", "encoder-decoder")

@@ -72,7 +72,7 @@ def active_features(
     top: int = 5,
     *,
     features: Sequence[int] = (),
-    tokens: range | None = None,
+    tokens: range | int | None = None,
     item: int | None = None,
 ) -> Iterator[ActiveFeatures]:
     """The features of every token, the strongest first.
@@ -82,7 +82,7 @@ def active_features(
         at: The step that the dictionary reads; by default the only one.
         top: How many of each token, as far as they are active.
         features: These instead, active or not.
-        tokens: Only these.
+        tokens: Only these, or this one: −1 is the last.
         item: Which sentence of a batch.
 
     Raises:
@@ -90,6 +90,9 @@ def active_features(
     """
     own, item = _place(trace.program, at), item_of(trace, item)
     rows, count = trace.program.shape(own + FEATURES)
+    if isinstance(tokens, int):
+        first = tokens + rows if -rows <= tokens < 0 else tokens
+        tokens = range(first, first + 1)
     tokens = range(rows) if tokens is None else tokens
     if not 0 <= tokens.start <= tokens.stop <= rows:
         raise InputError(f"there is no token {max(tokens.stop - 1, tokens.start)}: tokens are 0 to {rows - 1}")

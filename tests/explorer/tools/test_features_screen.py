@@ -48,7 +48,7 @@ async def test_the_features_of_a_token_are_those_of_the_dictionary_and_shade_the
         places = np.count_nonzero(values[:, expected[0]])
         assert f"f{expected[0]} · " in str(first)
         assert f"active at {places} of {len(values)} tokens" in str(first)
-        text = screen._text(screen.tokens)
+        text = screen._text(screen.tokens(AT), 15)
         assert text.plain.startswith("Once there was a small girl called Mira, who lived by")
         shaded = {text.plain[span.start : span.end] for span in text.spans if "accent" in str(span.style)}
         assert len(shaded) <= places
