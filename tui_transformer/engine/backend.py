@@ -173,8 +173,7 @@ def choose_backend(device: str = "auto", dtype: str = "float32", *, small: bool 
         return numpy_backend(dtype, "the model is small: the CPU is ready sooner than a GPU (--device gpu insists)")
     gpu = find_gpu()
     if gpu.cupy is not None:
-        kernels = Kernels(gpu.cupy, dtype_of(dtype))
-        return Backend("CuPy", "gpu", gpu.cupy, dtype_of(dtype), gpu.finding, kernels=kernels)
+        return Backend("CuPy", "gpu", gpu.cupy, dtype_of(dtype), gpu.finding, kernels=Kernels(gpu.cupy))
     if device == "gpu":
         raise InputError(f"no GPU: {gpu.finding}; use --device cpu")
     return numpy_backend(dtype, f"no GPU: {gpu.finding}")

@@ -93,25 +93,22 @@ extern "C" __global__ void mask_rows(const real* scores, const long long* querie
 
 @dataclass(frozen=True)
 class Kernels:
-    """Kernels for values of one precision; each is compiled when it is first called.
+    """Kernels for rows along the last axis, in the precision of the result; each is compiled when it is first called.
 
-    Rows are along the last axis. A result is contiguous, and may be written over the first input.
+    A result is contiguous, and may be written over the first input.
     """
 
     cupy: Any
-    dtype: np.dtype[Any]
 
     def softmax(self, scores: Array, out: Array) -> Array:
         """The largest of a row is taken off first; a row of −∞ alone gives zeros."""
-        limits = np.finfo(self.dtype)
+        limits = np.finfo(out.dtype)
         return self._of_rows(SOFTMAX, (scores,), out, limits.min, limits.tiny)
 
     def norm(self, x: Array, weights: Sequence[Array], epsilon: float, out: Array, *, centred: bool) -> Array:
         """Layer norm, or RMS norm where it is not `centred`; the weights are γ and, where there is one, β."""
         beta = weights[-1]
-        return self._of_rows(
-            NORM, (x, weights[0], beta), out, self.dtype.type(epsilon), centred, beta is not weights[0]
-        )
+        return self._of_rows(NORM, (x, weights[0], beta), out, out.dtype.type(epsilon), centred, beta is not weights[0])
 
     def mask(self, inputs: Sequence[Array], window: int | None, out: Array, *, causal: bool) -> Array:
         """Scores (B × h × n × m), places of queries and keys, and visible keys, as `Mask` has them."""
@@ -119,7 +116,7 @@ class Kernels:
         steps = [np.int32(array.shape[1] if len(array) > 1 else 0) for array in inputs[1:]]
         last = np.int64(-1 if window is None else window)
         sizes = np.int32(heads * count), np.int32(count), *steps
-        return self._of_rows(MASK, inputs, out, *sizes, causal, last, self.dtype.type(-np.inf))
+        return self._of_rows(MASK, inputs, out, *sizes, causal, last, out.dtype.type(-np.inf))
 
     def function(self, expression: str, x: Array, out: Array) -> Array:
         """A function of the value x, of type T, in C."""
@@ -130,8 +127,9 @@ class Kernels:
         columns = out.shape[-1]
         if out.size:
             threads = min(MOST, max(WARP, 1 << (columns - 1).bit_length()))
-            arrays = map(self.cupy.ascontiguousarray, inputs)
-            kernel = _kernel(self.cupy, code, self.dtype.itemsize)
+            kinds = {"f": out.dtype, "i": np.int64, "b": np.bool_}  # a kernel reads memory as it is
+            arrays = [self.cupy.ascontiguousarray(array, kinds[array.dtype.kind]) for array in inputs]
+            kernel = _kernel(self.cupy, code, out.dtype.itemsize)
             kernel((out.size // columns,), (threads,), (*arrays, out, np.int32(columns), *options))
         return out
 
