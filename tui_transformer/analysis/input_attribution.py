@@ -126,6 +126,7 @@ def gradient_times_input(
     return InputAttribution(own, x * slope, value)
 
 
+@np.errstate(all="ignore")
 def integrated_gradients(
     trace: Trace,
     metric: AnyMetric,

@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from driving import NARROW, exploring
+from driving import NARROW, WIDE, exploring
 
+from tui_transformer import Scale, Set
+from tui_transformer.analysis.score import TokenScore
 from tui_transformer.explorer import tools
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.explorer.tools.score import _shade
+from tui_transformer.explorer.tools.sentence.lines import change_bar
+from tui_transformer.model.options import ModelOptions
 
 NAMED = {name for action in ACTIONS for name in re.findall(r"^open\('([\w-]+)'\)$", action.action)}
 """The tools that actions of the main screen open."""
@@ -38,3 +45,28 @@ async def test_every_tool_is_opened_and_left(names):
                     await explorer.press("escape")
             assert explorer.app.screen is explorer.main, name
         assert not explorer.app.failures.told
+
+
+@pytest.mark.parametrize("names", [sorted(TOOLS)[::2], sorted(TOOLS)[1::2]])
+@pytest.mark.parametrize("model", ["story", "question"])
+async def test_every_tool_is_opened_where_nothing_is_a_number(model, names):
+    session = open_session(ModelOptions(model=model), "the fox")
+    broken = session.with_edits(Set("embedding.output", 3e38, rows=1), Scale("embedding.output", 1e38))
+    assert np.isnan(broken.trace[broken.trace.program.logits]).any()
+    async with exploring(WIDE, session=broken) as explorer:
+        for name in names:
+            TOOLS[name](explorer.parts.port)
+            await explorer.settled()
+            if explorer.app.screen is not explorer.main:
+                await explorer.press("down")
+            for _ in range(3):
+                if explorer.app.screen is not explorer.main:
+                    await explorer.press("escape")
+            assert explorer.app.screen is explorer.main, name
+            assert not explorer.app.failures.told, name
+
+
+def test_a_share_that_is_no_number_has_no_bar():
+    assert change_bar(float("nan"), 0.5, 4).plain == change_bar(0.0, 0.5, 4).plain
+    token = TokenScore(0, 1, 1, float("nan"), float("nan"))
+    assert "$error 70%" in _shade(token)

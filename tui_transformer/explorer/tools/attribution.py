@@ -177,6 +177,7 @@ def open_inputs(port: Port) -> None:
     )
 
 
+@np.errstate(all="ignore")
 def attributed(session: Session, task: Task) -> Attributed:
     """Both, of the metric that was chosen, or of the logit of the most likely token."""
     trace = session.trace

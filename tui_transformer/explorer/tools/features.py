@@ -209,7 +209,7 @@ class FeaturesScreen(Overview, tool="features"):
         """The words around the token, as many as there is room for, shaded by how strong the selected feature is."""
         values = np.zeros(len(tokens))
         if self.found is not None and self.lines.cursor is not None:
-            values = np.abs(self.found.values[:, self.lines.cursor])
+            values = np.nan_to_num(np.abs(self.found.values[:, self.lines.cursor]))
         most = float(values.max()) or 1.0
         in_pieces = any(token.startswith(SPACE) for token in tokens)
         room, start = max(self.size.width - 4, 1) * (2 if self.size.height < SHORT else 4) // 2, token

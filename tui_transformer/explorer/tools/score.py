@@ -130,6 +130,6 @@ def _shade(token: TokenScore | None) -> str:
     if token is None:
         return "$foreground 60%"
     bits = -token.log_probability / math.log(2)
-    shade = round(70 * min(bits / STRONGEST, 1.0))
+    shade = round(70 * min(1.0, bits / STRONGEST))  # 70 too where the logits are not numbers
     ground = f"on $error {shade}%" if shade else ""
     return f"{'underline ' if token.probability < UNLIKELY else ''}$foreground {ground}".strip()

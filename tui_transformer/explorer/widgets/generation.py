@@ -99,7 +99,7 @@ class TokenText(DrawnWidget):
 
 def _shade(share: float, colors: Palette, page: Style) -> Style:
     if colors.has_color:
-        return colors.styles[round(min(share, 1.0) * (len(colors.styles) - 1))]
+        return colors.styles[round(min(max(0.0, share), 1.0) * (len(colors.styles) - 1))]
     return page + Style(bold=share >= LIKELY, underline=share < UNLIKELY)
 
 
@@ -247,7 +247,7 @@ class CacheMap(DrawnWidget):
         def segment(run: Run) -> Segment:
             if run.weight is None:
                 return Segment(run.text, inks[run.ink])
-            level = round(run.weight / high * (len(colors.styles) - 1))
+            level = round(min(max(0.0, run.weight / high), 1.0) * (len(colors.styles) - 1))
             sign = " " if colors.has_color else colors.glyphs[level][-1]
             return Segment(sign * len(run.text), colors.styles[level])
 

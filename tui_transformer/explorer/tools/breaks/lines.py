@@ -86,12 +86,12 @@ def track(made: Broken, slider: Slider, turn: Turn | None, width: int) -> str:
 
 
 def _place(slider: Slider, number: float, room: int) -> int:
-    """The column of a number among so many; one beyond the range is at its end."""
+    """The column of a number among so many; one beyond the range is at its end, what is none at its beginning."""
     if slider.geometric:
         share = slider.distance(number) / slider.distance(slider.high)  # the right one is the least
     else:
         share = (number - slider.low) / (slider.high - slider.low)
-    return round(min(max(share, 0.0), 1.0) * (room - 1))
+    return round(min(max(0.0, share), 1.0) * (room - 1))
 
 
 def answer_table(effect: BreakEffect, width: int) -> Iterator[Content]:

@@ -134,8 +134,8 @@ def _answer_line(line: AnswerLine, width: int, change: SentenceChange) -> Conten
 
 
 def change_bar(was: float, now: float, width: int) -> Content:
-    """Two shares on one bar to 1: what stays, and behind it what came or went."""
-    before, after = (round(min(max(each, 0.0), 1.0) * width) for each in (was, now))
+    """Two shares on one bar to 1: what stays, and behind it what came or went; what is no number has none."""
+    before, after = (round(min(max(0.0, each), 1.0) * width) for each in (was, now))
     kept, longer = sorted((before, after))
     sign, style = (RISEN, "$success") if after > before else (FALLEN, "$error")
     bar = Content.styled(KEPT * kept, "$primary") + Content.styled(sign * (longer - kept), style)
