@@ -181,7 +181,7 @@ class Mask(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """The scores, at most −∞ where they are hidden and at most ∞ elsewhere: the same for all heads."""
-        if backend.kernels is not None and type(self) is Mask:
+        if backend.kernels is not None and type(self) is Mask:  # a mask with a mistake hides otherwise
             result = backend.like(inputs[0]) if out is None else out
             return backend.kernels.mask(inputs, self.window, result, causal=self.causal)
         scores, hidden = inputs[0], self.hidden(*inputs[1:])
