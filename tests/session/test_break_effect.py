@@ -12,6 +12,7 @@ from tui_transformer.diagnosis.breaking import BREAKS, Broken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.session import break_search
 from tui_transformer.session.answer_summary import answer
 from tui_transformer.session.break_effect import Outcome, change_said, effect_of, moved, outcome, trial
 from tui_transformer.session.break_search import Examples, telling_head, turning
@@ -127,6 +128,18 @@ def test_a_sentence_on_which_it_matters_is_one_of_the_models_own_and_true():
     assert str(answer(other.with_breaks("no-positions"))) == str(found.becomes)
     none = Examples(opened("question")).search(Broken.read("naive-softmax"), silent)
     assert none.said == f"no sentence found on which it matters, of {MOST} tried"
+
+
+def test_other_sentences_take_no_more_memory_than_is_said(monkeypatch):
+    session, made = opened("dates"), Broken.read("naive-softmax")
+    many = Examples(session)
+    found = many.search(made, silent)
+    assert len(many._kept) == found.tried > 3
+    each = next(iter(many._kept.values())).base.plan.bytes
+    monkeypatch.setattr(break_search, "MOST_KEPT", 3 * each)
+    few = Examples(session)
+    assert few.search(made, silent).said == found.said
+    assert 0 < sum(other.trace.held_bytes for other in few._kept.values()) <= 3 * each
 
 
 def test_the_head_that_is_left_out_is_the_one_that_the_answer_hangs_on():

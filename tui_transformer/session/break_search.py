@@ -30,8 +30,8 @@ MOST_HEADS = 64
 
 MOST_HALVINGS, MOST_DIGITS = 20, 6
 
-SMALL = 50_000_000
-"""Operations of a sentence whose values are kept."""
+SMALL, MOST_KEPT = 50_000_000, 1 << 24
+"""Operations of a sentence whose values are kept, and bytes of all that are."""
 
 CLOSE = 0.02
 """A shorter number is taken where it is no further from that which was found, as a share of it."""
@@ -225,7 +225,11 @@ class Examples:
         return replace(best, tried=count)
 
     def _session(self, pair: Pair) -> Session | None:
-        other = self._kept.get(pair) or tried(self._alone, pair)
+        if pair in self._kept:
+            return self._kept[pair]
+        other = tried(self._alone, pair)
         if other is not None and sum(map(other.base.program.flops, other.base.program.steps)) <= SMALL:
-            self._kept[pair] = other
+            bytes_with_it = sum(each.base.plan.bytes for each in (other, *self._kept.values()))
+            if bytes_with_it <= MOST_KEPT:
+                self._kept[pair] = other
         return other

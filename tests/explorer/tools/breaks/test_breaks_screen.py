@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
@@ -67,6 +70,19 @@ async def test_the_step_where_it_acts_is_shown_before_and_after_in_the_same_colo
         head = before._view.head
         assert np.array_equal(after._tile.values, trace["encoder.0.self_attention.masked"][head])
         assert "question 99.9 % → statement" in explorer.text
+
+
+async def test_a_screen_that_was_left_holds_no_values_of_other_sentences():
+    async with exploring(MEDIUM, model="copy") as explorer:
+        await explorer.press("!")
+        await go_to(explorer, "naive-softmax")
+        screen = explorer.app.screen
+        examples = weakref.ref(screen.findings.examples)
+        assert screen.findings.effects
+        await explorer.press("escape")
+        gc.collect()
+        assert examples() is None
+        assert not screen.findings.effects
 
 
 async def test_a_slider_is_moved_and_the_answer_follows():

@@ -109,13 +109,18 @@ class BreaksScreen(Overview, tool="breaks"):
         self.history = History(self.session)
         self.by_hand = False
         self.findings = Findings.begun(self.session)
+
+        def take(piece: tuple[Job, Found]) -> None:
+            self.findings.take(*piece)
+            self._put_in_order()
+
         self.pieces = Pieces(
             self.requests,
             self.KIND,
             lambda: None if self.ended else self.findings.next_job(self.selected),
             lambda job: self.findings.cost(job),
             lambda job, task: self.findings.work(job, task),
-            self._take,
+            take,
             lambda job: self.findings.leave_out(job),
         )
 
@@ -124,9 +129,9 @@ class BreaksScreen(Overview, tool="breaks"):
         self._put_in_order()
         self.pieces.again()
 
-    def _take(self, piece: tuple[Job, Found]) -> None:
-        self.findings.take(*piece)
-        self._put_in_order()
+    def on_unmount(self) -> None:
+        """Let go of what is known: a widget that was made meanwhile holds the screens that were open then."""
+        self.findings, self.history = Findings.begun(self.session), History(self.session)
 
     def _put_in_order(self) -> None:
         """The list by what changes the answer; once the cursor was moved it stays on its line."""
