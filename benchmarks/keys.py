@@ -24,6 +24,9 @@ REST = 0.15
 SETTLED = 1.0
 """Seconds without output once a step was gone to, which may take a whole forward pass."""
 
+COMPILED = 10.0
+"""The same on a GPU, where kernels are compiled when they are first called."""
+
 HELD, EVERY, LAST = 72, 1 / 30, 100.0
 """A key that is held: how often it comes, seconds between two, milliseconds promised from the last to its repaint."""
 
@@ -131,6 +134,7 @@ def _opened(case: Case) -> Iterator[Terminal]:
     """The program at the step of a case, its matrix below the whole in focus, once everything is drawn."""
     with Terminal(case.command(), COLUMNS, LINES) as terminal:
         terminal.until(b"quit")
+        terminal.drain(COMPILED if case.device == "gpu" else 0.0)
         for keys in (f":{case.stop}\r".encode(), TAB, FIRST_ROW):
             terminal.drain(SETTLED)
             terminal.press(keys)

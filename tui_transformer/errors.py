@@ -13,3 +13,10 @@ class InputError(Exception):
 
 class UsageError(InputError):
     """The command line or a setting is wrong in itself (exit code 2)."""
+
+
+def reason(error: Exception) -> str:
+    """The line to be shown: where memory is short it says what to do, then what an array library asked for."""
+    if not isinstance(error, MemoryError):
+        return str(error)
+    return "not enough memory: use fewer tokens or smaller sizes" + (f" ({error})" if str(error) else "")

@@ -255,6 +255,11 @@ def test_a_mistake_of_the_program_leaves_a_report(run: Run, tmp_path: Path, monk
     ("error", "code", "said"),
     [
         (MemoryError(), 1, "tui-transformer: not enough memory: use fewer tokens or smaller sizes\n"),
+        (
+            MemoryError("Unable to allocate 9.00 GiB"),
+            1,
+            "tui-transformer: not enough memory: use fewer tokens or smaller sizes (Unable to allocate 9.00 GiB)\n",
+        ),
         (KeyboardInterrupt(), 130, ""),
         (
             PermissionError(13, "Permission denied", "a\x1b.txt"),

@@ -19,7 +19,7 @@ from typer._click.exceptions import ClickException
 
 from tui_transformer.cli.explore import NAME, Explore
 from tui_transformer.cli.typer_layer import app_of
-from tui_transformer.errors import InputError, UsageError
+from tui_transformer.errors import InputError, UsageError, reason
 
 app = app_of(Explore, add_completion=True)
 
@@ -49,8 +49,8 @@ def main() -> NoReturn:
         if error.filename is None:
             _fail_by_output(error)
         _fail(f"{os.fsdecode(error.filename)}: {error.strerror}: check the path and its permissions", FAILED)
-    except MemoryError:
-        _fail("not enough memory: use fewer tokens or smaller sizes", FAILED)
+    except MemoryError as error:
+        _fail(reason(error), FAILED)
     except Exception as error:  # noqa: BLE001 - whatever else comes here is a mistake of the program
         _fail_by_mistake(error)
     sys.exit(code)

@@ -33,7 +33,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_transformer import crash
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, reason
 from tui_transformer.text.display import visible
 
 # Messages that go away by themselves
@@ -174,8 +174,8 @@ class Failures:
             return what
         if not is_known:
             is_of_user = isinstance(error, InputError | MemoryError)
-            reason = str(error) or "not enough memory" if is_of_user else crash.message(error).replace("\n", "; ")
-            self.told[failure] = visible("; ".join((f"{what}: {reason}", *more)))
+            why = reason(error) if is_of_user else crash.message(error).replace("\n", "; ")
+            self.told[failure] = visible("; ".join((f"{what}: {why}", *more)))
         if again or not is_known:
             self._app.call_later(say, self._app, self.told[failure], "error")
         return self.told[failure]
@@ -192,7 +192,7 @@ def saying_what_fails(app: App[Any]) -> Iterator[None]:
     try:
         yield
     except (InputError, MemoryError) as error:
-        say(app, str(error) or "not enough memory", "error")
+        say(app, reason(error), "error")
     except Exception as error:
         failures = Failures.of(app)
         if failures is None or not failures.handled(error):

@@ -11,7 +11,7 @@ from textual.css.scalar import Scalar
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, reason
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.guard.failures import carefully, say
 from tui_transformer.explorer.main.panes.lines import Lines, is_random
@@ -226,7 +226,7 @@ class Presenter:
         app: Any = self._screen.app
         for error in {repr(each): each for each in errors}.values():
             if isinstance(error, InputError | MemoryError):
-                say(app, str(error) or "not enough memory", "error")
+                say(app, reason(error), "error")
             elif not app.failures.handled(error):
                 raise error
 

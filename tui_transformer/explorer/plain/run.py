@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, reason
 from tui_transformer.explorer.plain.keys import ASKS, Typed, key_name, meanings, pressed, read
 from tui_transformer.explorer.plain.reader import Reader
 from tui_transformer.explorer.shell.keymap import hint_in
@@ -50,7 +50,7 @@ def _answered(reader: Reader, asked: Iterable[Typed | InputError]) -> bool:
                 raise typed
             _say(reader.answer(typed))
         except (InputError, MemoryError) as error:
-            _say(f"Not done: {visible(str(error) or 'not enough memory')}.")
+            _say(f"Not done: {visible(reason(error))}.")
             failed = True
         if reader.ended:
             break

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from textual.screen import Screen
 
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, reason
 from tui_transformer.explorer.guard.event_queue import InTurn, later
 from tui_transformer.explorer.guard.failures import say
 from tui_transformer.explorer.shell.base import ExplorerScreen
@@ -136,7 +136,7 @@ class Requests:
         self.doing = ""
         if not isinstance(error, InputError | MemoryError):
             raise error
-        say(self.screen.app, str(error) or "not enough memory", "error")
+        say(self.screen.app, reason(error), "error")
         failed()
         self.failed(error)
         self.show()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_transformer.engine.weights import Weights
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, reason
 from tui_transformer.explorer.tools.runs import LOGS, Snapshots, logged
 from tui_transformer.files import is_there
 from tui_transformer.learning.log import Epoch, Log
@@ -177,7 +177,7 @@ class Training:
             self._turn(work)
         except (InputError, MemoryError) as error:
             self._allowed, state = 0, "paused" if self.run else "ended"
-            self._say(problem=plain_names(str(error)) or "not enough memory", state=state, doing="")
+            self._say(problem=plain_names(reason(error)), state=state, doing="")
             self._over = self._over or self.run is None
         if doing:
             self._say(doing="")
