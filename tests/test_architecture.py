@@ -48,7 +48,7 @@ CEILINGS = {
     "cli": (7_700, 40),
     "course": (3_000, 38),
     "diagnosis": (6_650, 26),
-    "engine": (7_300, 32),
+    "engine": (7_370, 33),
     "explorer": (26_850, 133),
     "features": (1_100, 6),
     "generation": (1_250, 7),

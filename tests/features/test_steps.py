@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,11 @@ from placing import FED, FOLDERS, HERE, IDS, STREAM, loaded, model
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer import Features, InputError, Patch, Scale, Set, generate
+from tui_transformer.engine import stored_matrix
+from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
+from tui_transformer.features import layer, steps
 from tui_transformer.features.layer import Part
 
 
@@ -129,6 +133,39 @@ def test_what_is_not_kept_comes_back_in_parts() -> None:
         np.testing.assert_allclose(pieces, whole[name], atol=1e-12)
     window = dropped.window(f"{STREAM}.features", (range(1, 3), range(40, 60)))
     np.testing.assert_allclose(window, whole[f"{STREAM}.features"][1:3, 40:60], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_of_a_dictionary_that_is_too_large_no_matrix_is_read_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, names, _ = at_its_place(name, replace=False)
+    targets = [1] * held.program.shape("output.logits")[0]
+    wanted = gradients(held, targets).values
+    monkeypatch.setattr(steps, "MOST_HELD", 32)
+    for module in (stored_matrix, layer):
+        monkeypatch.setattr(module, "BLOCK", 64)
+    sizes: list[int] = []
+    cells = Part.cells
+
+    def counted(part: Part, *index: Any, **how: Any) -> Any:
+        found = cells(part, *index, **how)
+        sizes.append(found.size if found.ndim == 2 else 0)
+        return found
+
+    monkeypatch.setattr(Part, "cells", counted)
+    trace, _, _ = at_its_place(name, replace=False)
+    own = [step.name for step in trace.program.steps if step.name.startswith(tuple(f"{each}." for each in names))]
+    for step in (*own, trace.program.steps[-1].name):
+        np.testing.assert_allclose(trace[step], held[step], rtol=0, atol=1e-12)
+    for step in own:
+        explained = trace.explain_cell(step, (0,) * len(trace.program.shape(step)))
+        assert explained.recomputed == pytest.approx(explained.stored, abs=1e-9), step
+    found = gradients(trace, targets).values
+    matrices = set(wanted) - set(found)
+    assert matrices
+    assert all(each.endswith("weight") and each.startswith(names) for each in matrices)
+    for each, gradient in found.items():
+        np.testing.assert_allclose(gradient, wanted[each], rtol=0, atol=1e-12)
+    assert 0 < max(sizes) <= 96  # a line of a cell that is explained; a matrix has 3,072
 
 
 def test_a_dictionary_is_read_when_its_steps_are(monkeypatch: pytest.MonkeyPatch) -> None:

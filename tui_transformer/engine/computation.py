@@ -115,7 +115,7 @@ class Computation:
         if name in values:
             return values[name]
         if name in self.program.weights and name not in self._changed:
-            return self.weights.get(name, self.program.shape(name))
+            return self.weights.operand(name, self.program.shape(name))
         store = self.store(name)
         if name in self.program.weights:
             if name not in store:

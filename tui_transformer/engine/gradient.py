@@ -229,7 +229,7 @@ def _toward_inputs(
         inputs = [*trace.unread(step), values[step.inputs[-1]]]
     else:
         weights = set(_reads(trace, step)) & trace.program.weights.keys()
-        inputs = [trace.array(name) if name in weights else values.get(name) for name in step.inputs]
+        inputs = [trace.operands((name,))[0] if name in weights else values.get(name) for name in step.inputs]
     output, by_hand = values.get(step.name), [edit for edit in trace.edits if edit.name == step.name]
     if by_hand:
         output, gradient = step.op.forward(trace.backend, *inputs), gradient.copy()

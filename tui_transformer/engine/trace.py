@@ -22,6 +22,7 @@ from tui_transformer.engine.export import html_of, write_arrays
 from tui_transformer.engine.names import find
 from tui_transformer.engine.parts import BLOCK_CELLS, DEFAULT_BUDGET, Plan
 from tui_transformer.engine.program import Program, Step, check_index
+from tui_transformer.engine.stored_matrix import StoredMatrix
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 
@@ -187,6 +188,13 @@ class Trace(Mapping[str, Host]):
 
     def arrays(self, names: Sequence[str]) -> tuple[Array, ...]:
         """Several at once, each step on the way computed once."""
+        read = zip(map(self.program.named, names), self.operands(names), strict=True)
+        return tuple(
+            self.weights.get(name, each.shape) if isinstance(each, StoredMatrix) else each for name, each in read
+        )
+
+    def operands(self, names: Sequence[str]) -> tuple[Array | StoredMatrix, ...]:
+        """As `arrays`, weights as products read them: a matrix that is too large to be held is not read."""
         wanted = [self.program.named(name) for name in names]
         got = self._values.compute(wanted)
         return tuple(got[name] for name in wanted)

@@ -6,6 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.parts import MEBIBYTE, available_memory, check_memory
+from tui_transformer.engine.stored_matrix import StoredMatrix
 from tui_transformer.errors import InputError
 
 Reader = Callable[[str, Shape], Host]
@@ -49,9 +51,9 @@ class Weights:
     """A weight is asked for by name and shape; the first time it is read and put on the device, then held.
 
     Where memory is short, those of a file are let go and read again: a model may be larger than memory. Of a weight of
-    a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole. For less than
-    `small` bytes the system is not asked what is free. Some names may be those of `others`. Pickled, they are only how
-    they are opened or made `again`.
+    a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole; products read
+    a matrix of more than `most` so each time. For less than `small` bytes the system is not asked what is free. Some
+    names may be those of `others`. Pickled, they are only how they are opened or made `again`.
     """
 
     backend: Backend
@@ -60,6 +62,7 @@ class Weights:
     file: Stored | None = None
     large: int = LARGE
     small: int = SMALL
+    most: float = math.inf
     others: Mapping[str, Weights] = field(default_factory=dict)
     again: Callable[[], Loaded] | None = field(default=None, repr=False)
     _given: frozenset[str] = field(init=False, repr=False)
@@ -101,6 +104,14 @@ class Weights:
             self._make_room(name, shape)
             weight = self.held[name] = self.backend.floats(self.read(name, shape))
         return weight
+
+    def operand(self, name: str, shape: Shape) -> Array | StoredMatrix:
+        """The weight as products read it: one that is too large to be held is read in blocks."""
+        if name in self.others:
+            return self.others[name].operand(name, shape)
+        if len(shape) != 2 or math.prod(shape) <= self.most or not self.apart(name, shape):
+            return self.get(name, shape)
+        return StoredMatrix(partial(self.part, name, shape), *map(range, shape))
 
     def _make_room(self, name: str, shape: Shape) -> None:
         """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""
@@ -149,7 +160,8 @@ class Weights:
 
     def check_room(self, wanted: Mapping[str, Shape]) -> None:
         """Raise InputError where weights do not fit into memory together."""
-        needed = sum(self._taken(shape) for name, shape in wanted.items() if name not in self.held)
+        held = self.held.keys() | self.others.keys()
+        needed = sum(self._taken(shape) for name, shape in wanted.items() if name not in held)
         if needed >= self.small:
             check_memory(needed, f"the weights take, as {self.backend.dtype},", "use a smaller model")
 

@@ -53,15 +53,16 @@ class Part:
         return np.asarray(self.cells(slice(start, stop)), dtype)
 
     def cells(self, index: Any, *, across: bool = False) -> Host:
-        """The cells at an index of its rows, or across, of its columns: nothing else is read."""
+        """The cells at an index of its rows (slices, or ascending numbers), or across, of its columns: these alone."""
+        chosen = index if isinstance(index, np.ndarray) else None
 
         def take(stored: Host) -> Host:
             rows = stored.T if self.turned else stored
             rows = rows if self.place is None else rows[:, self.place]
-            part: Host = (rows.T if across else rows)[index]
+            part: Host = (rows.T if across else rows)[... if chosen is not None else index]
             return part
 
-        return self.tensors.read(self.name, take)
+        return self.tensors.read(self.name, take, chosen)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from tui_transformer.engine.axis import Axis, Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.program import FEATURE, Builder, Program, Role, by_program
-from tui_transformer.engine.weights import Weights
+from tui_transformer.engine.weights import LARGE, Weights
 from tui_transformer.features.layer import EPSILON, Dictionary, Layer
 from tui_transformer.features.places import Spot, check_widths
 
@@ -64,7 +64,8 @@ class PlacedFeatures:
         """The weights of a model, and beside them those of the dictionary, which are read as they are needed."""
         stored = StoredFeatures(dict(self._stored()))
         again = None if weights.again is None else partial(_again, weights.again, self)
-        return weights.beside(Weights(weights.backend, stored.whole, file=stored), stored.cells, again)
+        own = Weights(weights.backend, stored.whole, file=stored, large=min(LARGE, MOST_HELD), most=MOST_HELD)
+        return weights.beside(own, stored.cells, again)
 
     def _stored(self) -> Iterator[tuple[str, Cells]]:
         """The weights by their names in a program."""
@@ -95,8 +96,11 @@ NAMES: Mapping[str, tuple[str, bool]] = {
 }
 """The weights of a dictionary by the steps that they are of, and whether they are turned for them."""
 
+MOST_HELD = 1 << 28
+"""Cells of a matrix that is held (1 GiB in float32); of a larger one products read what they need, each time."""
+
 Cells = Callable[[Any], Host]
-"""The cells of a weight at an index."""
+"""The cells of a weight at an index of slices, or the rows by ascending numbers."""
 
 
 def _from(layer: int) -> str:
@@ -109,14 +113,19 @@ def _cells(layer: Layer, part: str, *, across: bool) -> Cells:
     if not layer.by_norm or part not in ("encoder", "encoder_bias", "decoder"):
         return lambda index: own.cells(index, across=across)
 
-    @cache
-    def scaled() -> Host:
-        norms, whole = layer.norms(np.float64), own.cells(..., across=across).astype(np.float64)
-        if part == "decoder":  # a row of zeros stays one
-            return np.divide(whole, norms[:, None], out=np.zeros_like(whole), where=norms[:, None] > 0)
-        return whole * norms
+    norms = cache(partial(layer.norms, np.float64))
+    shape = own.shape[::-1] if across else own.shape
 
-    return lambda index: scaled()[index]
+    def scaled(index: Any) -> Host:
+        cells = own.cells(index, across=across).astype(np.float64)
+        lengths = np.broadcast_to(norms()[:, None] if part == "decoder" else norms(), shape)[index]
+        if part == "decoder":  # a row of zeros stays one
+            np.divide(cells, lengths, out=cells, where=lengths > 0)
+        else:
+            cells *= lengths
+        return cells
+
+    return scaled
 
 
 @dataclass(frozen=True, eq=False)

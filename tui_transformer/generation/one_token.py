@@ -75,7 +75,7 @@ class OneToken:
         weights.check_room(shapes)
         of_weights = of_pass(edits, program, 1)
         for name, shape in shapes.items():
-            weight = weights.get(name, shape)
+            weight = weights.operand(name, shape)
             start[names[name]] = changed(of_weights, name, weights.backend, weight, whole(shape))
         changes: dict[str, list[tuple[Change, Place]]] = {}
         for change, place in places(edits, program):

@@ -9,6 +9,7 @@ from tui_transformer.engine.axis import Axes, Axis, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.ops.base import Gradients, Op, flat, single
+from tui_transformer.engine.stored_matrix import StoredMatrix
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,9 @@ class WeightProduct(Op):
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """One two-dimensional product for the whole batch; of a single row, without more ado."""
         x, weight, *biases = inputs
-        if x.size == x.shape[-1]:
+        if isinstance(weight, StoredMatrix):
+            result = weight.product(backend, flat(x)).reshape(*x.shape[:-1], weight.shape[1])
+        elif x.size == x.shape[-1]:
             result = backend.xp.matmul(x, weight)
         else:
             rows = flat(x)
@@ -32,9 +35,11 @@ class WeightProduct(Op):
         return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: y = x W + b."""
+        """forward: y = x W + b; there is no gradient of a matrix that is too large to be held."""
         x, weight, *biases = inputs
         rows = flat(gradient)
+        if isinstance(weight, StoredMatrix):
+            return weight.product_back(backend, rows).reshape(x.shape), None, *(rows.sum(axis=0) for _ in biases)
         toward_x = backend.xp.matmul(rows, weight.T, out=backend.like(flat(x))).reshape(x.shape)
         return toward_x, backend.xp.matmul(flat(x).T, rows), *(rows.sum(axis=0) for _ in biases)
 
