@@ -154,6 +154,8 @@ def scene(
     if asks_answer and (operations := answer_summary.describe_cost(session)) <= MOST_FOR_ANSWER:
         describe = partial(answer_summary.describe, session)
         answer = reading.get(session, session.stops[-1], "answer", lambda: operations, describe)
+    missing = tuple(reading.missing)
+    reading.missing.clear()  # parts know it: without this circle a trace goes with its last scene
     return Scene(
         session,
         position,
@@ -167,7 +169,7 @@ def scene(
         drawn,
         whole,
         answer,
-        tuple(reading.missing),
+        missing,
         tuple(reading.failed),
         lost,
     )

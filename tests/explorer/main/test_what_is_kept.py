@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
+from driving import WIDE, exploring
+
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.steps import step_lines
 from tui_transformer.model import Model
@@ -23,3 +25,19 @@ def test_nothing_keeps_a_program_whose_steps_were_listed_and_drawn():
     del program
     gc.collect()
     assert gone() is None
+
+
+async def test_traces_of_far_sentences_are_gone_before_any_look_through_all_objects():
+    async with exploring(WIDE, model="encoder", text="the cat " * 200, whole=True) as explorer:
+        explorer.parts.explored.near_bytes = 0
+        traces = []
+        gc.disable()
+        try:
+            for count in range(201, 205):
+                explorer.parts.port.change(explorer.session.with_text("the cat " * count))
+                traces.append(weakref.ref(explorer.session.trace))
+                await explorer.settled()
+            gone = [trace() is None for trace in traces]
+        finally:
+            gc.enable()
+        assert gone == [True, True, True, False]
