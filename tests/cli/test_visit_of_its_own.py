@@ -97,7 +97,7 @@ def bookmark(visitor: Visitor, name: bytes) -> None:
     visitor.send(b"D", b"mb")
     visitor.until(b"Bookmark")
     visitor.send(b"D", name + b"\r")
-    visitor.until(b"Notes")
+    visitor.until(b"gives")  # "Notes for who gives the lecture": cells that stay as they are are not written again
     visitor.send(b"D", b"\r")
 
 

@@ -200,12 +200,13 @@ async def test_keys_of_every_kind_while_it_computes_break_nothing(monkeypatch: p
 
 
 async def test_quitting_while_it_computes_ends_its_thread():
+    before = threading.enumerate()
     async with exploring(NARROW, ids=token_ids(4096)) as explorer:
         await explorer.keys("}", "}", "}")
         explorer.send("q")
         await explorer.until(lambda: not explorer.app.is_running)
         assert explorer.app.return_code == 0
-    threads = [thread for thread in threading.enumerate() if thread.name.startswith("engine")]
+    threads = [each for each in threading.enumerate() if each.name.startswith("engine") and each not in before]
     for thread in threads:
-        thread.join(5)
+        thread.join(30)
     assert not any(thread.is_alive() for thread in threads)

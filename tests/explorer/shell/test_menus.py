@@ -52,6 +52,16 @@ async def test_an_entry_is_chosen_by_letter_by_cursor_and_by_a_click_and_typed_w
         await explorer.shown("d_model")
 
 
+@pytest.mark.parametrize("waits", [0, 1], ids=["at once", "at the menu"])
+async def test_what_is_typed_behind_the_letter_is_typed_into_what_the_menu_opens(waits):
+    async with exploring(MEDIUM, preferences=DEFAULT) as explorer:
+        keys = ["m", "b", *"mine"]
+        await explorer.keys(*keys[:waits])
+        explorer.send(*keys[waits:])
+        await explorer.settled()
+        assert explorer.focused_input.value == "mine"
+
+
 async def test_what_cannot_be_is_there_with_its_reason_and_does_nothing():
     async with exploring(MEDIUM, model="question", preferences=DEFAULT) as explorer:
         await explorer.press("r")

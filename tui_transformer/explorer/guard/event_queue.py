@@ -5,7 +5,8 @@ act on the screen that is in front by then. Where a second key is on its way mea
 left a screen: the second is asked of widgets that are gone, or acts on a screen that it was not meant for. So the next
 event waits until everything that has seen the one before has also seen a message that was sent behind it, twice: what a
 widget says because of a key comes behind the first. What was typed at a screen that was opened over is typed into that
-one; what was typed at a screen that was left by then is dropped, as nobody means it for what is below.
+one; what was typed at a screen that was left by then is dropped, as nobody means it for what is below: but at a menu,
+whose letter is half of what is typed, it is meant for what the menu opens.
 
 While a key is held, what one press shows is stale before it is drawn: it may be put off until the last of them.
 """
@@ -122,7 +123,7 @@ class InTurn:
             if not _is_again(self._now, event):
                 self._catch_up()
             self._now = event
-            if screen is None or screen in self._app.screen_stack:
+            if screen is None or screen in self._app.screen_stack or getattr(screen, "passes_on", False):
                 with saying_what_fails(self._app):  # the events behind it wait for nobody else
                     if not isinstance(event, events.MouseMove):
                         self._ends()

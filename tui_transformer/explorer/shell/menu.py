@@ -54,7 +54,7 @@ class MenuLines(Static):
 
 
 class MenuScreen(Dialog[str]):
-    """Entries of a menu; gives the meaning of the one that is chosen.
+    """Entries of a menu; gives the meaning of the one that is chosen. What is typed behind its letter is passed on.
 
     | Key | Does |
     | :- | :- |
@@ -63,6 +63,7 @@ class MenuScreen(Dialog[str]):
     """
 
     ACTIONS = MENU
+    passes_on = True
     DEFAULT_CSS = """
     MenuScreen {
         #lines { height: auto; width: 1fr; padding: 0; }
