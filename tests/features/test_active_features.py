@@ -151,3 +151,26 @@ def test_what_has_no_labels_is_refused(tmp_path: Path, name: str, text: str, say
     assert name in str(error.value)
     with pytest.raises(InputError, match="no such file"):
         read_labels(tmp_path / "nothing.csv")
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_words_of_a_cross_layer_feature_are_of_all_layers_that_it_writes_into(replace: bool) -> None:
+    features = Features.load(HERE / "circuit-tracer-cross-layer")
+    model = Model.load("decoder", d_model=32, heads=4, layers=2, norm="pre", dtype="float64")
+    at = "decoder.{}.feed_forward.norm"
+    trace = model.with_features(features, at, replace=replace).trace(ids=IDS)
+    (last,) = active_features(trace, at.format(0), top=4, tokens=-1)
+    (words,) = feature_words(trace, [last])
+    chosen, values = [one.feature for one in last.features], np.array([one.value for one in last.features])
+    first = features.layers[0]
+    decoders = [part.rows(0, first.count, np.float64) for part in (first.parts["decoder"], *first.writes)]
+    assert len(decoders) == 2
+    vectors = values[:, None] * sum(decoder[chosen] for decoder in decoders)
+    norm = trace.program.step("decoder.norm")
+    deviation = np.sqrt(trace[norm.inputs[0]][-1].var() + norm.op.epsilon)
+    moved = (vectors - vectors.mean(axis=1, keepdims=True)) / deviation * trace["decoder.norm.weight"]
+    logits = trace.program.step("output.logits")
+    weight = trace[logits.inputs[1]]
+    right = moved @ (weight if weight.shape[0] == 32 else weight.T)
+    np.testing.assert_allclose(words, right - right.mean(axis=1, keepdims=True), rtol=0, atol=1e-12)
+    assert len(chosen) == 4

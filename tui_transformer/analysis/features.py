@@ -4,7 +4,8 @@ With y what a dictionary is to give at a token, f its features and W their decod
 ŷ_r = ŷ(0) + Σ f_i W_i. What they leave is ‖y − ŷ_r‖ ÷ ‖y‖, with all of them ‖e‖ ÷ ‖y‖ of the error e.
 
 The words of a feature: f_i W_i, carried from where it is written to the logits with the norms on the way frozen, less
-the mean over all words: what the feature adds to every logit directly (as `analysis/head_lens.py` has it of heads;
+the mean over all words: what the feature adds to every logit directly, from all layers that it writes into (as
+`analysis/head_lens.py` has it of heads;
 Bricken et al. 2023, "Towards Monosemanticity", §"Feature effects"; Elhage et al. 2021 for the frozen norms).
 """
 
@@ -207,8 +208,23 @@ def feature_words(
         for each in some:
             vectors[: len(each.features), each.token - rows.start] = each.written
         logits = carried(trace, _goes_on(trace.program, some[0].at), vectors, rows, item)
+        for place, vectors in _further(trace, some, (most, len(rows))):
+            logits += carried(trace, _goes_on(trace.program, place), vectors, rows, item)
         logits -= logits.mean(axis=-1, keepdims=True)
         yield from (logits[: len(each.features), each.token - rows.start] for each in some)
+
+
+def _further(trace: Trace, found: Sequence[ActiveFeatures], shape: tuple[int, int]) -> Iterator[tuple[str, Host]]:
+    """Where features of a cross-layer transcoder write beside their own layer, and what: features × tokens × d."""
+    for step in trace.program.readers(found[0].at + FEATURES):
+        place, is_further, _ = step.name.partition(".reconstruction.from_")
+        if is_further:
+            vectors = np.zeros((*shape, step.shape[-1]))
+            for each in found:
+                for at, one in enumerate(each.features):
+                    region = range(one.feature, one.feature + 1), range(step.shape[-1])
+                    vectors[at, each.token - found[0].token] = one.value * _cells(trace, step.inputs[1], region)[0]
+            yield place, vectors
 
 
 def _goes_on(program: Program, at: str) -> str:
