@@ -122,7 +122,7 @@ class PatchingScreen(Overview, tool="patching"):
         tokens = len(here.encoding.tokens), len(other.encoding.tokens)
         if tokens[0] != tokens[1]:
             raise InputError(f"it has {tokens[1]} tokens and this sentence {tokens[0]}: a table needs as many")
-        return other
+        return other.with_edits(*here.edits)  # as the shell has it
 
     def action_sentence(self) -> None:
         check, answered = reading(self._read, self._begin)

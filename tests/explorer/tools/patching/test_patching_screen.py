@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from driving import NARROW, SMALL, WIDE, Explorer, exploring
 
+from tui_transformer import Scale
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
 from tui_transformer.analysis.paths import paths
@@ -61,6 +62,21 @@ async def test_every_kind_has_the_numbers_of_the_analysis_and_is_measured_by_wha
             Metric("difference", (40, 41)).measure(each, trace, screen.table.positions) for each in (trace, other)
         )
         assert f"{own:.4g} as it is, {others:.4g} of the other sentence" in explorer.text
+
+
+async def test_the_other_sentence_has_the_edits_of_this_one() -> None:
+    async with exploring(WIDE, model="story", text="The fox found a crow") as explorer:
+        edits = (
+            Scale("decoder.0.self_attention.context", 0.0, heads=1, rows=2),
+            Scale("1.feed_forward.hidden.weight", 0.5),
+        )
+        explorer.parts.port.change(explorer.session.with_edits(*edits))
+        screen = await opened(explorer, text="The fox found a stone")
+        trace, other = sentences(explorer, screen)
+        plain = explorer.session.unedited.with_text("The fox found a stone").trace
+        assert np.array_equal(other["output.logits"], plain.edited(edits)["output.logits"])
+        values = sweep(trace, other, table_of(trace.program, "position"), Metric("divergence"), screen.table.positions)
+        assert screen.table.values == pytest.approx({each.place: each.value for each in values})
 
 
 async def test_a_cell_says_how_much_of_the_way_it_brings_and_is_patched_by_enter() -> None:
