@@ -47,6 +47,17 @@ async def test_the_words_of_a_trained_model_are_called_by_its_name():
         assert "Vocabulary · question · 123 words" in explorer.text
 
 
+async def test_escape_leaves_the_search_before_it_leads_back_where_one_came_from():
+    async with exploring(WIDE, vocab="english") as explorer:
+        explored = explorer.parts.explored
+        explored.trail += [explored.position, explored.position]
+        await explorer.press("ctrl+f", "s", "escape")
+        assert explorer.main.query_one(VocabularyPane).entries.has_focus
+        assert len(explored.trail) == 2
+        await explorer.press("escape")
+        assert len(explored.trail) == 1
+
+
 async def test_letters_typed_into_the_search_do_nothing_else():
     async with exploring(NARROW) as explorer:
         await explorer.press("ctrl+f", *"qsnpev{/,xt")

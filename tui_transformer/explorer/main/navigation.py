@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from textual.widget import Widget
+from textual.widgets import Input
 
 from tui_transformer.engine.explanation import Operand
 from tui_transformer.engine.gradient_explanation import GRADIENT
@@ -280,8 +281,11 @@ class Navigation:
             self._presenter.focus("matrix")
 
     def back(self) -> None:
-        """End a computation or a zoom; else go back where a term was followed from; else to the matrix."""
+        """End a computation, a search or a zoom; else go back where a term was followed from; else to the matrix."""
         if self._presenter.stop():
+            return
+        if isinstance(self._screen.focused, Input):
+            self._presenter.focus("matrix")
             return
         if self._explored.view.zoom is not None:
             self.zoom()
