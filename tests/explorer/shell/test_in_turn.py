@@ -11,9 +11,10 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Button, Input
+from textual.widgets import Button, Input, Static
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.event_queue import Behind, InTurn
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.prompt import PromptScreen
@@ -202,3 +203,46 @@ async def test_the_mouse_on_what_was_removed_but_is_still_drawn_does_nothing():
         await idle(app)
         await pilot.pause()
         assert app.is_running
+
+
+class Opened(Screen[None]):
+    """A screen whose key needs what it is composed of, which takes a while, as on a busy machine."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "say")]
+
+    async def _compose(self) -> None:
+        await asyncio.sleep(0.05)
+        await super()._compose()
+
+    def compose(self) -> ComposeResult:
+        yield Static("0")
+
+    def action_say(self) -> None:
+        said = self.query_one(Static)
+        said.update(str(int(str(said.content)) + 1))
+
+
+class Opening(GuardedApp):
+    """An app that opens a screen while a key is on its way back to it."""
+
+    class First(Screen[None]):
+        def on_key(self, _: events.Key) -> None:
+            self.app.push_screen(Opened())
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.First()
+
+
+async def test_a_key_that_comes_to_a_screen_before_it_is_composed_is_handed_on_when_it_is():
+    app = Opening()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        app.post_message(events.Key("y", "y"))
+        app.post_message(events.Key("y", "y"))
+        await pilot.pause()
+        async with asyncio.timeout(20):
+            while not app.rests:
+                await asyncio.sleep(0.005)
+        assert not app.messages.text
+        assert isinstance(app.screen, Opened)
+        assert str(app.screen.query_one(Static).content) == "2"

@@ -153,7 +153,13 @@ class GuardedApp(App[None]):
             await super()._dispatch_message(message)
 
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
-        """Do what a key stands for; what cannot be read or does not fit into memory is said."""
+        """Do what a key stands for, on a screen that was opened meanwhile once that is composed.
+
+        What cannot be read or does not fit into memory is said.
+        """
+        if self.front is not None and not self.front.is_mounted:
+            self.in_turn.again()
+            return True
         with saying_what_fails(self):
             return await super().run_action(*arguments, **named)
         return True

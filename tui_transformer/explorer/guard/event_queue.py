@@ -105,6 +105,11 @@ class InTurn:
         if self._behind is None:
             await self._next()
 
+    def again(self) -> None:
+        """Hand on the key that is being handled once more, before all others: it came too early for what it is for."""
+        if isinstance(self._now, events.Key):
+            self._waiting.appendleft((events.Key(self._now.key, self._now.character), self._screen()))
+
     async def back(self, behind: Behind) -> None:
         """Something has been through all widgets: send another where the focus is now, or hand on the next event."""
         if behind is not self._behind:
