@@ -168,6 +168,19 @@ def test_gradient_times_input_is_that_product(trace):
     assert attribution.remainder is None
 
 
+def test_integrated_gradients_can_end_at_every_step_of_a_point(trace):
+    told = []
+
+    def report(what):
+        told.append(what)
+        if len(told) > 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        integrated_gradients(trace, METRIC, LAST, report=report)
+    assert set(told) == {"1 of 64 points"}
+
+
 def test_integrated_gradients_are_the_mean_gradient_and_complete(trace):
     baseline = np.cos(np.arange(8))
     attribution = integrated_gradients(trace, METRIC, LAST, baseline=baseline, points=128)

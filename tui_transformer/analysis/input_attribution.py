@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -37,6 +38,8 @@ CROWDING = 3
 """α = t to this power."""
 
 Report = Callable[[str], None]
+Begin = Callable[[Trace], tuple[float, Start]]
+"""Measures a trace, and says where the way back begins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +111,12 @@ def gradients_of_cell(trace: Trace, name: str, index: tuple[int, ...], item: int
 
 
 def gradient_times_input(
-    trace: Trace, metric: AnyMetric, positions: Positions | None = None, step: str = START
+    trace: Trace,
+    metric: AnyMetric,
+    positions: Positions | None = None,
+    step: str = START,
+    *,
+    report: Report = lambda _: None,
 ) -> InputAttribution:
     """The products x ∂f/∂x of every cell of the input, of one sentence.
 
@@ -117,12 +125,14 @@ def gradient_times_input(
         metric: f.
         positions: Where it is read; by default at the last token that is no padding.
         step: The input x: a step with a row for each token.
+        report: Told what is done, as often as the work may end; what it raises ends it.
 
     Raises:
         InputError: The metric cannot be measured, or does not depend on the step.
     """
     own, x = _input(trace, step)
-    value, slope = _slope(trace, metric, positions, own)
+    begin = partial(start_of, metric=metric, positions=positions)
+    value, slope = _slope(trace, begin, own, partial(report, "the gradient"))
     return InputAttribution(own, x * slope, value)
 
 
@@ -160,11 +170,13 @@ def integrated_gradients(
     def at(share: float) -> Trace:
         return trace.edited([Set(own, start + share * (x - start))])
 
+    begin = partial(start_of, metric=metric, positions=positions, before=trace)
     places, weights = np.polynomial.legendre.leggauss(points)
     total = np.zeros(x.shape)
     for number, (place, weight) in enumerate(zip((places + 1) / 2, weights / 2, strict=True), 1):
-        report(f"{number} of {points} points")
-        _, slope = _slope(at(place**CROWDING), metric, positions, own, trace)
+        said = f"{number} of {points} points"
+        report(said)
+        _, slope = _slope(at(place**CROWDING), begin, own, partial(report, said))
         total += weight * CROWDING * place ** (CROWDING - 1) * slope
     value, base = (metric_from(metric).measure(each, trace, positions) for each in (trace, at(0.0)))
     return InputAttribution(own, (x - start) * total, value, base)
@@ -178,19 +190,18 @@ def _input(trace: Trace, step: str) -> tuple[str, Host]:
     return own.name, np.asarray(trace.window(own.name, whole(own.shape)), np.float64)
 
 
-def _slope(
-    trace: Trace, metric: AnyMetric, positions: Positions | None, step: str, before: Trace | None = None
-) -> tuple[float, Host]:
-    """The metric, and its gradient by a step."""
-    value, start = start_of(trace, metric, positions, before=before)
-    slopes: list[Host] = []
+def _slope(trace: Trace, begin: Begin, step: str, report: Callable[[], None]) -> tuple[float, Host]:
+    """A metric, and its gradient by a step; `report` is called with every step there and back."""
+    if trace.program.logits:
+        trace.prepare(trace.program.logits, lambda _: report())
+    (value, start), slopes = begin(trace), list[Host]()
 
     def visit(name: str, gradient: Array) -> None:
+        report()
         if name == step:
             slopes.append(np.array(trace.backend.to_host(gradient)[0], np.float64))
 
-    backward_from(trace, start, visit)
+    backward_from(trace, start, visit, before=lambda _: report())
     if not slopes:
-        what = metric_from(metric).said(trace.target_word)
-        raise InputError(f"{what} does not depend on {step}, or that depends on no weight")
+        raise InputError(f"{start.description} does not depend on {step}, or that depends on no weight")
     return value, slopes[0]

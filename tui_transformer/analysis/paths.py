@@ -295,7 +295,11 @@ def _estimated(
     slopes = _slopes(trace, start, frozenset(name for part in alone for name in part.steps), report)
     wanted: dict[str, list[tuple[int, Region, Host]]] = {}
     for j, receiver in enumerate(receivers):
-        own = slopes if len(receiver.parts) == 1 else _slopes_together(trace, start, receiver, report)
+        own = slopes
+        if len(receiver.parts) > 1:  # patched together, none acts by way of another
+            names = [(name, part.heads) for part in receiver.parts for name in part.steps]
+            held = [Patch.between(trace, trace, name, heads=heads) for name, heads in names]
+            own = _slopes(trace.edited(held), start, receiver.steps, report)
         for part in receiver.parts:
             for name in part.steps:
                 region = part.region(trace.program, name)
@@ -327,12 +331,6 @@ def _slopes(trace: Trace, start: Start, names: frozenset[str], report: Report) -
 
     backward_from(trace, start, visit)
     return slopes
-
-
-def _slopes_together(trace: Trace, start: Start, receiver: Node, report: Report) -> dict[str, Host]:
-    """The same by parts that are patched together: none acts by way of another."""
-    held = [Patch.between(trace, trace, name, heads=part.heads) for part in receiver.parts for name in part.steps]
-    return _slopes(trace.edited(held), start, receiver.steps, report)
 
 
 def _across(

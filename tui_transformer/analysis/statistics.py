@@ -12,7 +12,6 @@ read the stream and are not on it. A layer's `output` is another name of a step 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 
 
@@ -144,16 +143,13 @@ def residual_norms(trace: Trace, item: int = 0) -> tuple[StreamNorms, ...]:
     )
 
 
+@by_program
 def streams(program: Program) -> tuple[tuple[str, ...], ...]:
     """The steps of every residual stream in order: one stream a stack, none where nothing is embedded."""
-    readers: defaultdict[str, list[Step]] = defaultdict(list)
-    for step in program.steps:
-        for source in step.inputs:
-            readers[source].append(step)
     found = []
     for start in (name for name in program.names if name == START or name.endswith(f".{START}")):
         steps = [program.step(start).name]
-        while following := _next(readers.get(steps[-1], ())):
+        while following := _next(program.readers(steps[-1])):
             steps.append(following)
         found.append(tuple(steps))
     return tuple(found)
@@ -162,9 +158,8 @@ def streams(program: Program) -> tuple[tuple[str, ...], ...]:
 def _next(readers: Sequence[Step]) -> str | None:
     """The stream after a step that these read."""
     residual = next((step.name for step in readers if step.role == "residual"), None)
-    if residual is None and len(readers) == 1 and readers[0].role == "norm":
-        return readers[0].name
-    return residual
+    alone = residual is None and len(readers) == 1 and readers[0].role == "norm"
+    return readers[0].name if alone else residual
 
 
 def _mean_norm(trace: Trace, name: str, item: int) -> float:

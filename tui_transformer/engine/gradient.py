@@ -12,6 +12,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
@@ -142,9 +143,14 @@ def _handed_out(trace: Trace) -> tuple[Mapping[str, Host], Visit]:
 
 @np.errstate(all="ignore")
 def backward_from(
-    trace: Trace, start: Start, visit: Visit, item: int | None = 0, inputs: frozenset[str] = frozenset()
+    trace: Trace,
+    start: Start,
+    visit: Visit,
+    item: int | None = 0,
+    inputs: frozenset[str] = frozenset(),
+    before: Watch | None = None,
 ) -> None:
-    """The steps in reverse from any one; `visit` as in `backward`.
+    """The steps in reverse from any one; `visit` as in `backward`, `before` as in `Trace.compute`.
 
     Of `inputs` (givens of numbers) there are gradients, too. With an item of None the start has a batch axis: a slope
     for every sentence.
@@ -157,10 +163,10 @@ def backward_from(
     learned = _learned(program, inputs)
     if name not in learned:
         raise InputError(f"{name} depends on no weight: it has no gradient")
-    before = program.steps[: program.places[name] + 1]
-    steps = [step for step in reversed(before) if step.name in learned]
+    earlier = program.steps[: program.places[name] + 1]
+    steps = [step for step in reversed(earlier) if step.name in learned]
     left = Counter(each for step in steps for each in _reads(trace, step) if each not in program.weights)
-    values = dict(zip(left, trace.arrays(tuple(left)), strict=True))
+    values = dict(zip(left, trace.arrays(tuple(left), before), strict=True))
     slope = np.zeros((trace.batch, *program.shape(name)))
     slope[slice(None) if item is None else item] = start.slope
     _walk(trace, steps, {name: trace.backend.floats(slope)}, left, values, visit, inputs)

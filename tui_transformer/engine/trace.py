@@ -186,17 +186,17 @@ class Trace(Mapping[str, Host]):
         """A whole step, weight or input on the device, with its batch axis (weights have none)."""
         return self.arrays((name,))[0]
 
-    def arrays(self, names: Sequence[str]) -> tuple[Array, ...]:
-        """Several at once, each step on the way computed once."""
-        read = zip(map(self.program.named, names), self.operands(names), strict=True)
+    def arrays(self, names: Sequence[str], before: Watch | None = None) -> tuple[Array, ...]:
+        """Several at once, each step on the way computed once. `before` as in `compute`."""
+        read = zip(map(self.program.named, names), self.operands(names, before), strict=True)
         return tuple(
             self.weights.get(name, each.shape) if isinstance(each, StoredMatrix) else each for name, each in read
         )
 
-    def operands(self, names: Sequence[str]) -> tuple[Array | StoredMatrix, ...]:
+    def operands(self, names: Sequence[str], before: Watch | None = None) -> tuple[Array | StoredMatrix, ...]:
         """As `arrays`, weights as products read them: a matrix that is too large to be held is not read."""
         wanted = [self.program.named(name) for name in names]
-        got = self._values.compute(wanted)
+        got = self._values.compute(wanted, before=before)
         return tuple(got[name] for name in wanted)
 
     def unread(self, step: Step) -> tuple[Array, ...]:

@@ -155,6 +155,7 @@ class ExplorerApp(GuardedApp):
     def on_unmount(self) -> None:
         """Save the run that is being trained, and end what is still computed."""
         self.collecting.end()
+        self.worker.cancel()  # whose turn the job may wait for
         job = self.background.job
         if job is not None:
             job.end()

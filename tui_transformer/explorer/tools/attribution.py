@@ -189,7 +189,7 @@ def attributed(session: Session, task: Task) -> Attributed:
     if metric.name == "divergence":
         raise InputError("the divergence from the sentence itself has gradient 0: choose another metric with #")
     mean = np.asarray(trace[trace.program.step("embedding.output").name], np.float64).mean(axis=0)
-    product = gradient_times_input(trace, metric, positions)
+    product = gradient_times_input(trace, metric, positions, report=task.report)
     integrated = integrated_gradients(trace, metric, positions, baseline=mean, report=task.report)
     return Attributed(metric, positions, product, integrated)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 from driving import NARROW, WIDE, exploring
 
 from tui_transformer.analysis.input_attribution import gradient_times_input, integrated_gradients
 from tui_transformer.analysis.metrics import Metric
+from tui_transformer.explorer.shell.worker import Worker
+from tui_transformer.explorer.tools import attribution
 from tui_transformer.explorer.tools.attribution import InputsScreen
 from tui_transformer.session.view_state import Measure
 
@@ -30,6 +35,37 @@ async def test_a_line_a_token_and_what_they_sum_to() -> None:
         assert f"They sum to {integrated.cells.sum():.4f} = {of}" in shown
         await explorer.press("escape")
         assert explorer.app.screen is explorer.main
+
+
+class Turn:
+    """A job that waits for its turn before it ends, as a run that is saved does."""
+
+    lost = None
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self.ended = False
+
+    def end(self) -> None:
+        self.ended = self._worker.between(lambda: True).result(timeout=20)
+
+
+async def test_the_program_ends_though_a_job_waits_for_the_turn_that_a_long_work_has(monkeypatch) -> None:
+    begun = threading.Event()
+
+    def attributed(_session, task):
+        while True:
+            begun.set()
+            task.report("1 of 64 points")
+            time.sleep(0.01)
+
+    monkeypatch.setattr(attribution, "attributed", attributed)
+    async with exploring(NARROW, model="copy", ids=(5, 6, 7, 5)) as explorer:
+        job = Turn(explorer.parts.port.worker)
+        explorer.app.background.job = job
+        explorer.send("&")
+        await explorer.until(begun.is_set)
+    assert job.ended
 
 
 async def test_what_has_no_gradient_says_so() -> None:
