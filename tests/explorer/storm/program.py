@@ -76,6 +76,9 @@ def _held() -> str:
     """The most frequent types of objects, the largest arrays, and what the system says of memory."""
     import numpy as np
 
+    from tui_transformer.engine.backend import POOL
+    from tui_transformer.engine.pool import Lease
+
     everything = gc.get_objects()
     parts = {id(part): part for each in everything for part in gc.get_referents(each) if type(part) is np.ndarray}
     arrays = sorted((part.nbytes, part.shape) for part in parts.values() if part.base is None)[::-1]
@@ -83,7 +86,10 @@ def _held() -> str:
     memory = [" ".join(line.split()) for line in status if line.startswith(("VmHWM", "VmRSS", "RssAnon"))]
     counts = Counter(type(each).__name__ for each in everything).most_common(MOST)
     blocks = f"{sys.getallocatedblocks()} blocks, {len(everything)} objects"
+    leased = sum(each._memory.nbytes for each in everything if type(each) is Lease)
+    idle = sum(size * count for size, count in POOL.idle.items())
     total = f"{len(arrays)} arrays of {sum(size for size, _ in arrays) >> 20} MB"
+    total += f", {leased >> 20} MB of the pool in use and {idle >> 20} idle"
     return f"{memory}, {blocks}, {total}\n{counts}\n{arrays[:MOST]}"
 
 
