@@ -16,7 +16,7 @@ from placing import FED, FOLDERS, HERE, IDS, STREAM, loaded, model
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer import Features, InputError, Patch, Scale, Set, generate
-from tui_transformer.engine import stored_matrix
+from tui_transformer.engine import compact
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import UsageError
@@ -141,7 +141,7 @@ def test_of_a_dictionary_that_is_too_large_no_matrix_is_read_whole(name: str, mo
     targets = [1] * held.program.shape("output.logits")[0]
     wanted = gradients(held, targets).values
     monkeypatch.setattr(steps, "MOST_HELD", 32)
-    for module in (stored_matrix, layer):
+    for module in (compact, layer):
         monkeypatch.setattr(module, "BLOCK", 64)
     sizes: list[int] = []
     cells = Part.cells

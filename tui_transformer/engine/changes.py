@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import product
 from typing import ClassVar, NamedTuple, Self
 
@@ -21,7 +21,7 @@ from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, array_of_numbers
-from tui_transformer.errors import InputError
+from tui_transformer.errors import InputError, UsageError
 
 OPEN = 1 << 30
 """As the stop of rows: to the end, however long the text is."""
@@ -52,6 +52,7 @@ class _Part:
         rows: Positions, from 0; of a weight, its rows. `range(5, OPEN)` is all from 5 on.
         columns: The last axis.
         region: The cells, filled in by `placed`.
+        feature: Of the features of a dictionary, what `columns` says.
     """
 
     how: ClassVar[str]
@@ -61,8 +62,13 @@ class _Part:
     rows: Places = None
     columns: Places = None
     region: Region = field(default=(), repr=False)
+    feature: InitVar[Places] = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, feature: Places) -> None:
+        if feature is not None:
+            if self.columns is not None:
+                raise UsageError("a feature is a column: give columns or feature")
+            object.__setattr__(self, "columns", feature)
         _ = self._runs
 
     @property
@@ -199,10 +205,20 @@ class Add(_Part):
         """Nothing to do: it is the same."""
 
 
+@dataclass(frozen=True, eq=False)
 class Scale(_Part):
-    """Cells multiplied by a number or values."""
+    """Cells multiplied by a number or values: `Scale("1.output.features", feature=123, by=0)`."""
 
     how = "scaled"
+    values: npt.ArrayLike = np.nan
+    by: InitVar[npt.ArrayLike | None] = field(default=None, kw_only=True)
+
+    def __post_init__(self, feature: Places, by: npt.ArrayLike | None) -> None:
+        if by is not None:
+            object.__setattr__(self, "values", by)
+        elif self.values is np.nan:
+            raise UsageError(f"{self.name} is scaled by a number or values: give by")
+        super().__post_init__(feature)
 
     def _new(self, old: Array, values: Array) -> Array:
         return old * values

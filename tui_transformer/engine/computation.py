@@ -13,8 +13,9 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.compact import WORTH, SparseArray, dense, packed
 from tui_transformer.engine.edits import Change, changed
-from tui_transformer.engine.parts import Parts, Plan, keep_plan, place
+from tui_transformer.engine.parts import ACTIVE_SHARE, Parts, Plan, keep_plan, place
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 
@@ -32,7 +33,8 @@ class Computation:
     The `base` is the same before all edits, which keeps what they do not reach. Besides the values that are held, there
     is what the last window was made from (`recent`), until another needs something else. Where the base is of one
     sentence and this is a batch of it, what lies before the edits is `shared`. Of an array that is not kept so many
-    cells are computed at a time as `block` says.
+    cells are computed at a time as `block` says. What is mostly 0 is held as a SparseArray; where it is not, and not
+    everything fits, it is among the `refused`.
     """
 
     program: Program
@@ -45,6 +47,7 @@ class Computation:
     held: dict[str, Array]
     recent: dict[str, Array] = field(default_factory=dict)
     shared: dict[str, Array] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
 
     @property
     def backend(self) -> Backend:
@@ -89,7 +92,7 @@ class Computation:
         if self.base is None or not self._begins(step):
             return None
         held = self.base.held.get(step.name, self.shared.get(step.name))
-        return None if held is None else self._repeated(held)
+        return None if held is None else dense(self._repeated(held))
 
     def _begins(self, step: Step) -> bool:
         return any(edit.name == step.name for edit in self.edits) and self._changed.isdisjoint(step.inputs)
@@ -99,7 +102,8 @@ class Computation:
         return self._owner(name).held
 
     def _keeps(self, name: str) -> bool:
-        return name in self._owner(name).plan.names
+        owner = self._owner(name)
+        return name in owner.plan.names and name not in owner.refused
 
     def _there(self, name: str) -> bool:
         if name in self.program.weights or name in self.program.givens or name in self.store(name):
@@ -136,7 +140,7 @@ class Computation:
 
     def _repeated(self, array: Array) -> Array:
         """A value of the base for every sentence; nothing is copied."""
-        return self.backend.xp.broadcast_to(array, (self.batch, *array.shape[1:])) if self._repeats else array
+        return self.backend.xp.broadcast_to(dense(array), (self.batch, *array.shape[1:])) if self._repeats else array
 
     def _share(self, names: Sequence[str], before: Watch | None) -> None:
         """Have the base compute what the steps that edits reach are made from, so that it is done for one sentence."""
@@ -172,7 +176,7 @@ class Computation:
         for step, reads in order:
             if before is not None:
                 before(step)
-            values[step.name] = self.run(step, values, readers, before)
+            values[step.name] = self.run(step, reads, values, readers, before)
             for name in reads:
                 readers[name] -= 1
             for name in (step.name, *reads):
@@ -218,11 +222,18 @@ class Computation:
             return ()
         return self.parts.sources(step) if self.parts.in_blocks(step) else step.inputs
 
-    def run(self, step: Step, values: Mapping[str, Array], readers: Counter[str], before: Watch | None) -> Array:
-        """One step, kept if the plan says so."""
+    def run(
+        self,
+        step: Step,
+        reads: Sequence[str],
+        values: Mapping[str, Array],
+        readers: Counter[str],
+        before: Watch | None,
+    ) -> Array:
+        """One step from what it was found to read, kept if the plan says so."""
         region, result = whole(step.shape), self._unedited(step)
         if result is None and self.parts.in_blocks(step):
-            sources = {name: self._value(name, values) for name in self._reads(step)}
+            sources = {name: self._value(name, values) for name in reads}
             result = self.parts.make(step, region, sources, before)
         else:
             if result is None:
@@ -230,8 +241,19 @@ class Computation:
                 result = step.op.forward(self.backend, *operands, out=self._spare(step, values, readers))
             result = changed(self.edits, step.name, self.backend, result, region)
         if self._keeps(step.name):
-            self.store(step.name)[step.name] = result
+            self._owner(step.name).keep(step, result)
         return result
+
+    def keep(self, step: Step, value: Array | SparseArray) -> None:
+        """Hold a value; of what is mostly 0 the cells that are not, where that is less."""
+        if step.mostly_zero:
+            shape, size = value.shape, math.prod(value.shape) * self.backend.dtype.itemsize
+            few = value if isinstance(value, SparseArray) else packed(self.backend, shape, [((), value)])
+            value = few if few.nbytes <= WORTH * size else dense(value)
+            if value.nbytes > size * ACTIVE_SHARE and not self.plan.everything:
+                self.refused.add(step.name)
+                return
+        self.held[step.name] = value
 
     def _operands(self, step: Step, values: Mapping[str, Array]) -> tuple[Array, ...]:
         """Inputs of a step; of a large table in a file only the rows that are looked up."""
@@ -240,7 +262,7 @@ class Computation:
             return self.weights.looked_up(table, self.program.shape(table), self._value(ids, values))
         if step.op.sparse and step.op.idle(chosen := self._value(step.inputs[-1], values)):
             return (*self.unread(step), chosen)
-        return tuple([self._value(name, values) for name in step.inputs])
+        return tuple([dense(self._value(name, values)) for name in step.inputs])
 
     def unread(self, step: Step) -> tuple[Array, ...]:
         """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
@@ -290,4 +312,4 @@ class Computation:
         """A part of a value that is among these, or of a step that is made from them."""
         if name in values:
             return values[name][place(self.program, name, region)]
-        return self.parts.make(self.program.step(name), region, values)
+        return dense(self.parts.make(self.program.step(name), region, values))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tui_transformer.engine.axis import Region, slices, within
+from tui_transformer.engine.axis import Region, slices, whole, within
 from tui_transformer.engine.backend import POOL, Array, Backend
+from tui_transformer.engine.compact import SparseArray, packed
 from tui_transformer.engine.edits import Change, changed, widened
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
@@ -22,6 +23,8 @@ RESIDUAL = frozenset({"output", "residual", "norm", "query", "key", "value", "to
 """Last parts of the names of steps that are kept long: the residual stream, q, k and v."""
 PROJECTIONS = frozenset({"query", "key", "value"})
 """Last parts of the names of steps that windows of attention weights and context are made from."""
+ACTIVE_SHARE = 1 / 16
+"""Of what is mostly 0: the memory that it may take of that of all cells, where not everything fits."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGE
 
     First what is made again from few numbers goes: tokens × vocabulary, then queries × keys, then both. Of the rest,
     the residual stream, q, k and v stay longest; last of all what leaves every k-th layer, from which the layers after
-    it are computed again.
+    it are computed again. Active features are few, and stay as long as the stream.
 
     Args:
         program: The steps.
@@ -51,18 +54,24 @@ def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGE
         budget: Bytes that may be kept. 0 keeps nothing.
     """
     total = program.step_cells() * bytes_per_cell
-    sizes = ((steps, program.step_cells(steps) * bytes_per_cell) for steps in _choices(program))
+    sizes = ((steps, _cells(program, steps) * bytes_per_cell) for steps in _choices(program))
     return next(Plan(frozenset(step.name for step in steps), size, total) for steps, size in sizes if size <= budget)
+
+
+def _cells(program: Program, steps: Sequence[Step]) -> int:
+    """How many numbers are held of some steps, or of all."""
+    few = 0 if len(steps) == len(program.steps) else sum(math.prod(each.shape) for each in steps if each.mostly_zero)
+    return program.step_cells(steps) - int(few * (1 - ACTIVE_SHARE))
 
 
 def _choices(program: Program) -> Iterator[tuple[Step, ...]]:
     """Sets of steps that may be kept, from all to nothing."""
     layers = layer_outputs(program)
     yield program.steps
-    yield tuple(step for step in program.steps if step.square or not step.windowed)
+    yield tuple(step for step in program.steps if step.square or step.mostly_zero or not step.windowed)
     yield tuple(step for step in program.steps if not step.square)
-    yield tuple(step for step in program.steps if not step.windowed)
-    yield tuple(step for step in program.steps if _last_part(step) in RESIDUAL)
+    yield tuple(step for step in program.steps if step.mostly_zero or not step.windowed)
+    yield tuple(step for step in program.steps if step.mostly_zero or _last_part(step) in RESIDUAL)
     yield tuple(step for step in program.steps if step.name in layers or _last_part(step) in PROJECTIONS)
     stacks: dict[str, list[Step]] = {}
     for name in layers:
@@ -138,8 +147,8 @@ class Parts:
         return step is not None and step.windowed and not self.held(name)
 
     def large(self, name: str) -> bool:
-        """Whether a step is never made whole on the way to others: it is dropped, and more than a block."""
-        return name in self._over_a_block and self.dropped(name)
+        """Whether a step is never made whole on the way to others: more than a block, and dropped or mostly 0."""
+        return name in self._over_a_block and (self.program.step(name).mostly_zero or self.dropped(name))
 
     @cached_property
     def _over_a_block(self) -> frozenset[str]:
@@ -167,12 +176,34 @@ class Parts:
         pieces = list(self.pieces(step, region))
         if len(pieces) == 1:
             return self.make_piece(step, region, values)
+        if step.mostly_zero and region == whole(step.shape):
+            return self._active(step, pieces, values, before)
         result = self.backend.empty((self.batch, *map(len, region)))
         for piece in pieces:
             if before is not None:
                 before(step)
             result[within(piece, region)] = self.make_piece(step, piece, values)
         return result
+
+    def _active(
+        self, step: Step, pieces: Sequence[Region], values: Values, before: Callable[[Step], None] | None
+    ) -> SparseArray:
+        """What is active of a dictionary, from a piece at a time.
+
+        Features that do not depend on each other are made some columns at a time: so a matrix in a file is read once.
+        """
+        if not step.op.whole_rows:
+            rows, width = step.shape[:-1], max(1, self.block // (self.batch * math.prod(step.shape[:-1])))
+            starts = range(0, step.shape[-1], width)
+            pieces = [(*whole(rows), range(start, min(start + width, step.shape[-1]))) for start in starts]
+
+        def parts() -> Iterator[tuple[tuple[slice, ...], Array]]:
+            for piece in pieces:
+                if before is not None:
+                    before(step)
+                yield slices(piece), self.make_piece(step, piece, values)
+
+        return packed(self.backend, (self.batch, *step.shape), parts())
 
     def pieces(self, step: Step, region: Region) -> Iterator[Region]:
         """The region, or a few rows of one head at a time where that is more than a block; the same in every trace."""

@@ -25,6 +25,8 @@ FEATURE = "feature"
 """The axis of the features of a dictionary."""
 LONG = frozenset({"vocabulary", FEATURE})
 """Axes that are longer than the vectors that they are made from."""
+ACTIVE = frozenset({"features", "encoded"})
+"""Last parts of the names of steps that are nearly all 0: of the features of a dictionary few are active."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ class Step:
     def windowed(self) -> bool:
         """Whether the array may be too large to be made whole: queries × keys, tokens × vocabulary or features."""
         return self.square or any(axis.name in LONG for axis in self.axes)
+
+    @cached_property
+    def mostly_zero(self) -> bool:
+        """Whether it is kept as the cells that are not 0."""
+        return self.axes[-1].name == FEATURE and self.name.rpartition(".")[2] in ACTIVE
 
     def group(self, grain: Grain) -> str:
         """The layer, sublayer or step that the step belongs to at a grain."""

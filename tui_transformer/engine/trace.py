@@ -15,6 +15,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Region, cells, whole
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.compact import StoredMatrix, dense, some_of
 from tui_transformer.engine.computation import Computation, Watch
 from tui_transformer.engine.edits import Change, OfSentence, covers, of_sentence, single
 from tui_transformer.engine.explanation import Explanation, Index, Source, Value, Working, equation_of
@@ -22,7 +23,6 @@ from tui_transformer.engine.export import html_of, write_arrays
 from tui_transformer.engine.names import find
 from tui_transformer.engine.parts import BLOCK_CELLS, DEFAULT_BUDGET, Plan
 from tui_transformer.engine.program import Program, Step, check_index
-from tui_transformer.engine.stored_matrix import StoredMatrix
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
 
@@ -104,7 +104,7 @@ class Trace(Mapping[str, Host]):
 
     def held_value(self, name: str) -> Array | None:
         """The value of a step that is there already, on the device, with its batch axis; None where it is not."""
-        return self._values.store(name).get(name)
+        return dense(self._values.store(name).get(name))
 
     @property
     def held_bytes(self) -> int:
@@ -197,7 +197,7 @@ class Trace(Mapping[str, Host]):
         """As `arrays`, weights as products read them: a matrix that is too large to be held is not read."""
         wanted = [self.program.named(name) for name in names]
         got = self._values.compute(wanted, before=before)
-        return tuple(got[name] for name in wanted)
+        return tuple(dense(got[name]) for name in wanted)
 
     def unread(self, step: Step) -> tuple[Array, ...]:
         """Zeros in place of the inputs (all but the last) of a step that reads none of them."""
@@ -335,7 +335,7 @@ class Trace(Mapping[str, Host]):
             return self
         one = slice(item, item + 1)
         edits = tuple(own for edit in self.edits if (own := of_sentence(edit, item)) is not None)
-        held = {name: each if name in self.program.weights else each[one] for name, each in self._held.items()}
+        held = {name: each if name in self.program.weights else some_of(each, one) for name, each in self._held.items()}
         givens = {name: each[one] for name, each in self.givens.items()}
         base = self.base.sentence(item) if self.base is not None and self.base.batch > 1 else self.base
         return replace(self, givens=givens, edits=edits, base=base, batched=None, _held=held)

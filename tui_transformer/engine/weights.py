@@ -13,9 +13,9 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.compact import StoredMatrix
 from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.parts import MEBIBYTE, available_memory, check_memory
-from tui_transformer.engine.stored_matrix import StoredMatrix
 from tui_transformer.errors import InputError
 
 Reader = Callable[[str, Shape], Host]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.compact import StoredMatrix
 from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.ops.base import Gradients, Op, flat, single
-from tui_transformer.engine.stored_matrix import StoredMatrix
 
 
 @dataclass(frozen=True)
