@@ -1,8 +1,7 @@
-"""Attribution graphs: sums, edges beside plain NumPy, influence beside its definition, and the file for viewers."""
+"""Attribution graphs: sums, edges beside plain NumPy, influence beside its definition."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -319,60 +318,3 @@ def test_what_cannot_be_is_refused_in_a_line() -> None:
 def sentence_models():
     for path in sorted((Path(__file__).parent.parent / "sentences").glob("*/config.json")):
         yield Model.load(path.parent, device="cpu").trace(ids=IDS)
-
-
-REQUIRED = {
-    "metadata": {"slug": str, "scan": str, "prompt_tokens": list, "prompt": str, "transcoder_list": list},
-    "qParams": {"pinnedIds": list, "supernodes": list, "linkType": str, "clickedId": str, "sg_pos": str},
-}
-NODE = {
-    "node_id": str,
-    "feature": int,
-    "layer": str,
-    "ctx_idx": int,
-    "feature_type": str,
-    "jsNodeId": str,
-    "clerp": str,
-}
-
-
-def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:
-    story = Model.load("story")
-    trace = story.with_features(Features.of(story)).trace("Once there was a small girl")
-    pruned = graph(trace, mass=0.9, heads=True).prune()
-    pruned.save(tmp_path / "girl.json", {node.number: "a label" for node in pruned.nodes if node.kind == "feature"})
-    data = json.loads((tmp_path / "girl.json").read_text(encoding="utf-8"))
-    assert set(data) == {"metadata", "qParams", "nodes", "links"}
-    for part, keys in REQUIRED.items():
-        assert {key: type(data[part][key]) for key in keys} == keys
-    assert (data["metadata"]["slug"], data["metadata"]["scan"]) == ("girl", "story")
-    assert "".join(data["metadata"]["prompt_tokens"]) == data["metadata"]["prompt"] == "Once there was a small girl"
-    ids = [node["node_id"] for node in data["nodes"]]
-    assert len(set(ids)) == len(ids) == len(pruned.nodes)
-    for node, own in zip(data["nodes"], pruned.nodes, strict=True):
-        assert all(
-            isinstance(node[key], kind) or (key == "feature" and node[key] is None) for key, kind in NODE.items()
-        )
-        assert 0 <= node["ctx_idx"] < len(data["metadata"]["prompt_tokens"])
-        if own.kind == "feature":
-            assert node["node_id"] == f"1_{own.number}_{own.token}"
-            assert node["feature"] == (1 + own.number) * (2 + own.number) // 2 + own.number
-            assert (node["feature_type"], node["clerp"]) == ("cross layer transcoder", "a label")
-            assert node["activation"] == own.value
-    assert len({(node["layer"], node["feature"], node["ctx_idx"]) for node in data["nodes"]}) == len(ids)
-    answers = [node for node in data["nodes"] if node["feature_type"] == "logit"]
-    assert [node["is_target_logit"] for node in answers].count(True) == 1
-    assert all(node["clerp"].startswith('Output "') and 0.0 < node["token_prob"] < 1.0 for node in answers)
-    assert all(link["source"] in ids and link["target"] in ids for link in data["links"])
-    assert len(data["links"]) == len(pruned.edges)
-    with pytest.raises(InputError, match="cannot be written"):
-        pruned.save(tmp_path / "nowhere" / "graph.json")
-
-
-def test_tokens_of_both_sequences_stand_one_behind_the_other(tmp_path: Path) -> None:
-    found = graph(reference("vanilla-encoder-decoder"))
-    data = found.to_json("both")
-    assert len(data["metadata"]["prompt_tokens"]) == len(IDS) + 3
-    at = {node["node_id"]: node["ctx_idx"] for node in data["nodes"]}
-    assert len(at) == len(found.nodes)
-    assert sorted(place for name, place in at.items() if name.startswith("E_")) == list(range(len(IDS) + 3))

@@ -64,14 +64,14 @@ OF_THE_LIBRARY = (
     ),
     Fault(
         "pruning keeps nodes that lead nowhere",
-        "analysis/graph_result.py",
-        "            kept &= (there.any(axis=0) & into) | always\n",
-        "            kept &= into | always\n",
+        "analysis/graph_influence.py",
+        "        kept &= (there.any(axis=0) & into) | always\n",
+        "        kept &= into | always\n",
         "tests/analysis/test_graph.py::test_influence_scores_and_pruning_are_those_of_circuit_tracer",
     ),
     Fault(
         "errors count as explained",
-        "analysis/graph_result.py",
+        "analysis/graph_influence.py",
         "    explained[followed] -= shares[:, errors].sum(axis=1)\n",
         "",
         "tests/analysis/test_graph.py::test_influence_scores_and_pruning_are_those_of_circuit_tracer",

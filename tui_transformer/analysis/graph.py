@@ -19,8 +19,9 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.attribution import LOGITS
+from tui_transformer.analysis.graph_influence import cumulative_of, influence_of, scores_of, shares_of
 from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site
-from tui_transformer.analysis.graph_result import Graph, cumulative_of, influence_of, scores_of, shares_of
+from tui_transformer.analysis.graph_result import Graph
 from tui_transformer.analysis.graph_sites import Sites
 from tui_transformer.analysis.graph_walk import Held, back
 from tui_transformer.analysis.tokens import real_tokens

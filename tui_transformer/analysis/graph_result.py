@@ -1,10 +1,4 @@
-"""What an attribution graph is: nodes and edges with their influence, pruned, scored and read aloud.
-
-With N_ts = |A_ts| ÷ Σ_s |A_ts| of the edges A and the probabilities p of the logits, influence = p (N + N² + …). Graphs
-are pruned and scored as circuit-tracer does (github.com/safety-research/circuit-tracer): of nodes, then of edges, those
-stay that make up a share of all influence; replacement = the influence of tokens ÷ that of tokens and errors;
-completeness = the mean share of a node's inputs that are no errors, weighted by influence (a node without inputs counts
-as 1).
+"""What an attribution graph is: nodes and edges with their influence, pruned and read aloud.
 
 Its file is what circuit-tracer's and Neuronpedia's viewer read, after circuit-tracer's `frontend/graph_models.py` and
 Neuronpedia's `apps/webapp/app/api/graph/graph-schema.json` (github.com/hijohnnylin/neuronpedia): `influence` is the
@@ -23,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tui_transformer.analysis.graph_influence import kept_of
 from tui_transformer.analysis.graph_nodes import GraphNode, Kind
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
@@ -100,18 +95,8 @@ class Graph:
             if not 0.0 <= share <= 1.0:
                 raise UsageError(f"a share of influence is from 0 to 1, not {share}")
         always = np.array([node.kind in ("embedding", "logit") for node in self.nodes])
-        kept = (self.influence >= _threshold(self.influence, nodes)) | always
-        shares = shares_of(np.where(kept[self.followed][:, None] & kept, self.weights, 0.0))
-        reached = influence_of(shares, self.followed, self.probabilities) + self.probabilities
-        scores = shares * reached[self.followed][:, None]
-        there = (scores >= _threshold(scores.reshape(-1), edges)) & (shares > 0.0)
-        before = -1
-        while before != kept.sum():
-            before = int(kept.sum())
-            there &= kept[self.followed][:, None] & kept
-            into = np.ones(len(kept), np.bool_)
-            into[self.followed] = there.any(axis=1)
-            kept &= (there.any(axis=0) & into) | always
+        of_graph = self.weights, self.followed, self.influence, self.probabilities
+        kept, there = kept_of(*of_graph, always, nodes, edges)
         return self.reduced(kept, np.where(there, self.weights, 0.0), (nodes, edges))
 
     def reduced(self, kept: Host, weights: Host, thresholds: tuple[float, float]) -> Graph:
@@ -215,57 +200,6 @@ class Graph:
         data = _json(self, expanded(path).stem, labels or {})
         text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
         write_whole(expanded(path), f"{text}\n".encode("utf-8", errors="backslashreplace"))
-
-
-# Influence
-
-
-def shares_of(weights: Host) -> Host:
-    """The shares |A_ts| ÷ Σ_s |A_ts|; 0 where nothing comes in."""
-    size = np.abs(weights, dtype=np.float64)
-    total = size.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(size, total, out=np.zeros_like(size), where=total > 0.0))
-
-
-def influence_of(shares: Host, followed: Host, start: Host) -> Host:
-    """The sum start (N + N² + …), N with rows of the nodes that are followed; it ends, as sources come first."""
-    total, now = np.zeros(len(start)), start
-    for _ in range(len(followed) + 1):
-        now = now[followed] @ shares
-        total += now
-        if not now.any():
-            break
-    return total
-
-
-def _threshold(scores: Host, share: float) -> float:
-    """The score of the last that is needed for a share of their sum, the largest first."""
-    ordered = np.sort(scores)[::-1]
-    total = ordered.sum()
-    if not total:
-        return 0.0
-    place = int(np.searchsorted(np.cumsum(ordered) / total, share))
-    return float(ordered[min(place, len(ordered) - 1)])
-
-
-def cumulative_of(influence: Host) -> Host:
-    """The share of all influence that the nodes up to each have, the strongest first."""
-    order = np.argsort(-influence, kind="stable")
-    found = np.zeros(len(influence))
-    found[order] = np.cumsum(influence[order]) / (influence.sum() or 1.0)
-    return found
-
-
-def scores_of(
-    shares: Host, followed: Host, influence: Host, start: Host, tokens: Host, errors: Host
-) -> tuple[float, float]:
-    """Replacement and completeness."""
-    from_tokens, from_errors = influence[tokens].sum(), influence[errors].sum()
-    explained = np.ones(len(influence))
-    explained[followed] -= shares[:, errors].sum(axis=1)
-    reached = influence + start
-    replacement = from_tokens / (from_tokens + from_errors) if from_tokens + from_errors else 0.0
-    return float(replacement), float((explained * reached).sum() / reached.sum()) if reached.any() else 0.0
 
 
 # The file for viewers
