@@ -10,7 +10,10 @@ from reference import REFERENCES
 
 from tui_transformer import Features, InputError, Model, Trace, graph
 
+DICTIONARIES = Path(__file__).parent.parent / "features"
 IDS = [2, 5, 3, 6, 4]
+SMALL = {"d_model": 32, "heads": 4, "layers": 2, "norm": "pre", "dtype": "float64"}
+FED = "decoder.{}.feed_forward.norm"
 
 
 def reference(name: str) -> Trace:
@@ -18,8 +21,21 @@ def reference(name: str) -> Trace:
     return model.trace(ids=IDS, decoder_ids=[2, 3, 4] if model.has_decoder else None)
 
 
+def with_features(*placed: tuple[str, str]) -> Trace:
+    model = Model.load("decoder", **SMALL)
+    for name, at in placed:
+        model = model.with_features(Features.load(DICTIONARIES / name), at)
+    return model.trace(ids=[3, 5, 4, 6])
+
+
 REQUIRED = {
-    "metadata": {"slug": str, "scan": str, "prompt_tokens": list, "prompt": str, "transcoder_list": list},
+    "metadata": {
+        "slug": str,
+        "scan": str,
+        "prompt_tokens": list,
+        "prompt": str,
+        "transcoder_list": list,
+    },
     "qParams": {"pinnedIds": list, "supernodes": list, "linkType": str, "clickedId": str, "sg_pos": str},
 }
 NODE = {
@@ -47,9 +63,7 @@ def test_the_file_is_as_viewers_read_it(tmp_path: Path) -> None:
     ids = [node["node_id"] for node in data["nodes"]]
     assert len(set(ids)) == len(ids) == len(pruned.nodes)
     for node, own in zip(data["nodes"], pruned.nodes, strict=True):
-        assert all(
-            isinstance(node[key], kind) or (key == "feature" and node[key] is None) for key, kind in NODE.items()
-        )
+        assert {key: type(node[key]) for key in NODE} == NODE
         assert 0 <= node["ctx_idx"] < len(data["metadata"]["prompt_tokens"])
         if own.kind == "feature":
             assert node["node_id"] == f"1_{own.number}_{own.token}"
@@ -73,3 +87,43 @@ def test_tokens_of_both_sequences_stand_one_behind_the_other(tmp_path: Path) -> 
     at = {node["node_id"]: node["ctx_idx"] for node in data["nodes"]}
     assert len(at) == len(found.nodes)
     assert sorted(place for name, place in at.items() if name.startswith("E_")) == list(range(len(IDS) + 3))
+
+
+def numbers_in(paired: int) -> tuple[int, int]:
+    """The layer and the number of a feature, as viewers find them in its number."""
+    both = int(((8 * paired + 1) ** 0.5 - 1) // 2)
+    number = paired - both * (both + 1) // 2
+    return both - number, number
+
+
+IN_VIEWERS = {
+    "before and behind all layers": lambda: graph(
+        with_features(
+            ("saelens-gated", "embedding.output"),
+            ("saelens-topk", "decoder.0.output"),
+            ("sparsify-topk", "decoder.norm"),
+        )
+    ),
+    "two dictionaries in a layer": lambda: graph(
+        with_features(("saelens-topk", "decoder.1.output"), ("circuit-tracer-relu-skip", FED.format(1))), heads=True
+    ),
+    "cross-layer": lambda: graph(with_features(("circuit-tracer-cross-layer", FED))),
+    "neurons and heads": lambda: graph(reference("gpt2"), neurons=3, heads=True),
+    "encoder and decoder": lambda: graph(reference("vanilla-encoder-decoder")),
+}
+
+
+@pytest.mark.parametrize("name", IN_VIEWERS)
+def test_viewers_tell_all_nodes_apart_and_draw_them_in_their_layers(name: str) -> None:
+    found = IN_VIEWERS[name]()
+    nodes = found.to_json()["nodes"]
+    for which in (("node_id",), ("layer", "feature", "ctx_idx")):
+        assert len({tuple(node[key] for key in which) for node in nodes}) == len(nodes)
+    others = [node["jsNodeId"] for node in nodes if node["feature_type"] != "cross layer transcoder"]
+    assert len(set(others)) == len(others)
+    rows = {"embedding": -1, "logit": 3}
+    for node, own in zip(nodes, found.nodes, strict=True):
+        row = rows.get(own.kind, own.layer if own.layer is not None else int(own.place == "decoder.norm"))
+        assert node["layer"] == ("E" if row < 0 else str(row))
+        if own.kind == "feature" and node["feature"] >= 0:
+            assert numbers_in(node["feature"]) == (row, own.number)

@@ -215,6 +215,9 @@ TYPES: Mapping[Kind, str] = {
 }
 """Types by kind: the first four are circuit-tracer's; viewers draw others as they draw features."""
 
+OTHERS: tuple[Kind, ...] = ("error", "feed_forward", "head", "neuron", "feature")
+"""Kinds with numbers below 0; the error of a layer has −1, as in circuit-tracer."""
+
 
 def _json(graph: Graph, slug: str, labels: Mapping[int, str]) -> dict[str, Any]:
     """A graph as that object; labels of features by their numbers."""
@@ -223,7 +226,7 @@ def _json(graph: Graph, slug: str, labels: Mapping[int, str]) -> dict[str, Any]:
     for stack, each in words.items():
         starts[stack] = len(prompt)
         prompt += each
-    file = _File(graph, labels, starts, tuple(prompt), 1 + max((node.layer or 0 for node in graph.nodes), default=0))
+    file = _File(graph, labels, starts, tuple(prompt))
     ids = [file.name(node) for node in graph.nodes]
     return {
         "metadata": {
@@ -250,12 +253,18 @@ class _File:
     """Names and nodes of a graph's file."""
 
     def __init__(
-        self, graph: Graph, labels: Mapping[int, str], starts: Mapping[str, int], prompt: tuple[str, ...], layers: int
+        self, graph: Graph, labels: Mapping[int, str], starts: Mapping[str, int], prompt: tuple[str, ...]
     ) -> None:
-        self.graph, self.labels, self.starts, self.prompt, self.layers = graph, labels, starts, prompt, layers
-        self.several = dict[tuple[str, int | None], list[str]]()
+        self.graph, self.labels, self.starts, self.prompt = graph, labels, starts, prompt
+        self.rows, self.several = dict[str, int](), dict[tuple[Kind, int], list[str]]()
         for node in graph.nodes:
-            places = self.several.setdefault((node.kind, node.layer), [])
+            if node.kind != "logit" and node.place not in self.rows:
+                # What is of no layer stands with the last before it: behind all of them, or with the first.
+                before = (row for place, row in self.rows.items() if place.partition(".")[0] == node.stack)
+                self.rows[node.place] = max(before, default=0) if node.layer is None else max(node.layer, 0)
+        self.rows["output"] = 2 + max(self.rows.values(), default=0)
+        for node in graph.nodes:
+            places = self.several.setdefault((node.kind, self.rows[node.place]), [])
             if node.place not in places:
                 places.append(node.place)
 
@@ -265,33 +274,41 @@ class _File:
 
     def layer(self, node: GraphNode) -> str:
         """`E` of tokens, that behind the last of logits."""
-        if node.kind == "embedding":
-            return "E"
-        return str(self.layers + 1 if node.kind == "logit" else max(node.layer or 0, 0))
+        return "E" if node.kind == "embedding" else str(self.rows[node.place])
 
     def name(self, node: GraphNode) -> str:
         """`layer_number_token`; in between what tells nodes apart that a viewer may have none of."""
         at = self.at(node)
         if node.kind == "embedding":
             return f"E_{self.graph.ids[node.stack][node.token]}_{at}"
+        which = self._which(node)
+        between = f"{self.layer(node)}.{which}" if which else self.layer(node)
         if node.kind in ("logit", "feature"):
-            which = self._which(node)
-            return f"{self.layer(node)}{which}_{node.number}_{at}"
+            return f"{between}_{node.number}_{at}"
         number = "" if node.number is None else f"_{node.number}"
-        return f"{self.layer(node)}{self._which(node)}_{node.kind}{number}_{at}"
+        return f"{between}_{node.kind}{number}_{at}"
+
+    def name_in_scripts(self, node: GraphNode) -> str:
+        """`jsNodeId`: of a feature the same at all tokens, as circuit-tracer's."""
+        if node.kind == "logit":
+            return f"L_{node.number}-{self.at(node)}"
+        return f"{self.name(node).rpartition('_')[0]}-{0 if node.kind == 'feature' else self.at(node)}"
 
     def feature(self, node: GraphNode) -> int:
-        """Its number, by which viewers tell nodes of a layer apart: below 0 of what is no feature of a file."""
-        number, layer = node.number or 0, max(node.layer or 0, 0)
-        if node.kind == "feature":
-            return (layer + number) * (layer + number + 1) // 2 + number
-        others = {"embedding": self.at(node), "logit": number, "error": -1, "feed_forward": -2, "head": -3 - 2 * number}
-        return others.get(node.kind, -4 - 2 * number)
+        """Its number, by which viewers tell nodes of a layer and token apart; below 0 of what is no feature of a file.
 
-    def _which(self, node: GraphNode) -> str:
-        """Which of several places of this kind in a layer; "" of the first."""
-        place = self.several[node.kind, node.layer].index(node.place)
-        return f".{place}" if place else ""
+        So are features of a second dictionary in a layer, whose numbers are those of the first.
+        """
+        number, which = node.number or 0, self._which(node)
+        if node.kind in ("embedding", "logit"):
+            return self.at(node) if node.kind == "embedding" else number
+        if node.kind == "feature" and not which:
+            return _paired(self.rows[node.place], number)
+        return -1 - _paired(OTHERS.index(node.kind) + len(OTHERS) * which, number)
+
+    def _which(self, node: GraphNode) -> int:
+        """Which of several places of this kind in a layer."""
+        return self.several[node.kind, self.rows[node.place]].index(node.place)
 
     def node(self, i: int, name: str) -> dict[str, Any]:
         """One of `nodes`."""
@@ -306,7 +323,7 @@ class _File:
             "is_target_logit": bool(0.0 < graph.probabilities[i] == graph.probabilities.max()),
             "run_idx": 0,
             "reverse_ctx_idx": 0,
-            "jsNodeId": f"{name.rpartition('_')[0]}-0",
+            "jsNodeId": self.name_in_scripts(node),
             "clerp": self._said(i),
             "influence": None if node.kind == "logit" else float(graph.cumulative[i]),
             "activation": node.value if node.kind in ("feature", "neuron", "head", "feed_forward") else None,
@@ -323,6 +340,11 @@ class _File:
         if node.kind == "feature":
             return self.labels.get(node.number or 0, "")
         return f"{node.place}{'' if node.number is None else f' {node.number}'} {node.kind}"
+
+
+def _paired(a: int, b: int) -> int:
+    """Two numbers in one, by which both are known (Cantor's pairing)."""
+    return (a + b) * (a + b + 1) // 2 + b
 
 
 def _plain(words: Sequence[str], among: Sequence[str]) -> Iterator[str]:
