@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ REQUIRED = {
         "prompt_tokens": list,
         "prompt": str,
         "transcoder_list": list,
+        "schema_version": int,
     },
     "qParams": {"pinnedIds": list, "supernodes": list, "linkType": str, "clickedId": str, "sg_pos": str},
 }
@@ -127,3 +129,50 @@ def test_viewers_tell_all_nodes_apart_and_draw_them_in_their_layers(name: str) -
         assert node["layer"] == ("E" if row < 0 else str(row))
         if own.kind == "feature" and node["feature"] >= 0:
             assert numbers_in(node["feature"]) == (row, own.number)
+
+
+@pytest.mark.parametrize("shares_kept", [(0.8, 0.98), (0.5, 1.0), (1.0, 1.0)])
+def test_viewers_show_every_node_that_pruning_keeps(shares_kept: tuple[float, float]) -> None:
+    for trace in (with_features(("saelens-topk", "decoder.1.output")), reference("gpt2"), reference("llama")):
+        data = graph(trace, mass=0.9).prune(*shares_kept).to_json()
+        least = data["metadata"]["node_threshold"]
+        assert shares_kept[0] <= least <= 1.0
+        always = ("embedding", "logit")
+        assert all(node["influence"] <= least for node in data["nodes"] if node["feature_type"] not in always)
+        assert data["metadata"]["pruning_settings"]["node_threshold"] == shares_kept[0]
+
+
+def test_viewers_find_the_word_and_the_probability_of_any_logit() -> None:
+    shown = {'"': "”", "(p=": "(p =", "Ġ<b>": " <b>", "Ċ": "␊", "ĠâĢľ": " “", "🐋": "🐋"}
+    found = replace(graph(reference("gpt2"), range(len(shown))), answers=dict(enumerate(shown)))
+    nodes = found.to_json()["nodes"]
+    for number, word in enumerate(shown.values()):
+        ((said, probability),) = (
+            (node["clerp"], node["token_prob"])
+            for node in nodes
+            if (node["feature_type"], node["feature"]) == ("logit", number)
+        )
+        assert said.split('"')[1] == word
+        assert float(said.split("(p=")[1].split(")")[0]) == pytest.approx(probability, abs=6e-4)
+
+
+def test_what_cannot_be_seen_in_a_word_is_shown_in_the_file() -> None:
+    found = graph(Model.load("decoder", **SMALL).trace(ids=[3, 5, 4, 6]))
+    data = replace(found, words={"decoder": ("one", "\n", "\x1b[31m", "two")}).to_json()
+    assert data["metadata"]["prompt_tokens"] == ["one", " ␊", " ␛[31m", " two"]
+
+
+def test_a_text_of_one_token_has_a_second_column() -> None:
+    data = graph(Model.load("story").trace("Once")).to_json()
+    assert data["metadata"]["prompt_tokens"] == ["", "Once"]
+    assert data["metadata"]["prompt"] == "Once"
+    assert {node["ctx_idx"] for node in data["nodes"]} == {1}
+
+
+def test_a_name_is_one_that_viewers_take_and_a_feature_without_label_is_named() -> None:
+    data = graph(with_features(("saelens-topk", "decoder.1.output"))).to_json("my graph/#1 ü", {5: "five"})
+    assert data["metadata"]["slug"] == "my-graph-1-"
+    for node in data["nodes"]:
+        number = node["node_id"].split("_")[1]
+        if node["feature_type"] == "cross layer transcoder":
+            assert node["clerp"] == ("five" if number == "5" else f"decoder.1.output {number} feature")

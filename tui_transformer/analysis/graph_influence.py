@@ -65,7 +65,7 @@ def cumulative_of(influence: Host) -> Host:
     order = np.argsort(-influence, kind="stable")
     found = np.zeros(len(influence))
     found[order] = np.cumsum(influence[order]) / (influence.sum() or 1.0)
-    return found
+    return np.minimum(found, 1.0)  # rounding may go beyond, and viewers leave out what is above a threshold of 1
 
 
 def scores_of(

@@ -9,7 +9,8 @@ share of all influence up to a node, by which viewers prune; the number of a fea
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ from tui_transformer.analysis.graph_nodes import GraphNode, Kind
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.files import expanded, write_whole
-from tui_transformer.text.display import SPACE, Style, piece_label
+from tui_transformer.text.display import SPACE, Style, piece_label, visible
 
 NODES, EDGES = 0.8, 0.98
 """The shares of influence that pruning keeps, as circuit-tracer's."""
@@ -221,21 +222,23 @@ OTHERS: tuple[Kind, ...] = ("error", "feed_forward", "head", "neuron", "feature"
 
 def _json(graph: Graph, slug: str, labels: Mapping[int, str]) -> dict[str, Any]:
     """A graph as that object; labels of features by their numbers."""
-    words = {stack: list(_plain(each, each)) for stack, each in graph.words.items()}
-    starts, prompt = dict[str, int](), list[str]()
-    for stack, each in words.items():
+    style = _style([*(word for words in graph.words.values() for word in words), *graph.answers.values()])
+    # circuit-tracer's viewer lays out no single column, and leaves out what is at more than two thirds of the tokens.
+    starts, prompt = dict[str, int](), [""] if sum(map(len, graph.words.values())) == 1 else list[str]()
+    for stack, words in graph.words.items():
         starts[stack] = len(prompt)
-        prompt += each
-    file = _File(graph, labels, starts, tuple(prompt))
+        prompt += _plain(words, style)
+    file = _File(graph, labels, starts, tuple(prompt), style)
     ids = [file.name(node) for node in graph.nodes]
     return {
         "metadata": {
-            "slug": slug,
+            "slug": re.sub(r"[^\w.-]+", "-", slug, flags=re.ASCII),  # Neuronpedia takes no others
             "scan": graph.title,
             "transcoder_list": [],
             "prompt_tokens": prompt,
             "prompt": "".join(prompt),
-            "node_threshold": graph.thresholds[0],
+            "node_threshold": _shown_to(graph),
+            "schema_version": 1,  # the numbers of features are paired; without it they are taken for older ones
             "info": {"generator": {"name": "tui-transformer"}},
             "pruning_settings": dict(zip(("node_threshold", "edge_threshold"), graph.thresholds, strict=True)),
         },
@@ -249,13 +252,24 @@ def _json(graph: Graph, slug: str, labels: Mapping[int, str]) -> dict[str, Any]:
     }
 
 
+def _shown_to(graph: Graph) -> float:
+    """The share of influence up to which viewers show nodes: the last that pruning needs goes beyond its threshold."""
+    pruned = [node.kind not in ("embedding", "logit") for node in graph.nodes]
+    return float(max(graph.thresholds[0], graph.cumulative[pruned].max(initial=0.0)))
+
+
 class _File:
     """Names and nodes of a graph's file."""
 
     def __init__(
-        self, graph: Graph, labels: Mapping[int, str], starts: Mapping[str, int], prompt: tuple[str, ...]
+        self,
+        graph: Graph,
+        labels: Mapping[int, str],
+        starts: Mapping[str, int],
+        prompt: tuple[str, ...],
+        style: Style | None,
     ) -> None:
-        self.graph, self.labels, self.starts, self.prompt = graph, labels, starts, prompt
+        self.graph, self.labels, self.starts, self.prompt, self.style = graph, labels, starts, prompt, style
         self.rows, self.several = dict[str, int](), dict[tuple[Kind, int], list[str]]()
         for node in graph.nodes:
             if node.kind != "logit" and node.place not in self.rows:
@@ -333,13 +347,13 @@ class _File:
         """What a viewer calls a node."""
         node = self.graph.nodes[i]
         if node.kind == "logit":
-            (word,) = _plain([self.graph.word(node)], next(iter([*self.graph.words.values()][::-1]), ()))
+            (word,) = _plain([self.graph.word(node)], self.style)
+            word = word.replace('"', "”").replace("(p=", "(p =")  # viewers look for these to find word and probability
             return f'Output "{word}" (p={self.graph.probabilities[i]:.3f})'
         if node.kind == "embedding":
             return f'Emb: "{self.prompt[self.at(node)]}"'
-        if node.kind == "feature":
-            return self.labels.get(node.number or 0, "")
-        return f"{node.place}{'' if node.number is None else f' {node.number}'} {node.kind}"
+        own = self.labels.get(node.number or 0) if node.kind == "feature" else None
+        return own or f"{node.place}{'' if node.number is None else f' {node.number}'} {node.kind}"
 
 
 def _paired(a: int, b: int) -> int:
@@ -347,9 +361,13 @@ def _paired(a: int, b: int) -> int:
     return (a + b) * (a + b + 1) // 2 + b
 
 
-def _plain(words: Sequence[str], among: Sequence[str]) -> Iterator[str]:
-    """Words as they stand in a text, with the space before them: pieces by the mark that the words have for it."""
+def _style(words: Iterable[str]) -> Style | None:
+    """How pieces mark the space before them; None of whole words."""
     styles: Mapping[str, Style] = {"Ġ": "bytes", "▁": "marked spaces"}
-    style = next((style for mark, style in styles.items() if any(mark in word for word in among)), None)
+    return next((style for mark, style in styles.items() if any(mark in word for word in words)), None)
+
+
+def _plain(words: Sequence[str], style: Style | None) -> Iterator[str]:
+    """Words as they stand in a text, with the space before them, and what cannot be seen as something that can."""
     for i, word in enumerate(words):
-        yield piece_label(word, style).replace(SPACE, " ") if style else f"{' ' * (i > 0)}{word}"
+        yield piece_label(word, style).replace(SPACE, " ") if style else f"{' ' * (i > 0)}{visible(word)}"
