@@ -176,3 +176,21 @@ def test_a_name_is_one_that_viewers_take_and_a_feature_without_label_is_named() 
         number = node["node_id"].split("_")[1]
         if node["feature_type"] == "cross layer transcoder":
             assert node["clerp"] == ("five" if number == "5" else f"decoder.1.output {number} feature")
+
+
+def test_a_graph_is_entered_into_the_list_of_its_folder(tmp_path: Path) -> None:
+    found, index = graph(reference("gpt2")), tmp_path / "graph-metadata.json"
+    found.save(tmp_path / "alone.json")
+    assert not index.exists()
+    index.write_text('{"graphs": [{"slug": "one"}, {"slug": "two"}], "more": 1}')
+    for _ in range(2):
+        found.save(tmp_path / "one.json")
+    listed = json.loads(index.read_text(encoding="utf-8"))
+    assert [each["slug"] for each in listed["graphs"]] == ["two", "one"]
+    assert listed["graphs"][1] == json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))["metadata"]
+    assert listed["more"] == 1
+    for text in ("[]", '{"graphs": 3}', '{"graphs": [3]}', "{"):
+        index.write_text(text)
+        with pytest.raises(InputError, match=r"graph-metadata\.json"):
+            found.save(tmp_path / "one.json")
+        assert index.read_text() == text

@@ -21,8 +21,8 @@ import numpy as np
 from tui_transformer.analysis.graph_influence import kept_of
 from tui_transformer.analysis.graph_nodes import GraphNode, Kind
 from tui_transformer.engine.backend import Host
-from tui_transformer.errors import UsageError
-from tui_transformer.files import expanded, write_whole
+from tui_transformer.errors import InputError, UsageError
+from tui_transformer.files import expanded, is_file, read_json, write_whole
 from tui_transformer.text.display import SPACE, Style, piece_label, visible
 
 NODES, EDGES = 0.8, 0.98
@@ -195,12 +195,17 @@ class Graph:
     def save(self, path: str | Path, labels: Mapping[int, str] | None = None) -> None:
         """Write that to a file, whole or not at all; its name is the graph's.
 
+        circuit-tracer's server offers the graphs that a `graph-metadata.json` in their folder lists; where there is one
+        the graph is entered.
+
         Raises:
-            InputError: It cannot be written; an older file is as it was.
+            InputError: It cannot be written, or the list is none; an older file is as it was.
         """
-        data = _json(self, expanded(path).stem, labels or {})
-        text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
-        write_whole(expanded(path), f"{text}\n".encode("utf-8", errors="backslashreplace"))
+        file = expanded(path)
+        data = _json(self, file.stem, labels or {})
+        _write(file, data)
+        if is_file(file.with_name(INDEX)):
+            _enter(file.with_name(INDEX), data["metadata"])
 
 
 # The file for viewers
@@ -215,6 +220,9 @@ TYPES: Mapping[Kind, str] = {
     "feed_forward": "mlp",
 }
 """Types by kind: the first four are circuit-tracer's; viewers draw others as they draw features."""
+
+INDEX, MOST_OF_INDEX = "graph-metadata.json", 64 << 20
+"""The list of graphs in a folder, and how many bytes it has at most."""
 
 OTHERS: tuple[Kind, ...] = ("error", "feed_forward", "head", "neuron", "feature")
 """Kinds with numbers below 0; the error of a layer has −1, as in circuit-tracer."""
@@ -250,6 +258,21 @@ def _json(graph: Graph, slug: str, labels: Mapping[int, str]) -> dict[str, Any]:
             for source in row.nonzero()[0].tolist()
         ],
     }
+
+
+def _enter(index: Path, metadata: Mapping[str, Any]) -> None:
+    """Enter a graph into a folder's list, in the place of an older one of its name."""
+    listed = read_json(index, MOST_OF_INDEX)
+    graphs = listed.get("graphs")
+    if not isinstance(graphs, list) or not all(isinstance(each, dict) for each in graphs):
+        raise InputError(f'{index}: no list of graphs, which is {{"graphs": [{{…}}]}}')
+    others = [each for each in graphs if each.get("slug") != metadata["slug"]]
+    _write(index, {**listed, "graphs": [*others, metadata]})
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1)
+    write_whole(path, f"{text}\n".encode("utf-8", errors="backslashreplace"))
 
 
 def _shown_to(graph: Graph) -> float:
