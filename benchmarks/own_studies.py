@@ -32,7 +32,7 @@ NUMBERS: Mapping[str, str] = {
         *own["2.self_attention.weights"][0, -1].tolist(),
         *(row["value"] for row in found.rows())]""",
     "position": '[each.score for each in probe(rows, rows["0.output"].position, kind="ridge", position="every")]',
-    "feature": """[*(number for active, logits in zip(last.features, next(feature_words(model.trace(text), [last])))
+    "feature": """[*(number for active, logits in zip(last.features, next(feature_words(trace, [last])))
           for number in (active.feature, active.value, *sorted(logits.tolist(), reverse=True)[:4])),
         *(story.token_id(generate(model, text, max_new_tokens=1,
             edits=[Scale(f"{at}.features", by, columns=feature)]))
