@@ -209,7 +209,9 @@ def _where_it_acts(before: Trace, after: Trace, made: Broken, report: Report) ->
     """The first step that changes, and its cell that does most; the first that is computed otherwise, if none does."""
     otherwise = {step.name for step in made.steps(before)}
     names = [step.name for step in before.program.steps if step.name in after.program.by_name]
-    first = next(place for place, name in enumerate(names) if name in otherwise)
+    first = next((place for place, name in enumerate(names) if name in otherwise), None)
+    if first is None:
+        raise LookupError(f"{made} changes {sorted(otherwise)}, and none of it is a step of {before!r}")
     for name in names[first:]:
         report(name)
         if (cell := _largest(before[name], after[name])) is not None:
