@@ -7,7 +7,8 @@ effect A_ts = w_s · J_ts · r_t: what s writes, carried to what t reads. The ed
 sum to its pre-activation, or to its logit less the mean of all logits.
 
 Without dictionaries of features, heads and feed-forward layers at every token are the nodes, or neurons; of an
-activation its share f(x) ÷ x is then held (Achtibat et al. 2024, "AttnLRP", arXiv 2402.05602, the identity rule).
+activation its share f(x) ÷ x is then held (Achtibat et al. 2024, "AttnLRP", arXiv 2402.05602, the identity rule). A
+layer of experts is such a layer: what its router chose, and the shares that it gave, are held.
 """
 
 from __future__ import annotations
@@ -61,8 +62,7 @@ def graph(
     """The attribution graph of logits: tokens, features, errors, heads and layers, and direct effects between them.
 
     The model's dictionaries of features (`Model.with_features`, of any number and kind) make the features and errors.
-    Feed-forward layers that none of them replaces are nodes themselves; layers of experts are errors, as what they read
-    is not followed.
+    Feed-forward layers that none of them replaces are nodes themselves, layers of experts among them.
 
     Args:
         trace: A single sentence.
@@ -227,9 +227,11 @@ class _Building:
     def _height(self, site: Site) -> int:
         """How many nodes of a site are followed at a time."""
         program = self.held.program
-        shapes = (step.shape for step in program.steps[: program.places[site.step] + 1] if not step.windowed)
-        widest = max(int(np.prod(shape)) for shape in shapes)
-        return int(np.clip(self.held.trace.block // widest, 1, ROUND))
+        steps = program.steps[: program.places[site.step] + 1]
+        widest = max(int(np.prod(step.shape)) for step in steps if not step.windowed)
+        own = (step for step in steps if step.name.startswith(f"{site.place}."))
+        experts = (len(step.inputs) - 1 for step in own if isinstance(step.op, ops.WeightedExperts))
+        return int(np.clip(self.held.trace.block // (widest * max(experts, default=1)), 1, ROUND))
 
     def _rows(self, site: Site, first: int, some: Host) -> None:
         start = site.start(self.held, some - first)

@@ -7,7 +7,9 @@ written, and with the biases, sum to the product with what is read.
 - attention: the weights are held; only values are followed, not queries and keys;
 - norms: the divisor σ is held, the mean is linear and is followed;
 - a gated product f(gate) · hidden: f(gate) is held, as weights are; hidden is followed;
-- an activation f: its share f(x) ÷ x is held (f'(0) where x is 0), as all of them here have f(0) = 0.
+- an activation f: its share f(x) ÷ x is held (f'(0) where x is 0), as all of them here have f(0) = 0;
+- experts: their shares are held, as attention weights are, and so is who chose them; each is then a layer for some
+  tokens. A clamped gate f(gate) · (1 + h) adds f(gate) beside what h passes on: a constant.
 
 Where a step was edited the edit is passed as gradients pass it, and what it adds is a constant.
 """
@@ -15,7 +17,7 @@ Where a step was edited the edit is passed as gradients pass it, and what it add
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.engine import ops
@@ -123,6 +125,29 @@ def _gate(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     yield gradient * held.value(step.inputs[0])
 
 
+def _clamped(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    """f(gate) · h ÷ hidden, h the hidden value within its limits."""
+    op, xp = step.op, held.backend.xp
+    assert isinstance(op, ops.ClampedGate)  # noqa: S101 - the table says so
+    limit = op.limit
+
+    def factor() -> Array:
+        gate, hidden = map(held.value, step.inputs)
+        there = hidden != 0.0
+        return gate * xp.where(there, xp.clip(hidden, -limit, limit) / xp.where(there, hidden, 1.0), 1.0)
+
+    yield gradient * held.factor(step, factor)
+
+
+def _weighted(held: Held, step: Step, gradient: Array) -> Iterator[Array | None]:
+    """Share · ∂y; nothing to an expert that none of the tokens has chosen from which the way comes."""
+    shares = held.value(step.inputs[0])[0]
+    reached = gradient.any(axis=(0, -1))
+    chosen = held.backend.to_host(((shares != 0.0) & reached[:, None]).any(axis=0))
+    for expert, there in enumerate(chosen.tolist()):
+        yield gradient * shares[:, expert, None] if there else None
+
+
 def _scale(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     del held
     assert isinstance(step.op, ops.Scale)  # noqa: S101 - the table says so
@@ -168,6 +193,11 @@ def _pooled(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     yield toward
 
 
+def _none(step: Step) -> tuple[str, ...]:
+    del step
+    return ()
+
+
 def _every(step: Step) -> tuple[str, ...]:
     return step.inputs
 
@@ -180,6 +210,10 @@ def _second(step: Step) -> tuple[str, ...]:
     return step.inputs[1:2]
 
 
+def _but_first(step: Step) -> tuple[str, ...]:
+    return step.inputs[1:]
+
+
 def _but_weight(step: Step) -> tuple[str, ...]:
     """All but the matrix, or γ."""
     return (*step.inputs[:1], *step.inputs[2:])
@@ -190,7 +224,7 @@ def _sized(step: Step) -> tuple[str, ...]:
 
 
 Inputs = Callable[[Step], tuple[str, ...]]
-Back = Callable[[Held, Step, Array], Iterator[Array]]
+Back = Callable[[Held, Step, Array], Iterator[Array | None]]
 
 STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
     ops.Add: (_every, _added),
@@ -203,18 +237,30 @@ STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
     ops.Context: (_second, _context),
     Norm: (_but_weight, _norm),
     ops.Gate: (_second, _gate),
+    ops.ClampedGate: (_second, _clamped),
+    ops.WeightedExperts: (_but_first, _weighted),
     ops.ToSize: (_first, _to_size),
     ops.FromSize: (_sized, _from_size),
     ops.Pool: (_first, _pooled),
     Function: (_first, _share),
 }
-"""Which inputs are followed, and their gradients in that order from that of the result."""
+"""Which inputs are followed, and their gradients in that order from that of the result; None where nothing comes."""
+
+ALONE: Mapping[type[Any], Inputs] = {ops.ClampedGate: _first}
+"""Which held inputs a step adds as they are, besides what it makes of those that are followed."""
+
+
+def inner(step: Step) -> Step:
+    """A step of an expert as that of a layer by itself: what it does, without the shares that choose its rows."""
+    op = step.op
+    return replace(step, op=op.op, inputs=step.inputs[:-1]) if isinstance(op, ops.OfExpert) else step
 
 
 def _entry(step: Step) -> tuple[Inputs, Back] | None:
-    if isinstance(step.op, UNHELD):
+    op = inner(step).op
+    if isinstance(op, UNHELD):
         return None
-    return next((entry for kind, entry in STEPS.items() if isinstance(step.op, kind)), None)
+    return next((entry for kind, entry in STEPS.items() if isinstance(op, kind)), None)
 
 
 def changes(program: Program, step: Step) -> Step | None:
@@ -233,7 +279,7 @@ def followed(program: Program, step: Step) -> tuple[str, ...] | None:
     change, entry = changes(program, step), _entry(step)
     if change is not None:
         return change.inputs[:2]
-    return None if entry is None else entry[0](step)
+    return None if entry is None else entry[0](inner(step))
 
 
 def reads_features(program: Program, step: Step) -> bool:
@@ -271,12 +317,24 @@ def back(held: Held, waiting: dict[str, Array], take: Take, own: str = "") -> Ar
             continue
         gradient = _through_edits(held, step, gradient, constants)
         assert entry is not None  # noqa: S101 - the sites were found on the same way
-        for name, part in zip(followed(program, step) or (), entry[1](held, step, gradient), strict=True):
+        gradient, plain = _chosen(held, step, gradient), inner(step)
+        for name in ALONE.get(type(plain.op), _none)(plain):
+            constants += _constant(held, name, gradient)
+        for name, part in zip(followed(program, step) or (), entry[1](held, plain, gradient), strict=True):
+            if part is None:
+                continue
             if name not in program.by_name:
                 constants += _constant(held, name, part)
             else:
                 waiting[name] = waiting[name] + part if name in waiting else part
     return constants
+
+
+def _chosen(held: Held, step: Step, gradient: Array) -> Array:
+    """Of a step of an expert, the rows of tokens that chose it: the others are 0 whatever is read."""
+    if not isinstance(step.op, ops.OfExpert):
+        return gradient
+    return gradient * (held.value(step.inputs[-1])[..., step.op.expert, None] != 0.0)
 
 
 def _constant(held: Held, name: str, part: Array) -> Array:
