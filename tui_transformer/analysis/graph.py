@@ -73,7 +73,8 @@ def graph(
         heads: Whether heads at every token are nodes; by default where the model has no features. Else the way goes
             through them.
         neurons: So many neurons of every feed-forward layer and token, those that write most, in place of the layer;
-            the rest of it is an error.
+            the rest of it is an error. Of experts they are those of all that the token chose, and of the shared one,
+            each weighted with the share of its expert.
         most: Nodes whose inputs are followed, the most influential first. Others are sources alone, and not errors.
         report: Told how far the work is; what it raises ends it.
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from tui_transformer.analysis.graph_walk import Held
+from tui_transformer.analysis.graph_walk import Held, inner
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.program import LABEL
@@ -56,6 +56,19 @@ class GraphNode:
         return int(part[0]) if part and part[0].isdigit() else -1 if self.kind == "embedding" else None
 
     @property
+    def expert(self) -> int | None:
+        """Of a neuron, in which expert of its layer it is, −1 in that of all tokens; None where there are none."""
+        if self.kind != "neuron":
+            return None
+        *_, before, last = self.place.split(".")
+        return int(last) if before == "experts" else -1 if last == "shared" else None
+
+    @property
+    def within(self) -> str:
+        """That expert in words."""
+        return "" if self.expert is None else "shared" if self.expert < 0 else f"expert {self.expert}"
+
+    @property
     def stack(self) -> str:
         """`encoder` or `decoder`, of whose sequence its token is."""
         return self.place.partition(".")[0]
@@ -66,6 +79,11 @@ class GraphNode:
         if self.kind == "head":
             return (self.number or 0, self.token, 0)
         return (self.token, self.number or 0)
+
+
+def paired(a: int, b: int) -> int:
+    """Two numbers in one, by which both are known (Cantor's pairing)."""
+    return (a + b) * (a + b + 1) // 2 + b
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +204,13 @@ class Units(Site):
     def written(self, held: Held, product: str) -> Array:
         """What every unit writes at a product: units × d."""
         if product not in self._written:
-            rows = _lines(held, held.program.step(product).inputs[1], self.numbers, 0)
-            places = map(held.backend.integers, (self.tokens, self.numbers))
-            values = held.value(self.step)[0][tuple(places)]
-            self._written[product] = rows * values[:, None]
+            self._written[product] = self._rows(held, product)
         return self._written[product]
+
+    def _rows(self, held: Held, product: str) -> Array:
+        rows = _lines(held, held.program.step(product).inputs[1], self.numbers, 0)
+        places = map(held.backend.integers, (self.tokens, self.numbers))
+        return rows * held.value(self.step)[0][tuple(places)][:, None]
 
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
         written = self.written(held, name)
@@ -200,8 +220,7 @@ class Units(Site):
         return found
 
     def start(self, held: Held, which: Host) -> Start | None:
-        step = held.program.step(self.encoder)
-        x, weight, *biases = step.inputs
+        x, weight, *biases = inner(held.program.step(self.encoder)).inputs
         columns = _lines(held, weight, self.numbers[which], 1)
         gradient = held.backend.xp.zeros((len(which), *held.program.shape(x)), dtype=columns.dtype)
         gradient[held.backend.integers(np.arange(len(which))), held.backend.integers(self.tokens[which])] = columns
@@ -209,6 +228,24 @@ class Units(Site):
         for bias in biases:
             constants += _lines(held, bias, self.numbers[which], 0)
         return Start(x, gradient, constants)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertUnits(Units):
+    """Neurons of an expert: what each writes is weighted with the share that its token gives the expert, held fast.
+
+    Attributes:
+        product: The expert's own, with the rows that they write; they are taken where all experts are added up.
+        shares: The step of the shares (n × experts), of which the expert has the column `expert`.
+    """
+
+    product: str = ""
+    shares: str = ""
+    expert: int = 0
+
+    def _rows(self, held: Held, product: str) -> Array:
+        shares = held.value(self.shares)[0][held.backend.integers(self.tokens), self.expert]
+        return super()._rows(held, self.product) * shares[:, None]
 
 
 def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
@@ -226,15 +263,20 @@ def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Rest(Site):
-    """What a feed-forward layer writes besides its strongest neurons: the rest of its product, with its bias."""
+    """What a feed-forward layer writes besides its strongest neurons: the rest of its product, with its bias.
 
-    units: Units = field(default_factory=lambda: Units("neuron", "", "", ()))
+    Attributes:
+        units: The neurons, of experts those of each.
+    """
+
+    units: tuple[Units, ...] = ()
 
     def _values(self, held: Held) -> Array:
         values = held.value(self.step)[0].copy()
-        written = self.units.written(held, self.step)
-        for token, units in self.units.runs:
-            values[token] -= written[units].sum(axis=0)
+        for site in self.units:
+            written = site.written(held, self.step)
+            for token, units in site.runs:
+                values[token] -= written[units].sum(axis=0)
         return values
 
     def nodes(self, held: Held) -> list[GraphNode]:

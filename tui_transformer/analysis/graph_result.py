@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.graph_nodes import GraphNode, Kind
+from tui_transformer.analysis.graph_nodes import GraphNode, Kind, paired
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.files import expanded, write_whole
@@ -179,7 +179,7 @@ class Graph:
         return words[node.token] if node.token < len(words) else ""
 
     def called(self, node: GraphNode) -> str:
-        """What a node is called, in short: `1 feature 94`, `2.0 head`, `enc 0 feed_forward`, with more where needed."""
+        """What a node is called, in short: `1 feature 94`, `2.0 head`, `0 expert 3 neuron 17`; more, where needed."""
         stack, _, rest = node.place.partition(".")
         stacks, places = self._places
         parts = [stack[:3]] if len(stacks) > 1 else []
@@ -189,7 +189,7 @@ class Graph:
         layer = "" if node.layer is None else str(node.layer)
         parts.append(".".join(filter(None, (layer, number))) if node.kind == "head" else layer)
         several = len(places[node.kind, stack, node.layer]) > 1 or node.layer is None
-        parts += [rest.removeprefix(f"{layer}.").replace("_attention", "")] if several else []
+        parts.append(node.within or (rest.removeprefix(f"{layer}.").replace("_attention", "") if several else ""))
         return " ".join(filter(None, (*parts, node.kind, number if node.kind != "head" else "")))
 
     @cached_property
@@ -350,7 +350,8 @@ class _File:
         """Its number, by which viewers tell nodes of a layer apart: below 0 of what is no feature of a file."""
         number, layer = node.number or 0, max(node.layer or 0, 0)
         if node.kind == "feature":
-            return (layer + number) * (layer + number + 1) // 2 + number
+            return paired(layer, number)
+        number = number if node.expert is None else paired(node.expert + 1, number)
         others = {"embedding": self.at(node), "logit": number, "error": -1, "feed_forward": -2, "head": -3 - 2 * number}
         return others.get(node.kind, -4 - 2 * number)
 
