@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
 from tui_transformer import graph
-from tui_transformer.explorer.tools.graph import GraphScreen
+from tui_transformer.explorer.tools.graph import MOST_NAME, GraphScreen, Walked
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.session.view_state import Measure
 
@@ -67,6 +68,27 @@ async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
         position = explorer.parts.explored.position
         assert (position.stop, position.place.row, position.place.column) == (node.step, node.token, node.number)
         assert node.step == "decoder.1.output.features"
+
+
+@pytest.mark.parametrize("size", [NARROW, SMALL])
+async def test_a_neuron_of_an_expert_is_named_and_enter_opens_its_cell(size: tuple[int, int]) -> None:
+    async with exploring(size, model=str(REFERENCES / "qwen2_moe"), ids=(2, 5, 3, 6, 4)) as explorer:
+        screen = await opened(explorer)
+        assert any(node.kind == "feed_forward" for node in screen._sources)
+        found = graph(explorer.session.trace, neurons=12).prune(1.0, 1.0)
+        screen._take(Walked(found, len(found.nodes), len(found.edges), explorer.session.model))
+        screen.show_lines()
+        await explorer.settled()
+        assert screen.walked is not None
+        assert screen.walked.width <= MOST_NAME
+        at = next(i for i, node in enumerate(screen._sources) if node.expert is not None and node.expert >= 0)
+        node = screen._sources[at]
+        assert f"1 expert {node.expert} neuron {node.number} " in screen._line(at).plain
+        await explorer.press(*["down"] * at, "enter")
+        await explorer.settled()
+        position = explorer.parts.explored.position
+        assert position.stop == node.step == f"decoder.1.feed_forward.experts.{node.expert}.gated"
+        assert (position.place.row, position.place.column) == (node.token, node.number)
 
 
 async def test_two_words_that_are_measured_are_two_answers() -> None:

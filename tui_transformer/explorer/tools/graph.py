@@ -31,6 +31,9 @@ from tui_transformer.text.display import fit, visible
 NUMBER, SHARE, NAME, TOKEN, BAR = 11, 7, 22, 14, 10
 """Columns of a number, of a share, of a node, of its token, and of a bar at least."""
 
+MOST_NAME = 26
+"""Columns of a node where one is called by more, as a neuron of an expert."""
+
 
 def open_from(port: Port) -> None:
     """The graph of the logits that are measured, or of the most likely token's."""
@@ -60,6 +63,12 @@ class Walked:
             return self.graph.called(node)
         probability = float(self.graph.probabilities[self.graph.nodes.index(node)])
         return f"logit {label_of(self.model, self.graph, node)} {in_percent(probability)}"
+
+    @cached_property
+    def width(self) -> int:
+        """Columns of what nodes are called."""
+        longest = max((len(self.graph.called(node)) for node in self.graph.nodes if node.kind == "neuron"), default=0)
+        return min(max(NAME, longest), MOST_NAME)
 
     def at(self, node: GraphNode) -> str:
         """The token where it is."""
@@ -127,7 +136,7 @@ class GraphScreen(Overview, tool="graph"):
         if walked is None:
             return Text()
         node, edges, width = self._sources[index], self._inputs, self.lines.size.width
-        said = f"{fit(walked.called(node), NAME)}  {fit(walked.at(node), TOKEN)}"
+        said = f"{fit(walked.called(node), walked.width)}  {fit(walked.at(node), TOKEN)}"
         if not edges:
             return Text(f" {said}", no_wrap=True)
         edge, most = edges[index], abs(edges[0].weight)
@@ -150,7 +159,8 @@ class GraphScreen(Overview, tool="graph"):
             f"{len(found.nodes):,} of {walked.nodes:,} nodes, {len(found.edges):,} of {walked.edges:,} edges · "
             f"replacement {found.replacement:.2f}, completeness {found.completeness:.2f}"
         )
-        columns = f" {'effect':>{NUMBER}} {'share':>{SHARE}}  {'from':<{NAME}}  at token" if self.way else " answers"
+        inputs = f" {'effect':>{NUMBER}} {'share':>{SHARE}}  {'from':<{walked.width}}  at token"
+        columns = inputs if self.way else " answers"
         heading = f"Attribution graph · {' → '.join(way) or 'the answers'}"
         if index is None:
             return Texts(heading, note, ("nothing that stayed leads here", ""), columns=columns)
