@@ -20,7 +20,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.attribution import LOGITS
-from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site
+from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site, Units
 from tui_transformer.analysis.graph_result import Graph, cumulative_of, influence_of, scores_of, shares_of
 from tui_transformer.analysis.graph_sites import Sites
 from tui_transformer.analysis.graph_walk import Held, back
@@ -229,7 +229,8 @@ class _Building:
         """How many nodes of a site are followed at a time."""
         program = self.held.program
         steps = program.steps[: program.places[site.step] + 1]
-        widest = max(int(np.prod(step.shape)) for step in steps if not step.windowed)
+        held = (step for step in steps if not step.windowed or self.held.edits(step.name))
+        widest = max(int(np.prod(step.shape)) for step in held)
         own = (step for step in steps if step.name.startswith(f"{site.place}."))
         experts = (len(step.inputs) - 1 for step in own if isinstance(step.op, ops.WeightedExperts))
         return int(np.clip(self.held.trace.block // (widest * max(experts, default=1)), 1, ROUND))
@@ -286,11 +287,9 @@ class _Building:
         """What the edges and constants should sum to: pre-activations, lengths, logits."""
         sums = np.array([self.nodes[node].value for node in followed])
         for number, site in enumerate(self.all):
-            if site.encoder:
-                values = self.held.backend.to_host(self.held.value(site.encoder)[0])
+            if isinstance(site, Units):
                 own = np.flatnonzero(self.of_node[followed] == number)
-                cells = [self.nodes[node] for node in followed[own]]
-                sums[own] = [values[each.token, each.number] for each in cells]
+                sums[own] = site.sums(self.held, followed[own] - self.first[number])
         return sums
 
     def _words(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, ...]], dict[int, str]]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tui_transformer.analysis.graph_walk import Held, inner
 from tui_transformer.engine import ops
+from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.program import LABEL
 
@@ -180,10 +181,12 @@ class Units(Site):
 
     Attributes:
         tokens, numbers: Of every unit, by token.
+        through: The steps through whose edits what they write goes before it is taken, the first first.
     """
 
     tokens: Host = field(default_factory=lambda: np.zeros(0, np.int64))
     numbers: Host = field(default_factory=lambda: np.zeros(0, np.int64))
+    through: tuple[str, ...] = ()
     _written: dict[str, Array] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -193,19 +196,47 @@ class Units(Site):
         return [(i, slice(a, b)) for i, (a, b) in enumerate(pairwise(edges)) if a < b]
 
     def nodes(self, held: Held) -> list[GraphNode]:
-        values = held.backend.to_host(held.value(self.step)[0])[self.tokens, self.numbers]
-        return [
-            GraphNode(self.kind, self.place, token, number, value, self.step)
-            for token, number, value in zip(
-                self.tokens.tolist(), self.numbers.tolist(), values.astype(np.float64).tolist(), strict=True
-            )
-        ]
+        cells = zip(self.tokens.tolist(), self.numbers.tolist(), self._values(held, self.step).tolist(), strict=True)
+        return [GraphNode(self.kind, self.place, *cell, self.step) for cell in cells]
+
+    def _values(self, held: Held, step: str) -> Host:
+        """The units' cells of a step."""
+        return held.backend.to_host(held.value(step)[0])[self.tokens, self.numbers].astype(np.float64)
+
+    def sums(self, held: Held, which: Host) -> Host:
+        """What some units read, their pre-activations; where an activation was set, that, as then nothing is read.
+
+        An edit that passes a part of the activation on changes what is written, and not what is read.
+        """
+        read, set_to = (self._values(held, step)[which] for step in (self.encoder, self.step))
+        return np.where(self._passes(held, which), read, set_to)
+
+    def _passes(self, held: Held, which: Host) -> Host:
+        """Of some units, whether the activation has anything of what was computed."""
+        if not held.edits(self.step):
+            return np.ones(len(which), np.bool_)
+        cells = zip(self.tokens[which].tolist(), self.numbers[which].tolist(), strict=True)
+        return np.array([held.passes(self.step, cell) for cell in cells], np.bool_)
 
     def written(self, held: Held, product: str) -> Array:
         """What every unit writes at a product: units × d."""
         if product not in self._written:
-            self._written[product] = self._rows(held, product)
+            self._written[product] = self._edited(held, self._rows(held, product))
         return self._written[product]
+
+    def _edited(self, held: Held, rows: Array) -> Array:
+        """What edits leave of what is written: each takes away, scales or projects, forwards as backwards."""
+        edited = [name for name in self.through if held.edits(name)]
+        if not edited:
+            return rows
+        rank = np.arange(len(self.tokens)) - np.searchsorted(self.tokens, self.tokens)
+        shape = held.program.shape(edited[0])
+        spread = held.backend.xp.zeros((1 + rank.max(initial=0), *shape), dtype=rows.dtype)
+        places = tuple(map(held.backend.integers, (rank, self.tokens)))
+        spread[places] = rows
+        for change in (change for name in edited for change in held.edits(name)):
+            change.pass_back(held.backend, spread, whole(shape))
+        return spread[places]
 
     def _rows(self, held: Held, product: str) -> Array:
         rows = _lines(held, held.program.step(product).inputs[1], self.numbers, 0)
@@ -220,13 +251,19 @@ class Units(Site):
         return found
 
     def start(self, held: Held, which: Host) -> Start | None:
+        passes = self._passes(held, which)
+        constants = held.backend.floats(np.where(passes, 0.0, self.sums(held, which)))
+        places = tuple(map(held.backend.integers, (np.flatnonzero(passes), self.tokens[which][passes])))
+        numbers = self.numbers[which][passes]
+        if held.edits(self.encoder):
+            cells = held.backend.xp.zeros((len(which), *held.program.shape(self.encoder)), dtype=constants.dtype)
+            cells[(*places, held.backend.integers(numbers))] = 1.0
+            return Start(self.encoder, cells, constants)
         x, weight, *biases = inner(held.program.step(self.encoder)).inputs
-        columns = _lines(held, weight, self.numbers[which], 1)
-        gradient = held.backend.xp.zeros((len(which), *held.program.shape(x)), dtype=columns.dtype)
-        gradient[held.backend.integers(np.arange(len(which))), held.backend.integers(self.tokens[which])] = columns
-        constants = held.backend.xp.zeros(len(which), dtype=columns.dtype)
+        gradient = held.backend.xp.zeros((len(which), *held.program.shape(x)), dtype=constants.dtype)
+        gradient[places] = _lines(held, weight, numbers, 1)
         for bias in biases:
-            constants += _lines(held, bias, self.numbers[which], 0)
+            constants[places[0]] += _lines(held, bias, numbers, 0)
         return Start(x, gradient, constants)
 
 
@@ -235,17 +272,16 @@ class ExpertUnits(Units):
     """Neurons of an expert: what each writes is weighted with the share that its token gives the expert, held fast.
 
     Attributes:
-        product: The expert's own, with the rows that they write; they are taken where all experts are added up.
         shares: The step of the shares (n × experts), of which the expert has the column `expert`.
     """
 
-    product: str = ""
     shares: str = ""
     expert: int = 0
 
     def _rows(self, held: Held, product: str) -> Array:
+        """The rows of the expert's own product; they are taken where all experts are added up."""
         shares = held.value(self.shares)[0][held.backend.integers(self.tokens), self.expert]
-        return super()._rows(held, self.product) * shares[:, None]
+        return super()._rows(held, self.through[0]) * shares[:, None]
 
 
 def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
@@ -308,6 +344,8 @@ class Logits(Site):
 
     def start(self, held: Held, which: Host) -> Start:
         step = held.program.step(self.step)
+        if held.edits(step.name):
+            return self._edited(held, np.array(self.numbers)[which])
         x, weight, *biases = step.inputs
         table = isinstance(step.op, ops.Unembed)
         scale = step.op.scale if isinstance(step.op, ops.Unembed) else 1.0
@@ -317,7 +355,17 @@ class Logits(Site):
         if self._centred(held):
             lines = lines - held.value(weight).mean(axis=0 if table else 1) * scale
             constants = constants - sum(held.value(bias).mean() for bias in biases)
-        shape = held.program.shape(x)
-        gradient = held.backend.xp.zeros((len(which), *shape), dtype=lines.dtype)
-        gradient[(slice(None), self.row) if len(shape) == 2 else slice(None)] = lines
-        return Start(x, gradient, held.backend.floats(constants))
+        return self._at(held, x, lines, held.backend.floats(constants))
+
+    def _edited(self, held: Held, numbers: Host) -> Start:
+        """From the logits themselves, whose edits are passed then."""
+        rows = np.zeros((len(numbers), held.program.shape(self.step)[-1]))
+        rows[np.arange(len(numbers)), numbers] = 1.0
+        rows -= 1.0 / rows.shape[-1] if self._centred(held) else 0.0
+        return self._at(held, self.step, held.backend.floats(rows), held.backend.floats(np.zeros(len(rows))))
+
+    def _at(self, held: Held, step: str, rows: Array, constants: Array) -> Start:
+        shape = held.program.shape(step)
+        gradient = held.backend.xp.zeros((len(rows), *shape), dtype=rows.dtype)
+        gradient[(slice(None), self.row) if len(shape) == 2 else slice(None)] = rows
+        return Start(step, gradient, constants)

@@ -55,7 +55,7 @@ class Graph:
         weights: Nodes that were followed × nodes: row i has the edges into node `followed[i]`.
         followed: Which nodes these are.
         sums: What the edges into each of them and its constants sum to.
-        constants: What biases add to each.
+        constants: What biases add to each, and edits on the way.
         totals: Σ |edge| into each of them, as in the graph before it was pruned.
         probabilities: Of every node that is a logit; 0 of the others.
         influence: Of every node, on the logits; as in the graph before it was pruned.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,21 +33,21 @@ class _Part:
 
     Attributes:
         product, active, hidden: What they write, what they are, what they read.
+        through: The product, and the steps from there to the layer.
     """
 
     product: Step
     active: Step
     hidden: Step
+    through: tuple[str, ...]
     shares: str
     expert: int
 
     def units(self, layer: str, tokens: Host, numbers: Host) -> Units:
         """Some of them, which are taken where the layer is written."""
         place, active, hidden = self.product.sublayer, self.active.name, self.hidden.name
-        if not self.shares:
-            return Units("neuron", place, active, (layer,), hidden, tokens=tokens, numbers=numbers)
-        own = ExpertUnits("neuron", place, active, (layer,), hidden, tokens=tokens, numbers=numbers)
-        return replace(own, product=self.product.name, shares=self.shares, expert=self.expert)
+        make = partial(ExpertUnits, shares=self.shares, expert=self.expert) if self.shares else Units
+        return make("neuron", place, active, (layer,), hidden, tokens=tokens, numbers=numbers, through=self.through)
 
 
 @dataclass(eq=False)
@@ -139,22 +140,22 @@ class Sites:
             waiting += [each for each in before if each in program.by_name]
         return tuple(outside)
 
-    def _parts(self, step: Step) -> list[_Part]:
+    def _parts(self, step: Step, after: tuple[str, ...] = ()) -> list[_Part]:
         """Where the neurons of a layer are, one or of every expert; none where something in it is made otherwise."""
-        program, weighted = self.held.program, ops.WeightedExperts
+        program, weighted, through = self.held.program, ops.WeightedExperts, (step.name, *after)
         sources = [program.by_name[name] for name in step.inputs if name in program.by_name]
         if isinstance(step.op, ops.Add) and all(isinstance(each.op, weighted) for each in sources):
-            found = [self._parts(each) for each in sources]
+            found = [self._parts(each, through) for each in sources]
             return [part for parts in found for part in parts] if all(found) else []
         if isinstance(step.op, weighted):
             shares, *products = sources
-            parts = [self._part(each, shares.name, expert) for expert, each in enumerate(products)]
+            parts = [self._part(each, through, shares.name, expert) for expert, each in enumerate(products)]
         else:
-            parts = [self._part(step)]
+            parts = [self._part(step, after)]
         known = [part for part in parts if part is not None]
         return known if len(known) == len(parts) else []
 
-    def _part(self, product: Step, shares: str = "", expert: int = 0) -> _Part | None:
+    def _part(self, product: Step, after: tuple[str, ...], shares: str = "", expert: int = 0) -> _Part | None:
         """With the product whose columns are what neurons read."""
         program, own = self.held.program, inner(product)
         before = program.by_name.get(own.inputs[0])
@@ -165,7 +166,7 @@ class Sites:
         hidden = None if place is None else program.by_name[before.inputs[place]]
         if hidden is None or not isinstance(inner(hidden).op, ops.Linear):
             return None
-        return _Part(product, before, hidden, shares, expert)
+        return _Part(product, before, hidden, (product.name, *after), shares, expert)
 
     def _strongest(self, step: Step, parts: Sequence[_Part]) -> Iterator[Units]:
         """The neurons that write most at every token, share · |a| ‖W₂ row‖ (of a layer that is no expert, share 1)."""

@@ -11,7 +11,8 @@ written, and with the biases, sum to the product with what is read.
 - experts: their shares are held, as attention weights are, and so is who chose them; each is then a layer for some
   tokens. A clamped gate f(gate) · (1 + h) adds f(gate) beside what h passes on: a constant.
 
-Where a step was edited the edit is passed as gradients pass it, and what it adds is a constant.
+Where a step was edited the edit is passed as gradients pass it, and what it adds is a constant: nothing leads to what
+is set, whose value is the constant.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.edits import Change, changes_of, of_sentence
 from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.ops.attention import grouped
 from tui_transformer.engine.ops.norms import Norm
@@ -59,6 +61,19 @@ class Held:
         if step.name not in self._factors:
             self._factors[step.name] = make()
         return self._factors[step.name]
+
+    def edits(self, name: str) -> list[Change]:
+        """The edits of a step, in their order."""
+        own = (of_sentence(edit, 0) for edit in self.trace.edits if edit.name == name)
+        return [edit for edit in own if edit is not None]
+
+    def passes(self, name: str, cell: tuple[int, ...]) -> bool:
+        """Whether an edited cell still has anything of what is computed there."""
+        region = tuple(range(i, i + 1) for i in cell)
+        gradient = self.backend.xp.ones((1,) * (1 + len(cell)))
+        for change in reversed(changes_of(self.edits(name), name, region)):
+            change.pass_back(self.backend, gradient, region)
+        return bool(gradient.any())
 
 
 # One step back
@@ -318,8 +333,8 @@ def back(held: Held, waiting: dict[str, Array], take: Take, own: str = "") -> Ar
         gradient = _through_edits(held, step, gradient, constants)
         assert entry is not None  # noqa: S101 - the sites were found on the same way
         gradient, plain = _chosen(held, step, gradient), inner(step)
-        for name in ALONE.get(type(plain.op), _none)(plain):
-            constants += _constant(held, name, gradient)
+        for name, sign in _beside(held, plain):
+            constants += sign * _constant(held, name, gradient)
         for name, part in zip(followed(program, step) or (), entry[1](held, plain, gradient), strict=True):
             if part is None:
                 continue
@@ -328,6 +343,18 @@ def back(held: Held, waiting: dict[str, Array], take: Take, own: str = "") -> Ar
             else:
                 waiting[name] = waiting[name] + part if name in waiting else part
     return constants
+
+
+def _beside(held: Held, step: Step) -> list[tuple[str, float]]:
+    """What a step adds as it is, besides what it makes of those that are followed, and with which sign.
+
+    Where the change itself that features make was edited, the two that are followed no longer sum to the step.
+    """
+    alone = [(name, 1.0) for name in ALONE.get(type(step.op), _none)(step)]
+    change = changes(held.program, step)
+    if change is None or not held.edits(change.name):
+        return alone
+    return [*((name, 1.0) for name in step.inputs), *((name, -1.0) for name in change.inputs[:2])]
 
 
 def _chosen(held: Held, step: Step, gradient: Array) -> Array:
@@ -343,7 +370,7 @@ def _constant(held: Held, name: str, part: Array) -> Array:
 
 def _through_edits(held: Held, step: Step, gradient: Array, constants: Array) -> Array:
     """The gradient of a step as it is computed, from that of it as it was edited."""
-    by_hand = [edit for edit in held.trace.edits if edit.name == step.name]
+    by_hand = held.edits(step.name)
     if not by_hand:
         return gradient
     constants += _constant(held, step.name, gradient)
