@@ -42,11 +42,6 @@ NUMBER, KIND, LEAST_NAME, WIDEST_NAME, LEAST_BAR = 11, 10, 24, 52, 6
 """Columns of a number, of a kind, of a name at least and at most, and of a bar at least."""
 
 
-def open_terms(port: Port) -> None:
-    """The terms of the logit that is measured, or of the most likely token's."""
-    port.open(TermsScreen(port))
-
-
 class TermsScreen(Overview, tool="terms"):
     """The terms of a logit, the largest first or in the order of the data."""
 
