@@ -24,6 +24,7 @@ from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site, Units
 from tui_transformer.analysis.graph_result import Graph, cumulative_of, influence_of, scores_of, shares_of
 from tui_transformer.analysis.graph_sites import Sites
 from tui_transformer.analysis.graph_walk import Held, back
+from tui_transformer.analysis.measurable import positions_in
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array, Host
@@ -120,9 +121,7 @@ def _row(trace: Trace, step: Step, position: int | None) -> int:
     rows = step.shape[0]
     if position is None:
         return int(np.flatnonzero(real_tokens(trace, step.axes[0]))[-1])
-    if not -rows <= position < rows:
-        raise InputError(f"there is no position {position}: use 0 to {rows - 1}")
-    return position % rows
+    return positions_in(rows, position).start
 
 
 def _targets(

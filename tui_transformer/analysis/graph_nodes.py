@@ -8,7 +8,6 @@ if it were a feature whose direction is that of what it writes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -133,46 +132,28 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Rows(Site):
-    """A vector for every token: embeddings, errors and feed-forward layers."""
+    """A vector for every token, of heads one for every head and token: its row of the context."""
+
+    def _values(self, held: Held) -> Array:
+        return held.value(self.step)[0]
 
     def nodes(self, held: Held) -> list[GraphNode]:
-        sizes = np.linalg.norm(held.backend.to_host(held.value(self.step)[0]).astype(np.float64), axis=-1)
-        return [GraphNode(self.kind, self.place, i, None, float(each), self.step) for i, each in enumerate(sizes)]
-
-    def edges(self, held: Held, name: str, gradient: Array) -> Array:
-        return (gradient * held.value(self.step)).sum(axis=-1)
-
-    def start(self, held: Held, which: Host) -> Start | None:
-        return _along(held, self.step, [(int(row),) for row in which])
-
-
-@dataclass(frozen=True, eq=False)
-class Heads(Site):
-    """Every head at every token: its row of the context."""
-
-    def nodes(self, held: Held) -> list[GraphNode]:
-        sizes = np.linalg.norm(held.backend.to_host(held.value(self.step)[0]).astype(np.float64), axis=-1)
+        sizes = np.linalg.norm(held.backend.to_host(self._values(held)).astype(np.float64), axis=-1)
         return [
-            GraphNode("head", self.place, token, head, float(size), self.step)
-            for head, row in enumerate(sizes)
-            for token, size in enumerate(row)
+            GraphNode(self.kind, self.place, token, head[0] if head else None, float(size), self.step)
+            for (*head, token), size in np.ndenumerate(sizes)
         ]
 
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
-        return (gradient * held.value(self.step)).sum(axis=-1).reshape(len(gradient), -1)
+        return (gradient * self._values(held)).sum(axis=-1).reshape(len(gradient), -1)
 
     def start(self, held: Held, which: Host) -> Start | None:
-        rows = held.program.shape(self.step)[1]
-        return _along(held, self.step, [divmod(int(each), rows) for each in which])
-
-
-def _along(held: Held, step: str, places: Sequence[tuple[int, ...]]) -> Start:
-    """From rows of a step, each along itself."""
-    values = held.value(step)[0]
-    gradient = held.backend.xp.zeros((len(places), *values.shape), dtype=values.dtype)
-    for i, place in enumerate(places):
-        gradient[(i, *place)] = values[place] / held.backend.xp.sqrt((values[place] ** 2).sum())
-    return Start(step, gradient, held.backend.xp.zeros(len(places), dtype=values.dtype), step)
+        """From some of the vectors, each along itself."""
+        values = held.value(self.step)[0]
+        gradient = held.backend.xp.zeros((len(which), *values.shape), dtype=values.dtype)
+        for i, place in enumerate(zip(*np.unravel_index(which, values.shape[:-1]), strict=True)):
+            gradient[(i, *place)] = values[place] / held.backend.xp.sqrt((values[place] ** 2).sum())
+        return Start(self.step, gradient, held.backend.xp.zeros(len(which), dtype=values.dtype), self.step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +279,7 @@ def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Rest(Site):
+class Rest(Rows):
     """What a feed-forward layer writes besides its strongest neurons: the rest of its product, with its bias.
 
     Attributes:
@@ -308,19 +289,12 @@ class Rest(Site):
     units: tuple[Units, ...] = ()
 
     def _values(self, held: Held) -> Array:
-        values = held.value(self.step)[0].copy()
+        values = super()._values(held).copy()
         for site in self.units:
             written = site.written(held, self.step)
             for token, units in site.runs:
                 values[token] -= written[units].sum(axis=0)
         return values
-
-    def nodes(self, held: Held) -> list[GraphNode]:
-        sizes = np.linalg.norm(held.backend.to_host(self._values(held)).astype(np.float64), axis=-1)
-        return [GraphNode("error", self.place, i, None, float(each), self.step) for i, each in enumerate(sizes)]
-
-    def edges(self, held: Held, name: str, gradient: Array) -> Array:
-        return (gradient * self._values(held)).sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

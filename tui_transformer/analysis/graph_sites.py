@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.attribution import NEURONS
-from tui_transformer.analysis.graph_nodes import ExpertUnits, Heads, Rest, Rows, Site, Units
+from tui_transformer.analysis.graph_nodes import ExpertUnits, Rest, Rows, Site, Units
 from tui_transformer.analysis.graph_walk import Held, changes, followed, inner, reads_features
 from tui_transformer.analysis.nodes import HEADS, SENDERS
 from tui_transformer.engine import ops
@@ -84,7 +84,7 @@ class Sites:
             self._add(Rows("embedding", self._embeddings[name], name, (name,), reads=False))
             return ()
         if name in self._contexts:
-            self._add(Heads("head", self._contexts[name], name, (name,)))
+            self._add(Rows("head", self._contexts[name], name, (name,)))
             return followed(program, step) or ()
         if _is_error(program, name):
             self._add(Rows("error", name.removesuffix(ERROR), name, (name,), reads=False))

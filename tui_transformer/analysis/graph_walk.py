@@ -208,25 +208,12 @@ def _pooled(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     yield toward
 
 
-def _none(step: Step) -> tuple[str, ...]:
-    del step
-    return ()
+Inputs = Callable[[Step], tuple[str, ...]]
+Back = Callable[[Held, Step, Array], Iterator[Array | None]]
 
 
-def _every(step: Step) -> tuple[str, ...]:
-    return step.inputs
-
-
-def _first(step: Step) -> tuple[str, ...]:
-    return step.inputs[:1]
-
-
-def _second(step: Step) -> tuple[str, ...]:
-    return step.inputs[1:2]
-
-
-def _but_first(step: Step) -> tuple[str, ...]:
-    return step.inputs[1:]
+def _inputs(start: int, stop: int | None = None) -> Inputs:
+    return lambda step: step.inputs[start:stop]
 
 
 def _but_weight(step: Step) -> tuple[str, ...]:
@@ -238,30 +225,29 @@ def _sized(step: Step) -> tuple[str, ...]:
     return step.inputs if getattr(step.op, "centred", False) else step.inputs[:1]
 
 
-Inputs = Callable[[Step], tuple[str, ...]]
-Back = Callable[[Held, Step, Array], Iterator[Array | None]]
+_NONE, _EVERY, _FIRST, _SECOND, _BUT_FIRST = _inputs(0, 0), _inputs(0), _inputs(0, 1), _inputs(1, 2), _inputs(1)
 
 STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
-    ops.Add: (_every, _added),
-    ops.Subtract: (_every, _subtracted),
-    ops.Scale: (_first, _scale),
+    ops.Add: (_EVERY, _added),
+    ops.Subtract: (_EVERY, _subtracted),
+    ops.Scale: (_FIRST, _scale),
     ops.Linear: (_but_weight, _linear),
     ops.Project: (_but_weight, _linear),
     ops.Unembed: (_but_weight, _linear),
-    ops.MergeHeads: (_first, _merged),
-    ops.Context: (_second, _context),
+    ops.MergeHeads: (_FIRST, _merged),
+    ops.Context: (_SECOND, _context),
     Norm: (_but_weight, _norm),
-    ops.Gate: (_second, _gate),
-    ops.ClampedGate: (_second, _clamped),
-    ops.WeightedExperts: (_but_first, _weighted),
-    ops.ToSize: (_first, _to_size),
+    ops.Gate: (_SECOND, _gate),
+    ops.ClampedGate: (_SECOND, _clamped),
+    ops.WeightedExperts: (_BUT_FIRST, _weighted),
+    ops.ToSize: (_FIRST, _to_size),
     ops.FromSize: (_sized, _from_size),
-    ops.Pool: (_first, _pooled),
-    Function: (_first, _share),
+    ops.Pool: (_FIRST, _pooled),
+    Function: (_FIRST, _share),
 }
 """Which inputs are followed, and their gradients in that order from that of the result; None where nothing comes."""
 
-ALONE: Mapping[type[Any], Inputs] = {ops.ClampedGate: _first}
+ALONE: Mapping[type[Any], Inputs] = {ops.ClampedGate: _FIRST}
 """Which held inputs a step adds as they are, besides what it makes of those that are followed."""
 
 
@@ -350,7 +336,7 @@ def _beside(held: Held, step: Step) -> list[tuple[str, float]]:
 
     Where the change itself that features make was edited, the two that are followed no longer sum to the step.
     """
-    alone = [(name, 1.0) for name in ALONE.get(type(step.op), _none)(step)]
+    alone = [(name, 1.0) for name in ALONE.get(type(step.op), _NONE)(step)]
     change = changes(held.program, step)
     if change is None or not held.edits(change.name):
         return alone
