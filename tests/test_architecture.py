@@ -44,22 +44,22 @@ MOST_LINES = 400
 BESIDE = ("tests", "benchmarks", "screenshots")
 
 CEILINGS = {
-    "analysis": (8_080, 40),
-    "cli": (7_700, 40),
-    "course": (3_000, 38),
-    "diagnosis": (6_650, 26),
+    "analysis": (8_255, 40),
+    "cli": (7_690, 40),
+    "course": (2_965, 38),
+    "diagnosis": (6_620, 26),
     "engine": (7_370, 33),
     "explorer": (26_850, 133),
     "features": (1_100, 6),
     "generation": (1_250, 7),
-    "guide": (550, 3),
+    "guide": (515, 3),
     "learning": (2_330, 12),
-    "model": (10_700, 45),
-    "report": (1_400, 8),
+    "model": (10_655, 45),
+    "report": (1_375, 8),
     "session": (6_500, 31),
-    "survey": (1_750, 8),
-    "text": (3_300, 17),
-    "views": (3_050, 16),
+    "survey": (1_705, 8),
+    "text": (3_275, 17),
+    "views": (3_020, 16),
 }
 """Lines and files of each package at most: what needs more joins something first, and what joins lowers its own."""
 

@@ -21,7 +21,8 @@ from tui_transformer.analysis.effects import (
     effect as effect_alone,
 )
 from tui_transformer.analysis.metrics import METRICS, Metric
-from tui_transformer.analysis.patching import KINDS, START, kinds_of, sweep, table_of
+from tui_transformer.analysis.patching import KINDS, kinds_of, sweep, table_of
+from tui_transformer.analysis.statistics import START
 from tui_transformer.engine.changes import Scale, Set
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.targets import every, parse

@@ -36,7 +36,8 @@ def off(found: Graph) -> float:
 
 FAMILIES = (
     *("gpt2", "llama", "gemma2", "qwen3", "olmo2", "phi", "falcon", "cohere", "granite", "nemotron", "mixtral"),
-    *("gpt_oss", "bert", "albert-groups", "modernbert", "deberta-v2", "t5", "marian-two-vocabularies"),
+    *("gpt_oss", "olmoe", "qwen2_moe", "qwen3_moe", "bert", "albert-groups", "modernbert", "deberta-v2", "t5"),
+    "marian-two-vocabularies",
     *("vanilla-encoder", "vanilla-encoder-decoder"),
 )
 

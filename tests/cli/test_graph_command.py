@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,19 @@ def test_models_of_two_stacks_name_the_stack(run: Run) -> None:
     out = run("graph", "--model", "dates").out
     assert "dec 0.2 cross head" in out
     assert "dec token" in out
+
+
+def test_neurons_of_experts_are_named_by_their_expert(run: Run, tmp_path: Path) -> None:
+    line = ("graph", "--model", str(REFERENCES / "qwen2_moe"), "--ids", "2,5,3,6,4", "--threshold", "1")
+    assert "1 feed_forward" in run(*line).out
+    file = tmp_path / "experts.json"
+    out = run(*line, "--neurons", "12", "--inputs", "40", "--top", "40", "--json", str(file)).out
+    assert re.search(r"1 expert \d neuron \d+ ", out)
+    assert re.search(r"1 shared neuron \d+ ", out)
+    nodes = [node for node in json.loads(file.read_text())["nodes"] if node["feature_type"] == "neuron"]
+    assert len({(node["layer"], node["feature"], node["ctx_idx"]) for node in nodes}) == len(nodes)
+    rows = run(*line, "--neurons", "12", "--format", "csv").table
+    assert any(row["source"].startswith("neuron:decoder.0.feed_forward.experts.") for row in rows)
 
 
 def test_what_cannot_be_is_refused_in_a_line(run: Run) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.circuits import weight_of
-from tui_transformer.analysis.measurable import last_position
-from tui_transformer.engine.axis import whole
+from tui_transformer.analysis.graph_walk import changes
+from tui_transformer.analysis.measurable import last_position, positions_in
+from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import (
     Add,
-    Changed,
     FromSize,
     LayerNorm,
     Linear,
@@ -120,20 +120,18 @@ def attribute(
         raise InputError("the model has no logits of words: attribution reads these")
     rows, words = step.shape[-2:]
     item = item_of(trace, item)
-    position = last_position(trace, item) if position is None else position
-    if not -rows <= position < rows:
-        raise InputError(f"there is no position {position}: use 0 to {rows - 1}")
+    row = positions_in(rows, last_position(trace, item) if position is None else position).start
     for each in (token, other):
         if each is not None and not isinstance(each, int | np.integer):
             raise UsageError(f"a token is its ID, a whole number, not {type(each).__name__}")
         if each is not None and not 0 <= each < words:
             raise InputError(f"there is no token {each}: IDs go from 0 to {words - 1}")
-    walk = _Walk(trace, position % rows, item, neurons, features)
+    walk = _Walk(trace, row, item, neurons, features)
     logit = walk.line(LOGITS)
     chosen = (token,) if other is None else (token, other)
     terms = tuple(walk.of_logits(step, chosen))
     value = float(logit[token] - (0.0 if other is None else logit[other]))
-    return Attribution((token, other), position % rows, value, terms)
+    return Attribution((token, other), row, value, terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,15 +200,8 @@ class _Walk:
 
     def _added(self, step: Step) -> tuple[str, ...]:
         """What is added; of a step with features, where they are asked for, what they write and their error."""
-        change = self._change(step)
+        change = changes(self.trace.program, step)
         return step.inputs if change is None or not self.features else change.inputs[:2]
-
-    def _change(self, step: Step | None) -> Step | None:
-        """The step of what a change of features adds, where a step adds that."""
-        if step is None or not isinstance(step.op, Add):
-            return None
-        change = self.trace.program.by_name.get(step.inputs[1])
-        return change if change is not None and isinstance(change.op, Changed) else None
 
     def _whole(self, name: str, direction: Host) -> Term:
         kind = "embedding" if "embedding." in name else "layer"
@@ -229,7 +220,7 @@ class _Walk:
         """The heads, neurons or features that a matrix reads, and its bias; all of it where it reads none of them."""
         source, weight, *biases = step.inputs
         before = self.trace.program.by_name.get(source)
-        if before is not None and (change := self._change(before)) is not None:
+        if before is not None and (change := changes(self.trace.program, before)) is not None:
             inner = replace(step, inputs=(before.inputs[0], weight, *biases))
             toward = self.weight(weight) @ direction
             if self.features:
@@ -287,10 +278,9 @@ class _Walk:
         region = (range(heads), range(self.row, self.row + 1), range(width))
         return np.asarray(self.trace.window(name, region, self.item), np.float64)[:, 0]
 
-    def weight(self, name: str, region: tuple[range, ...] | None = None) -> Host:
+    def weight(self, name: str, region: Region | None = None) -> Host:
         """A weight, or a part of it, in float64."""
-        part = whole(self.trace.program.shape(name)) if region is None else region
-        return np.asarray(self.trace.window(name, part), np.float64)
+        return weight_of(self.trace, name, region)
 
     def _column(self, step: Step, token: int) -> Host:
         """The vector that the row before the logits is multiplied with for a token."""

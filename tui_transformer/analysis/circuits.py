@@ -21,7 +21,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import SELF, Attention, Report, attentions, in_layer, silent
 from tui_transformer.analysis.found import Again, Found, found
-from tui_transformer.engine.axis import whole
+from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Linear, Project, Unembed
 from tui_transformer.engine.trace import Trace
@@ -148,9 +148,9 @@ def _matrix(trace: Trace, attention: Attention, part: str) -> str:
     return step.inputs[1] if step is not None and isinstance(step.op, Linear | Project) else ""
 
 
-def weight_of(trace: Trace, name: str) -> Host:
-    """A weight in float64."""
-    return np.asarray(trace.window(name, whole(trace.program.shape(name))), np.float64)
+def weight_of(trace: Trace, name: str, region: Region | None = None) -> Host:
+    """A weight, or a step of a single sentence, or a part of it, in float64."""
+    return np.asarray(trace.window(name, region or whole(trace.program.shape(name))), np.float64)
 
 
 def _singular(left: Host, right: Host) -> Host:

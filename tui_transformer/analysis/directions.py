@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.analysis.attribution import LOGITS
 from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.head_lens import carried
 from tui_transformer.analysis.measurable import last_position
@@ -30,7 +31,6 @@ from tui_transformer.files import expanded, write_whole
 from tui_transformer.model import Model
 from tui_transformer.model.options import traced
 
-LOGITS = "output.logits"
 Texts = Sequence[str | Sequence[int]]
 
 Where = int | Literal["mean"]

@@ -7,7 +7,8 @@ effect A_ts = w_s · J_ts · r_t: what s writes, carried to what t reads. The ed
 sum to its pre-activation, or to its logit less the mean of all logits.
 
 Without dictionaries of features, heads and feed-forward layers at every token are the nodes, or neurons; of an
-activation its share f(x) ÷ x is then held (Achtibat et al. 2024, "AttnLRP", arXiv 2402.05602, the identity rule).
+activation its share f(x) ÷ x is then held (Achtibat et al. 2024, "AttnLRP", arXiv 2402.05602, the identity rule). A
+layer of experts is such a layer: what its router chose, and the shares that it gave, are held.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import numpy as np
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.attribution import LOGITS
 from tui_transformer.analysis.graph_influence import cumulative_of, influence_of, scores_of, shares_of
-from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site
+from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site, Units
 from tui_transformer.analysis.graph_result import Graph
 from tui_transformer.analysis.graph_sites import Sites
 from tui_transformer.analysis.graph_walk import Held, back
+from tui_transformer.analysis.measurable import positions_in
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array, Host
@@ -62,8 +64,7 @@ def graph(
     """The attribution graph of logits: tokens, features, errors, heads and layers, and direct effects between them.
 
     The model's dictionaries of features (`Model.with_features`, of any number and kind) make the features and errors.
-    Feed-forward layers that none of them replaces are nodes themselves; layers of experts are errors, as what they read
-    is not followed.
+    Feed-forward layers that none of them replaces are nodes themselves, layers of experts among them.
 
     Args:
         trace: A single sentence.
@@ -74,7 +75,8 @@ def graph(
         heads: Whether heads at every token are nodes; by default where the model has no features. Else the way goes
             through them.
         neurons: So many neurons of every feed-forward layer and token, those that write most, in place of the layer;
-            the rest of it is an error.
+            the rest of it is an error. Of experts they are those of all that the token chose, and of the shared one,
+            each weighted with the share of its expert.
         most: Nodes whose inputs are followed, the most influential first. Others are sources alone, and not errors.
         report: Told how far the work is; what it raises ends it.
 
@@ -120,9 +122,7 @@ def _row(trace: Trace, step: Step, position: int | None) -> int:
     rows = step.shape[0]
     if position is None:
         return int(np.flatnonzero(real_tokens(trace, step.axes[0]))[-1])
-    if not -rows <= position < rows:
-        raise InputError(f"there is no position {position}: use 0 to {rows - 1}")
-    return position % rows
+    return positions_in(rows, position).start
 
 
 def _targets(
@@ -228,9 +228,12 @@ class _Building:
     def _height(self, site: Site) -> int:
         """How many nodes of a site are followed at a time."""
         program = self.held.program
-        shapes = (step.shape for step in program.steps[: program.places[site.step] + 1] if not step.windowed)
-        widest = max(int(np.prod(shape)) for shape in shapes)
-        return int(np.clip(self.held.trace.block // widest, 1, ROUND))
+        steps = program.steps[: program.places[site.step] + 1]
+        held = (step for step in steps if not step.windowed or self.held.edits(step.name))
+        widest = max(int(np.prod(step.shape)) for step in held)
+        own = (step for step in steps if step.name.startswith(f"{site.place}."))
+        experts = (len(step.inputs) - 1 for step in own if isinstance(step.op, ops.WeightedExperts))
+        return int(np.clip(self.held.trace.block // (widest * max(experts, default=1)), 1, ROUND))
 
     def _rows(self, site: Site, first: int, some: Host) -> None:
         start = site.start(self.held, some - first)
@@ -284,11 +287,9 @@ class _Building:
         """What the edges and constants should sum to: pre-activations, lengths, logits."""
         sums = np.array([self.nodes[node].value for node in followed])
         for number, site in enumerate(self.all):
-            if site.encoder:
-                values = self.held.backend.to_host(self.held.value(site.encoder)[0])
+            if isinstance(site, Units):
                 own = np.flatnonzero(self.of_node[followed] == number)
-                cells = [self.nodes[node] for node in followed[own]]
-                sums[own] = [values[each.token, each.number] for each in cells]
+                sums[own] = site.sums(self.held, followed[own] - self.first[number])
         return sums
 
     def _words(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[str, ...]], dict[int, str]]:

@@ -8,7 +8,6 @@ if it were a feature whose direction is that of what it writes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -16,8 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from tui_transformer.analysis.graph_walk import Held
+from tui_transformer.analysis.graph_walk import Held, inner
 from tui_transformer.engine import ops
+from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.program import LABEL
 
@@ -56,6 +56,19 @@ class GraphNode:
         return int(part[0]) if part and part[0].isdigit() else -1 if self.kind == "embedding" else None
 
     @property
+    def expert(self) -> int | None:
+        """Of a neuron, in which expert of its layer it is, −1 in that of all tokens; None where there are none."""
+        if self.kind != "neuron":
+            return None
+        *_, before, last = self.place.split(".")
+        return int(last) if before == "experts" else -1 if last == "shared" else None
+
+    @property
+    def within(self) -> str:
+        """That expert in words."""
+        return "" if self.expert is None else "shared" if self.expert < 0 else f"expert {self.expert}"
+
+    @property
     def stack(self) -> str:
         """`encoder` or `decoder`, of whose sequence its token is."""
         return self.place.partition(".")[0]
@@ -66,6 +79,11 @@ class GraphNode:
         if self.kind == "head":
             return (self.number or 0, self.token, 0)
         return (self.token, self.number or 0)
+
+
+def paired(a: int, b: int) -> int:
+    """Two numbers in one, by which both are known (Cantor's pairing)."""
+    return (a + b) * (a + b + 1) // 2 + b
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,46 +132,28 @@ class Site:
 
 @dataclass(frozen=True, eq=False)
 class Rows(Site):
-    """A vector for every token: embeddings, errors and feed-forward layers."""
+    """A vector for every token, of heads one for every head and token: its row of the context."""
+
+    def _values(self, held: Held) -> Array:
+        return held.value(self.step)[0]
 
     def nodes(self, held: Held) -> list[GraphNode]:
-        sizes = np.linalg.norm(held.backend.to_host(held.value(self.step)[0]).astype(np.float64), axis=-1)
-        return [GraphNode(self.kind, self.place, i, None, float(each), self.step) for i, each in enumerate(sizes)]
-
-    def edges(self, held: Held, name: str, gradient: Array) -> Array:
-        return (gradient * held.value(self.step)).sum(axis=-1)
-
-    def start(self, held: Held, which: Host) -> Start | None:
-        return _along(held, self.step, [(int(row),) for row in which])
-
-
-@dataclass(frozen=True, eq=False)
-class Heads(Site):
-    """Every head at every token: its row of the context."""
-
-    def nodes(self, held: Held) -> list[GraphNode]:
-        sizes = np.linalg.norm(held.backend.to_host(held.value(self.step)[0]).astype(np.float64), axis=-1)
+        sizes = np.linalg.norm(held.backend.to_host(self._values(held)).astype(np.float64), axis=-1)
         return [
-            GraphNode("head", self.place, token, head, float(size), self.step)
-            for head, row in enumerate(sizes)
-            for token, size in enumerate(row)
+            GraphNode(self.kind, self.place, token, head[0] if head else None, float(size), self.step)
+            for (*head, token), size in np.ndenumerate(sizes)
         ]
 
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
-        return (gradient * held.value(self.step)).sum(axis=-1).reshape(len(gradient), -1)
+        return (gradient * self._values(held)).sum(axis=-1).reshape(len(gradient), -1)
 
     def start(self, held: Held, which: Host) -> Start | None:
-        rows = held.program.shape(self.step)[1]
-        return _along(held, self.step, [divmod(int(each), rows) for each in which])
-
-
-def _along(held: Held, step: str, places: Sequence[tuple[int, ...]]) -> Start:
-    """From rows of a step, each along itself."""
-    values = held.value(step)[0]
-    gradient = held.backend.xp.zeros((len(places), *values.shape), dtype=values.dtype)
-    for i, place in enumerate(places):
-        gradient[(i, *place)] = values[place] / held.backend.xp.sqrt((values[place] ** 2).sum())
-    return Start(step, gradient, held.backend.xp.zeros(len(places), dtype=values.dtype), step)
+        """From some of the vectors, each along itself."""
+        values = held.value(self.step)[0]
+        gradient = held.backend.xp.zeros((len(which), *values.shape), dtype=values.dtype)
+        for i, place in enumerate(zip(*np.unravel_index(which, values.shape[:-1]), strict=True)):
+            gradient[(i, *place)] = values[place] / held.backend.xp.sqrt((values[place] ** 2).sum())
+        return Start(self.step, gradient, held.backend.xp.zeros(len(which), dtype=values.dtype), self.step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +162,12 @@ class Units(Site):
 
     Attributes:
         tokens, numbers: Of every unit, by token.
+        through: The steps through whose edits what they write goes before it is taken, the first first.
     """
 
     tokens: Host = field(default_factory=lambda: np.zeros(0, np.int64))
     numbers: Host = field(default_factory=lambda: np.zeros(0, np.int64))
+    through: tuple[str, ...] = ()
     _written: dict[str, Array] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -175,22 +177,52 @@ class Units(Site):
         return [(i, slice(a, b)) for i, (a, b) in enumerate(pairwise(edges)) if a < b]
 
     def nodes(self, held: Held) -> list[GraphNode]:
-        values = held.backend.to_host(held.value(self.step)[0])[self.tokens, self.numbers]
-        return [
-            GraphNode(self.kind, self.place, token, number, value, self.step)
-            for token, number, value in zip(
-                self.tokens.tolist(), self.numbers.tolist(), values.astype(np.float64).tolist(), strict=True
-            )
-        ]
+        cells = zip(self.tokens.tolist(), self.numbers.tolist(), self._values(held, self.step).tolist(), strict=True)
+        return [GraphNode(self.kind, self.place, *cell, self.step) for cell in cells]
+
+    def _values(self, held: Held, step: str) -> Host:
+        """The units' cells of a step."""
+        return held.backend.to_host(held.value(step)[0])[self.tokens, self.numbers].astype(np.float64)
+
+    def sums(self, held: Held, which: Host) -> Host:
+        """What some units read, their pre-activations; where an activation was set, that, as then nothing is read.
+
+        An edit that passes a part of the activation on changes what is written, and not what is read.
+        """
+        read, set_to = (self._values(held, step)[which] for step in (self.encoder, self.step))
+        return np.where(self._passes(held, which), read, set_to)
+
+    def _passes(self, held: Held, which: Host) -> Host:
+        """Of some units, whether the activation has anything of what was computed."""
+        if not held.edits(self.step):
+            return np.ones(len(which), np.bool_)
+        cells = zip(self.tokens[which].tolist(), self.numbers[which].tolist(), strict=True)
+        return np.array([held.passes(self.step, cell) for cell in cells], np.bool_)
 
     def written(self, held: Held, product: str) -> Array:
         """What every unit writes at a product: units × d."""
         if product not in self._written:
-            rows = _lines(held, held.program.step(product).inputs[1], self.numbers, 0)
-            places = map(held.backend.integers, (self.tokens, self.numbers))
-            values = held.value(self.step)[0][tuple(places)]
-            self._written[product] = rows * values[:, None]
+            self._written[product] = self._edited(held, self._rows(held, product))
         return self._written[product]
+
+    def _edited(self, held: Held, rows: Array) -> Array:
+        """What edits leave of what is written: each takes away, scales or projects, forwards as backwards."""
+        edited = [name for name in self.through if held.edits(name)]
+        if not edited:
+            return rows
+        rank = np.arange(len(self.tokens)) - np.searchsorted(self.tokens, self.tokens)
+        shape = held.program.shape(edited[0])
+        spread = held.backend.xp.zeros((1 + rank.max(initial=0), *shape), dtype=rows.dtype)
+        places = tuple(map(held.backend.integers, (rank, self.tokens)))
+        spread[places] = rows
+        for change in (change for name in edited for change in held.edits(name)):
+            change.pass_back(held.backend, spread, whole(shape))
+        return spread[places]
+
+    def _rows(self, held: Held, product: str) -> Array:
+        rows = _lines(held, held.program.step(product).inputs[1], self.numbers, 0)
+        places = map(held.backend.integers, (self.tokens, self.numbers))
+        return rows * held.value(self.step)[0][tuple(places)][:, None]
 
     def edges(self, held: Held, name: str, gradient: Array) -> Array:
         written = self.written(held, name)
@@ -200,15 +232,37 @@ class Units(Site):
         return found
 
     def start(self, held: Held, which: Host) -> Start | None:
-        step = held.program.step(self.encoder)
-        x, weight, *biases = step.inputs
-        columns = _lines(held, weight, self.numbers[which], 1)
-        gradient = held.backend.xp.zeros((len(which), *held.program.shape(x)), dtype=columns.dtype)
-        gradient[held.backend.integers(np.arange(len(which))), held.backend.integers(self.tokens[which])] = columns
-        constants = held.backend.xp.zeros(len(which), dtype=columns.dtype)
+        passes = self._passes(held, which)
+        constants = held.backend.floats(np.where(passes, 0.0, self.sums(held, which)))
+        places = tuple(map(held.backend.integers, (np.flatnonzero(passes), self.tokens[which][passes])))
+        numbers = self.numbers[which][passes]
+        if held.edits(self.encoder):
+            cells = held.backend.xp.zeros((len(which), *held.program.shape(self.encoder)), dtype=constants.dtype)
+            cells[(*places, held.backend.integers(numbers))] = 1.0
+            return Start(self.encoder, cells, constants)
+        x, weight, *biases = inner(held.program.step(self.encoder)).inputs
+        gradient = held.backend.xp.zeros((len(which), *held.program.shape(x)), dtype=constants.dtype)
+        gradient[places] = _lines(held, weight, numbers, 1)
         for bias in biases:
-            constants += _lines(held, bias, self.numbers[which], 0)
+            constants[places[0]] += _lines(held, bias, numbers, 0)
         return Start(x, gradient, constants)
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertUnits(Units):
+    """Neurons of an expert: what each writes is weighted with the share that its token gives the expert, held fast.
+
+    Attributes:
+        shares: The step of the shares (n × experts), of which the expert has the column `expert`.
+    """
+
+    shares: str = ""
+    expert: int = 0
+
+    def _rows(self, held: Held, product: str) -> Array:
+        """The rows of the expert's own product; they are taken where all experts are added up."""
+        shares = held.value(self.shares)[0][held.backend.integers(self.tokens), self.expert]
+        return super()._rows(held, self.through[0]) * shares[:, None]
 
 
 def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
@@ -225,24 +279,22 @@ def _lines(held: Held, name: str, numbers: Host, axis: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Rest(Site):
-    """What a feed-forward layer writes besides its strongest neurons: the rest of its product, with its bias."""
+class Rest(Rows):
+    """What a feed-forward layer writes besides its strongest neurons: the rest of its product, with its bias.
 
-    units: Units = field(default_factory=lambda: Units("neuron", "", "", ()))
+    Attributes:
+        units: The neurons, of experts those of each.
+    """
+
+    units: tuple[Units, ...] = ()
 
     def _values(self, held: Held) -> Array:
-        values = held.value(self.step)[0].copy()
-        written = self.units.written(held, self.step)
-        for token, units in self.units.runs:
-            values[token] -= written[units].sum(axis=0)
+        values = super()._values(held).copy()
+        for site in self.units:
+            written = site.written(held, self.step)
+            for token, units in site.runs:
+                values[token] -= written[units].sum(axis=0)
         return values
-
-    def nodes(self, held: Held) -> list[GraphNode]:
-        sizes = np.linalg.norm(held.backend.to_host(self._values(held)).astype(np.float64), axis=-1)
-        return [GraphNode("error", self.place, i, None, float(each), self.step) for i, each in enumerate(sizes)]
-
-    def edges(self, held: Held, name: str, gradient: Array) -> Array:
-        return (gradient * self._values(held)).sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +318,8 @@ class Logits(Site):
 
     def start(self, held: Held, which: Host) -> Start:
         step = held.program.step(self.step)
+        if held.edits(step.name):
+            return self._edited(held, np.array(self.numbers)[which])
         x, weight, *biases = step.inputs
         table = isinstance(step.op, ops.Unembed)
         scale = step.op.scale if isinstance(step.op, ops.Unembed) else 1.0
@@ -275,7 +329,17 @@ class Logits(Site):
         if self._centred(held):
             lines = lines - held.value(weight).mean(axis=0 if table else 1) * scale
             constants = constants - sum(held.value(bias).mean() for bias in biases)
-        shape = held.program.shape(x)
-        gradient = held.backend.xp.zeros((len(which), *shape), dtype=lines.dtype)
-        gradient[(slice(None), self.row) if len(shape) == 2 else slice(None)] = lines
-        return Start(x, gradient, held.backend.floats(constants))
+        return self._at(held, x, lines, held.backend.floats(constants))
+
+    def _edited(self, held: Held, numbers: Host) -> Start:
+        """From the logits themselves, whose edits are passed then."""
+        rows = np.zeros((len(numbers), held.program.shape(self.step)[-1]))
+        rows[np.arange(len(numbers)), numbers] = 1.0
+        rows -= 1.0 / rows.shape[-1] if self._centred(held) else 0.0
+        return self._at(held, self.step, held.backend.floats(rows), held.backend.floats(np.zeros(len(rows))))
+
+    def _at(self, held: Held, step: str, rows: Array, constants: Array) -> Start:
+        shape = held.program.shape(step)
+        gradient = held.backend.xp.zeros((len(rows), *shape), dtype=rows.dtype)
+        gradient[(slice(None), self.row) if len(shape) == 2 else slice(None)] = rows
+        return Start(step, gradient, constants)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.graph_influence import kept_of
-from tui_transformer.analysis.graph_nodes import GraphNode, Kind
+from tui_transformer.analysis.graph_nodes import GraphNode, Kind, paired
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_file, read_json, write_whole
@@ -51,7 +51,7 @@ class Graph:
         weights: Nodes that were followed × nodes: row i has the edges into node `followed[i]`.
         followed: Which nodes these are.
         sums: What the edges into each of them and its constants sum to.
-        constants: What biases add to each.
+        constants: What biases add to each, and edits on the way.
         totals: Σ |edge| into each of them, as in the graph before it was pruned.
         probabilities: Of every node that is a logit; 0 of the others.
         influence: Of every node, on the logits; as in the graph before it was pruned.
@@ -165,7 +165,7 @@ class Graph:
         return words[node.token] if node.token < len(words) else ""
 
     def called(self, node: GraphNode) -> str:
-        """What a node is called, in short: `1 feature 94`, `2.0 head`, `enc 0 feed_forward`, with more where needed."""
+        """What a node is called, in short: `1 feature 94`, `2.0 head`, `0 expert 3 neuron 17`; more, where needed."""
         stack, _, rest = node.place.partition(".")
         stacks, places = self._places
         parts = [stack[:3]] if len(stacks) > 1 else []
@@ -175,7 +175,7 @@ class Graph:
         layer = "" if node.layer is None else str(node.layer)
         parts.append(".".join(filter(None, (layer, number))) if node.kind == "head" else layer)
         several = len(places[node.kind, stack, node.layer]) > 1 or node.layer is None
-        parts += [rest.removeprefix(f"{layer}.").replace("_attention", "")] if several else []
+        parts.append(node.within or (rest.removeprefix(f"{layer}.").replace("_attention", "") if several else ""))
         return " ".join(filter(None, (*parts, node.kind, number if node.kind != "head" else "")))
 
     @cached_property
@@ -340,8 +340,8 @@ class _File:
         if node.kind in ("embedding", "logit"):
             return self.at(node) if node.kind == "embedding" else number
         if node.kind == "feature" and not which:
-            return _paired(self.rows[node.place], number)
-        return -1 - _paired(OTHERS.index(node.kind) + len(OTHERS) * which, number)
+            return paired(self.rows[node.place], number)
+        return -1 - paired(OTHERS.index(node.kind) + len(OTHERS) * which, number)
 
     def _which(self, node: GraphNode) -> int:
         """Which of several places of this kind in a layer."""
@@ -377,11 +377,6 @@ class _File:
             return f'Emb: "{self.prompt[self.at(node)]}"'
         own = self.labels.get(node.number or 0) if node.kind == "feature" else None
         return own or f"{node.place}{'' if node.number is None else f' {node.number}'} {node.kind}"
-
-
-def _paired(a: int, b: int) -> int:
-    """Two numbers in one, by which both are known (Cantor's pairing)."""
-    return (a + b) * (a + b + 1) // 2 + b
 
 
 def _style(words: Iterable[str]) -> Style | None:

@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from tui_transformer.analysis.attribution import NEURONS
-from tui_transformer.analysis.graph_nodes import Heads, Rest, Rows, Site, Units
-from tui_transformer.analysis.graph_walk import Held, changes, followed, reads_features
+from tui_transformer.analysis.graph_nodes import ExpertUnits, Rest, Rows, Site, Units
+from tui_transformer.analysis.graph_walk import Held, changes, followed, inner, reads_features
 from tui_transformer.analysis.nodes import HEADS, SENDERS
 from tui_transformer.engine import ops
+from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.errors import InputError
 
 ERROR = ".error"
+
+
+READ: Mapping[type[Any], int] = {ops.Gate: 1, ops.ClampedGate: 1, Function: 0}
+"""Which input of what makes an activation is the product that its neurons read; the other is a gate."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The neurons of a feed-forward layer, or of one of its experts with its column of the shares.
+
+    Attributes:
+        product, active, hidden: What they write, what they are, what they read.
+        through: The product, and the steps from there to the layer.
+    """
+
+    product: Step
+    active: Step
+    hidden: Step
+    through: tuple[str, ...]
+    shares: str
+    expert: int
+
+    def units(self, layer: str, tokens: Host, numbers: Host) -> Units:
+        """Some of them, which are taken where the layer is written."""
+        place, active, hidden = self.product.sublayer, self.active.name, self.hidden.name
+        make = partial(ExpertUnits, shares=self.shares, expert=self.expert) if self.shares else Units
+        return make("neuron", place, active, (layer,), hidden, tokens=tokens, numbers=numbers, through=self.through)
 
 
 @dataclass(eq=False)
@@ -54,7 +84,7 @@ class Sites:
             self._add(Rows("embedding", self._embeddings[name], name, (name,), reads=False))
             return ()
         if name in self._contexts:
-            self._add(Heads("head", self._contexts[name], name, (name,)))
+            self._add(Rows("head", self._contexts[name], name, (name,)))
             return followed(program, step) or ()
         if _is_error(program, name):
             self._add(Rows("error", name.removesuffix(ERROR), name, (name,), reads=False))
@@ -82,55 +112,94 @@ class Sites:
         return encoder.inputs[:1]
 
     def _layer(self, step: Step) -> Sequence[str]:
-        """A feed-forward layer, of which all, or the strongest neurons and the rest."""
-        place, hidden = step.sublayer, self._hidden(step)
-        inner = self._inside(step)
-        if hidden is None or not self.neurons:
-            reads = bool(inner)
+        """A feed-forward layer, or one of experts, of which all, or the strongest neurons and the rest."""
+        place, parts = step.sublayer, self._parts(step) if self.neurons else ()
+        if not parts:
+            outside = self._inside(step)
+            reads = bool(outside)
             self._add(Rows("feed_forward" if reads else "error", place, step.name, (step.name,), reads=reads))
-            return inner
-        units = self._strongest(step, hidden)
-        self._add(units)
+            return outside
+        units = tuple(self._strongest(step, parts))
+        for each in units:
+            self._add(each)
         self._add(Rest("error", place, step.name, (step.name,), reads=False, units=units))
-        return hidden.inputs[:1]
+        return [inner(part.hidden).inputs[0] for part in parts]
 
     def _inside(self, step: Step) -> tuple[str, ...]:
         """What a feed-forward layer reads from outside, where all in it can be followed; else nothing."""
         program, outside, waiting = self.held.program, dict[str, None](), [step.name]
         while waiting:
             name = waiting.pop()
-            inner = program.by_name[name]
-            if not name.startswith(f"{step.sublayer}.") or reads_features(program, inner) or _is_error(program, name):
+            own = program.by_name[name]
+            if not name.startswith(f"{step.sublayer}.") or reads_features(program, own) or _is_error(program, name):
                 outside[name] = None
                 continue
-            before = followed(program, inner)
+            before = followed(program, own)
             if before is None:
                 return ()
             waiting += [each for each in before if each in program.by_name]
         return tuple(outside)
 
-    def _hidden(self, step: Step) -> Step | None:
-        """The product whose columns are what neurons read; None where the layer is made of something else."""
-        program = self.held.program
-        before = program.by_name.get(step.inputs[0])
-        if not isinstance(step.op, ops.Linear) or before is None or before.axes[-1].name != NEURONS:
-            return None
-        place = 1 if isinstance(before.op, ops.Gate) else 0 if isinstance(before.op, Function) else None
-        hidden = None if place is None else program.by_name[before.inputs[place]]
-        return hidden if hidden is not None and isinstance(hidden.op, ops.Linear) else None
+    def _parts(self, step: Step, after: tuple[str, ...] = ()) -> list[_Part]:
+        """Where the neurons of a layer are, one or of every expert; none where something in it is made otherwise."""
+        program, weighted, through = self.held.program, ops.WeightedExperts, (step.name, *after)
+        sources = [program.by_name[name] for name in step.inputs if name in program.by_name]
+        if isinstance(step.op, ops.Add) and all(isinstance(each.op, weighted) for each in sources):
+            found = [self._parts(each, through) for each in sources]
+            return [part for parts in found for part in parts] if all(found) else []
+        if isinstance(step.op, weighted):
+            shares, *products = sources
+            parts = [self._part(each, through, shares.name, expert) for expert, each in enumerate(products)]
+        else:
+            parts = [self._part(step, after)]
+        known = [part for part in parts if part is not None]
+        return known if len(known) == len(parts) else []
 
-    def _strongest(self, step: Step, hidden: Step) -> Units:
-        """The neurons that write most at every token, |a| ‖W₂ row‖."""
-        held, source = self.held, step.inputs[0]
-        values = held.backend.to_host(held.value(source)[0])
-        sizes = np.linalg.norm(held.backend.to_host(held.value(step.inputs[1])).astype(np.float64), axis=1)
-        order = np.argsort(-np.abs(values) * sizes, axis=1, kind="stable")[:, : self.neurons]
-        tokens = np.repeat(np.arange(len(values)), order.shape[1])
-        numbers = np.sort(order, axis=1).reshape(-1)
-        there = values[tokens, numbers] != 0.0
-        place = step.sublayer
-        own = {"tokens": tokens[there], "numbers": numbers[there]}
-        return Units("neuron", place, source, (step.name,), hidden.name, **own)
+    def _part(self, product: Step, after: tuple[str, ...], shares: str = "", expert: int = 0) -> _Part | None:
+        """With the product whose columns are what neurons read."""
+        program, own = self.held.program, inner(product)
+        before = program.by_name.get(own.inputs[0])
+        if not isinstance(own.op, ops.Linear) or before is None or before.axes[-1].name != NEURONS:
+            return None
+        op = inner(before).op
+        place = next((place for kind, place in READ.items() if isinstance(op, kind)), None)
+        hidden = None if place is None else program.by_name[before.inputs[place]]
+        if hidden is None or not isinstance(inner(hidden).op, ops.Linear):
+            return None
+        return _Part(product, before, hidden, (product.name, *after), shares, expert)
+
+    def _strongest(self, step: Step, parts: Sequence[_Part]) -> Iterator[Units]:
+        """The neurons that write most at every token, share · |a| ‖W₂ row‖ (of a layer that is no expert, share 1)."""
+        found = [self._candidates(part) for part in parts]
+        which = np.repeat(np.arange(len(parts)), [len(sizes) for *_, sizes in found])
+        tokens, numbers, sizes = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = np.lexsort((-sizes, tokens))
+        rank = np.arange(len(order)) - np.searchsorted(tokens[order], tokens[order])
+        kept = order[rank < self.neurons]
+        for i, part in enumerate(parts):
+            own = kept[which[kept] == i]
+            own = own[np.lexsort((numbers[own], tokens[own]))]
+            if len(own):
+                yield part.units(step.name, tokens[own], numbers[own])
+
+    def _candidates(self, part: _Part) -> tuple[Host, Host, Host]:
+        """Tokens, numbers and sizes of the neurons of a part that may be among them: so many a token."""
+        held, shares = self.held, np.ones(len(self._values(part.active.name)))
+        if part.shares:
+            shares = np.abs(self._values(part.shares)[:, part.expert])
+        rows = np.flatnonzero(shares)
+        if not len(rows):  # the weights of an expert that no token chose are not read
+            return rows, rows, np.zeros(0)
+        values = self._values(part.active.name)[rows]
+        lengths = np.linalg.norm(held.backend.to_host(held.value(part.product.inputs[1])).astype(np.float64), axis=1)
+        sizes = np.abs(values) * lengths * shares[rows, None]
+        numbers = np.argsort(-sizes, axis=1, kind="stable")[:, : self.neurons]
+        at = np.repeat(np.arange(len(rows)), numbers.shape[1]), numbers.reshape(-1)
+        there = values[at] != 0.0
+        return rows[at[0]][there], at[1][there], sizes[at][there]
+
+    def _values(self, name: str) -> Host:
+        return self.held.backend.to_host(self.held.value(name)[0])
 
     def _add(self, site: Site) -> None:
         self.found[f"{site.step} rest" if isinstance(site, Rest) else site.step] = site

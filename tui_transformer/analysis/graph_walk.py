@@ -7,20 +7,24 @@ written, and with the biases, sum to the product with what is read.
 - attention: the weights are held; only values are followed, not queries and keys;
 - norms: the divisor σ is held, the mean is linear and is followed;
 - a gated product f(gate) · hidden: f(gate) is held, as weights are; hidden is followed;
-- an activation f: its share f(x) ÷ x is held (f'(0) where x is 0), as all of them here have f(0) = 0.
+- an activation f: its share f(x) ÷ x is held (f'(0) where x is 0), as all of them here have f(0) = 0;
+- experts: their shares are held, as attention weights are, and so is who chose them; each is then a layer for some
+  tokens. A clamped gate f(gate) · (1 + h) adds f(gate) beside what h passes on: a constant.
 
-Where a step was edited the edit is passed as gradients pass it, and what it adds is a constant.
+Where a step was edited the edit is passed as gradients pass it, and what it adds is a constant: nothing leads to what
+is set, whose value is the constant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.engine.edits import Change, changes_of, of_sentence
 from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.ops.attention import grouped
 from tui_transformer.engine.ops.norms import Norm
@@ -57,6 +61,19 @@ class Held:
         if step.name not in self._factors:
             self._factors[step.name] = make()
         return self._factors[step.name]
+
+    def edits(self, name: str) -> list[Change]:
+        """The edits of a step, in their order."""
+        own = (of_sentence(edit, 0) for edit in self.trace.edits if edit.name == name)
+        return [edit for edit in own if edit is not None]
+
+    def passes(self, name: str, cell: tuple[int, ...]) -> bool:
+        """Whether an edited cell still has anything of what is computed there."""
+        region = tuple(range(i, i + 1) for i in cell)
+        gradient = self.backend.xp.ones((1,) * (1 + len(cell)))
+        for change in reversed(changes_of(self.edits(name), name, region)):
+            change.pass_back(self.backend, gradient, region)
+        return bool(gradient.any())
 
 
 # One step back
@@ -123,6 +140,29 @@ def _gate(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     yield gradient * held.value(step.inputs[0])
 
 
+def _clamped(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
+    """f(gate) · h ÷ hidden, h the hidden value within its limits."""
+    op, xp = step.op, held.backend.xp
+    assert isinstance(op, ops.ClampedGate)  # noqa: S101 - the table says so
+    limit = op.limit
+
+    def factor() -> Array:
+        gate, hidden = map(held.value, step.inputs)
+        there = hidden != 0.0
+        return gate * xp.where(there, xp.clip(hidden, -limit, limit) / xp.where(there, hidden, 1.0), 1.0)
+
+    yield gradient * held.factor(step, factor)
+
+
+def _weighted(held: Held, step: Step, gradient: Array) -> Iterator[Array | None]:
+    """Share · ∂y; nothing to an expert that none of the tokens has chosen from which the way comes."""
+    shares = held.value(step.inputs[0])[0]
+    reached = gradient.any(axis=(0, -1))
+    chosen = held.backend.to_host(((shares != 0.0) & reached[:, None]).any(axis=0))
+    for expert, there in enumerate(chosen.tolist()):
+        yield gradient * shares[:, expert, None] if there else None
+
+
 def _scale(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     del held
     assert isinstance(step.op, ops.Scale)  # noqa: S101 - the table says so
@@ -168,16 +208,12 @@ def _pooled(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     yield toward
 
 
-def _every(step: Step) -> tuple[str, ...]:
-    return step.inputs
+Inputs = Callable[[Step], tuple[str, ...]]
+Back = Callable[[Held, Step, Array], Iterator[Array | None]]
 
 
-def _first(step: Step) -> tuple[str, ...]:
-    return step.inputs[:1]
-
-
-def _second(step: Step) -> tuple[str, ...]:
-    return step.inputs[1:2]
+def _inputs(start: int, stop: int | None = None) -> Inputs:
+    return lambda step: step.inputs[start:stop]
 
 
 def _but_weight(step: Step) -> tuple[str, ...]:
@@ -189,32 +225,43 @@ def _sized(step: Step) -> tuple[str, ...]:
     return step.inputs if getattr(step.op, "centred", False) else step.inputs[:1]
 
 
-Inputs = Callable[[Step], tuple[str, ...]]
-Back = Callable[[Held, Step, Array], Iterator[Array]]
+_NONE, _EVERY, _FIRST, _SECOND, _BUT_FIRST = _inputs(0, 0), _inputs(0), _inputs(0, 1), _inputs(1, 2), _inputs(1)
 
 STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
-    ops.Add: (_every, _added),
-    ops.Subtract: (_every, _subtracted),
-    ops.Scale: (_first, _scale),
+    ops.Add: (_EVERY, _added),
+    ops.Subtract: (_EVERY, _subtracted),
+    ops.Scale: (_FIRST, _scale),
     ops.Linear: (_but_weight, _linear),
     ops.Project: (_but_weight, _linear),
     ops.Unembed: (_but_weight, _linear),
-    ops.MergeHeads: (_first, _merged),
-    ops.Context: (_second, _context),
+    ops.MergeHeads: (_FIRST, _merged),
+    ops.Context: (_SECOND, _context),
     Norm: (_but_weight, _norm),
-    ops.Gate: (_second, _gate),
-    ops.ToSize: (_first, _to_size),
+    ops.Gate: (_SECOND, _gate),
+    ops.ClampedGate: (_SECOND, _clamped),
+    ops.WeightedExperts: (_BUT_FIRST, _weighted),
+    ops.ToSize: (_FIRST, _to_size),
     ops.FromSize: (_sized, _from_size),
-    ops.Pool: (_first, _pooled),
-    Function: (_first, _share),
+    ops.Pool: (_FIRST, _pooled),
+    Function: (_FIRST, _share),
 }
-"""Which inputs are followed, and their gradients in that order from that of the result."""
+"""Which inputs are followed, and their gradients in that order from that of the result; None where nothing comes."""
+
+ALONE: Mapping[type[Any], Inputs] = {ops.ClampedGate: _FIRST}
+"""Which held inputs a step adds as they are, besides what it makes of those that are followed."""
+
+
+def inner(step: Step) -> Step:
+    """A step of an expert as that of a layer by itself: what it does, without the shares that choose its rows."""
+    op = step.op
+    return replace(step, op=op.op, inputs=step.inputs[:-1]) if isinstance(op, ops.OfExpert) else step
 
 
 def _entry(step: Step) -> tuple[Inputs, Back] | None:
-    if isinstance(step.op, UNHELD):
+    op = inner(step).op
+    if isinstance(op, UNHELD):
         return None
-    return next((entry for kind, entry in STEPS.items() if isinstance(step.op, kind)), None)
+    return next((entry for kind, entry in STEPS.items() if isinstance(op, kind)), None)
 
 
 def changes(program: Program, step: Step) -> Step | None:
@@ -233,7 +280,7 @@ def followed(program: Program, step: Step) -> tuple[str, ...] | None:
     change, entry = changes(program, step), _entry(step)
     if change is not None:
         return change.inputs[:2]
-    return None if entry is None else entry[0](step)
+    return None if entry is None else entry[0](inner(step))
 
 
 def reads_features(program: Program, step: Step) -> bool:
@@ -271,12 +318,36 @@ def back(held: Held, waiting: dict[str, Array], take: Take, own: str = "") -> Ar
             continue
         gradient = _through_edits(held, step, gradient, constants)
         assert entry is not None  # noqa: S101 - the sites were found on the same way
-        for name, part in zip(followed(program, step) or (), entry[1](held, step, gradient), strict=True):
+        gradient, plain = _chosen(held, step, gradient), inner(step)
+        for name, sign in _beside(held, plain):
+            constants += sign * _constant(held, name, gradient)
+        for name, part in zip(followed(program, step) or (), entry[1](held, plain, gradient), strict=True):
+            if part is None:
+                continue
             if name not in program.by_name:
                 constants += _constant(held, name, part)
             else:
                 waiting[name] = waiting[name] + part if name in waiting else part
     return constants
+
+
+def _beside(held: Held, step: Step) -> list[tuple[str, float]]:
+    """What a step adds as it is, besides what it makes of those that are followed, and with which sign.
+
+    Where the change itself that features make was edited, the two that are followed no longer sum to the step.
+    """
+    alone = [(name, 1.0) for name in ALONE.get(type(step.op), _NONE)(step)]
+    change = changes(held.program, step)
+    if change is None or not held.edits(change.name):
+        return alone
+    return [*((name, 1.0) for name in step.inputs), *((name, -1.0) for name in change.inputs[:2])]
+
+
+def _chosen(held: Held, step: Step, gradient: Array) -> Array:
+    """Of a step of an expert, the rows of tokens that chose it: the others are 0 whatever is read."""
+    if not isinstance(step.op, ops.OfExpert):
+        return gradient
+    return gradient * (held.value(step.inputs[-1])[..., step.op.expert, None] != 0.0)
 
 
 def _constant(held: Held, name: str, part: Array) -> Array:
@@ -285,7 +356,7 @@ def _constant(held: Held, name: str, part: Array) -> Array:
 
 def _through_edits(held: Held, step: Step, gradient: Array, constants: Array) -> Array:
     """The gradient of a step as it is computed, from that of it as it was edited."""
-    by_hand = [edit for edit in held.trace.edits if edit.name == step.name]
+    by_hand = held.edits(step.name)
     if not by_hand:
         return gradient
     constants += _constant(held, step.name, gradient)

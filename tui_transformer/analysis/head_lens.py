@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, attentions
-from tui_transformer.analysis.attribution import NORMS, frozen_norm
+from tui_transformer.analysis.attribution import LOGITS, NORMS, frozen_norm
 from tui_transformer.analysis.circuits import weight_of
 from tui_transformer.analysis.found import Again, Found
 from tui_transformer.analysis.logit_lens import Affine, lens_of
@@ -30,9 +30,6 @@ from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormO
 from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
-
-LOGITS = "output.logits"
-
 
 TOP = 5
 """Words of a head in a table."""

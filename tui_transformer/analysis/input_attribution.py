@@ -23,10 +23,11 @@ from functools import partial
 
 import numpy as np
 
+from tui_transformer.analysis.attentions import Report
+from tui_transformer.analysis.circuits import weight_of
 from tui_transformer.analysis.measurable import Positions
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
 from tui_transformer.analysis.statistics import START
-from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import Gradients, Start, backward_from, gradients_from
@@ -37,7 +38,6 @@ POINTS = 64
 CROWDING = 3
 """α = t to this power."""
 
-Report = Callable[[str], None]
 Begin = Callable[[Trace], tuple[float, Start]]
 """Measures a trace, and says where the way back begins."""
 
@@ -187,7 +187,7 @@ def _input(trace: Trace, step: str) -> tuple[str, Host]:
     own = trace.program.step(step)
     if len(own.shape) != 2 or own.op.integer or trace.batch > 1:
         raise InputError(f"{own.name} is no input of one sentence with a row for each token")
-    return own.name, np.asarray(trace.window(own.name, whole(own.shape)), np.float64)
+    return own.name, weight_of(trace, own.name)
 
 
 def _slope(trace: Trace, begin: Begin, step: str, report: Callable[[], None]) -> tuple[float, Host]:

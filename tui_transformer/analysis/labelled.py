@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.analysis.patching import stacks_of, stream_of
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.parts import check_memory, layer_outputs
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, json_object, named, open_text
@@ -22,8 +23,6 @@ from tui_transformer.model.options import traced
 
 TEXT, LABEL = ("text", "sentence", "prompt"), ("label", "class", "y", "target")
 """What the columns, or keys, of a text and of its label may be called."""
-
-START = "embedding.output"
 
 
 @dataclass(frozen=True)
@@ -99,12 +98,8 @@ def _numbers(labels: Sequence[str]) -> tuple[str | int | float, ...]:
 
 def stream(program: Program) -> dict[str, str]:
     """What enters the first layer that reads the text, and what leaves each: steps, with their titles."""
-    outputs = layer_outputs(program)
-    stack = outputs[0].partition(".")[0] if outputs else ""
-    entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
-    start = {} if entrance is None else {program.step(entrance).name: "embedding"}
-    own = (name for name in outputs if name.startswith(f"{stack}."))
-    return start | {name: f"layer {number}" for number, name in enumerate(own)}
+    steps = stream_of(program, next(iter(stacks_of(program)), ""))
+    return {name: "embedding" if layer < 0 else f"layer {layer}" for layer, name in steps.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,14 +18,13 @@ from tui_transformer.analysis.effects import ROWS, in_passes
 from tui_transformer.analysis.found import found
 from tui_transformer.analysis.measurable import Positions
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
+from tui_transformer.analysis.statistics import START
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
-
-START = "embedding.output"
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def table_of(program: Program, kind: PlaceKind, of: str = "") -> Table:
 
 def kinds_of(program: Program) -> tuple[tuple[PlaceKind, str], ...]:
     """The kinds of places that a program has, as `table_of` takes them: of the last stack (""), then of others."""
-    stacks, groups = _stacks(program), tuple(dict.fromkeys(each.group for each in _with_contexts(program)))
+    stacks, groups = stacks_of(program), tuple(dict.fromkeys(each.group for each in _with_contexts(program)))
     there = {kind: groups if kind == "head" else stacks for kind in KINDS}
     own = [kind for kind, names in there.items() if names]
     return (*((kind, "") for kind in own), *((kind, of) for kind in own for of in there[kind][-2::-1]))
@@ -105,18 +104,23 @@ def kinds_of(program: Program) -> tuple[tuple[PlaceKind, str], ...]:
 
 def _stream(program: Program, of: str) -> dict[int, str]:
     """The steps that enter the first layer and leave each, of a stack; by default of the last."""
-    stacks = _stacks(program)
+    stacks = stacks_of(program)
     if not stacks:
         raise InputError("the model has no layers whose values could be patched")
     if of and of not in stacks:
         raise InputError(f"there is no {of[:40]} with layers here: choose {' or '.join(stacks)}")
-    stack = of or stacks[-1]
+    return stream_of(program, of or stacks[-1])
+
+
+def stream_of(program: Program, stack: str) -> dict[int, str]:
+    """Of a stack, what enters the first layer (−1) and what leaves each."""
     layers = dict(enumerate(name for name in layer_outputs(program) if name.startswith(f"{stack}.")))
     entrance = next((name for name in (f"{stack}.{START}", START) if name in program.names), None)
     return ({} if entrance is None else {-1: program.step(entrance).name}) | layers
 
 
-def _stacks(program: Program) -> tuple[str, ...]:
+def stacks_of(program: Program) -> tuple[str, ...]:
+    """The stacks that have layers, in order."""
     outputs = layer_outputs(program)
     return tuple(dict.fromkeys(program.steps[program.places[name]].name.partition(".")[0] for name in outputs))
 

@@ -25,12 +25,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
+from tui_transformer.analysis.circuits import weight_of
 from tui_transformer.analysis.effects import ROWS, in_passes, pass_size
 from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.measurable import Measurable, Positions, last_position
 from tui_transformer.analysis.metrics import AnyMetric, Metric, metric_from
 from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, Names, Node, nodes, straight
-from tui_transformer.engine.axis import Region, shape_text, slices, whole, within
+from tui_transformer.engine.axis import Region, shape_text, slices, within
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch, of_sentence
@@ -304,7 +305,7 @@ def _estimated(
             for name in part.steps:
                 region = part.region(trace.program, name)
                 wanted.setdefault(name, []).append((j, region, own[name][slices(region)[1:]]))
-    moved = {name: _in_full(other, name) - _in_full(trace, name) for name in sorted(_steps(senders))}
+    moved = {name: weight_of(other, name) - weight_of(trace, name) for name in sorted(_steps(senders))}
     changes = np.zeros((len(senders), len(receivers)))
     for name, every in wanted.items():
         waiting = iter(every)
@@ -314,10 +315,6 @@ def _estimated(
                 terms = (found[step][:, part.number or 0] for part in sender.parts for step in part.steps)
                 np.add.at(changes[i], [j for j, *_ in some], sum(terms, np.zeros(len(some))))
     return changes
-
-
-def _in_full(trace: Trace, name: str) -> Host:
-    return np.asarray(trace.window(name, whole(trace.program.shape(name))), np.float64)
 
 
 def _slopes(trace: Trace, start: Start, names: frozenset[str], report: Report) -> dict[str, Host]:

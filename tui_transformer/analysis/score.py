@@ -18,6 +18,7 @@ from tui_transformer.analysis.metrics import log_shares
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
+from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.sampling import LARGEST_TEMPERATURE, leading, softmax, tempered
@@ -110,9 +111,6 @@ def text_targets(trace: Trace, ids: Sequence[int]) -> list[int]:
     predicted = [*real[1:], False] if predicts_next(program) else real
     targets = zip(default_targets(program, ids), real, predicted, strict=True)
     return [target if here and there else NOT_COUNTED for target, here, there in targets]
-
-
-PROBABILITIES = "output.probabilities"
 
 
 @dataclass(frozen=True)

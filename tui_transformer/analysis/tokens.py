@@ -12,6 +12,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.edits import VISIBLE
 from tui_transformer.engine.trace import Trace
 from tui_transformer.text.vocabulary import Vocabulary
 
@@ -146,9 +147,6 @@ def _marked(ids: Host, vocabulary: Vocabulary | None, test: Callable[[Vocabulary
 
 _KNOWN: WeakKeyDictionary[Vocabulary, dict[tuple[Callable[[Vocabulary, int], bool], int], bool]] = WeakKeyDictionary()
 """Answers about the words of each vocabulary, since every attention step asks again."""
-
-
-VISIBLE = "input.visible"
 
 
 def real_tokens(trace: Trace, axis: Axis, item: int = 0) -> Host:

@@ -54,7 +54,7 @@ class Answer(Edited):
 
     def _labels(self, session: Session) -> Iterator[Row]:
         """The likeliest labels of the sentence, or of every token; without shares where the logits are no scores."""
-        from tui_transformer.analysis.score import PROBABILITIES
+        from tui_transformer.engine.program import PROBABILITIES
         from tui_transformer.generation.sampling import leading
 
         trace = session.trace

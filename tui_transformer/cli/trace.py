@@ -97,7 +97,7 @@ class Trace(Edited):
 
 
 def _padding(trace: Forward, names: list[str]) -> dict[str, Host | Blocks]:
-    from tui_transformer.analysis.tokens import VISIBLE
+    from tui_transformer.engine.edits import VISIBLE
 
     visible = trace.givens.get(VISIBLE)
     if "tokens" not in names or visible is None or visible.all():

@@ -156,8 +156,7 @@ class ExplorerApp(GuardedApp):
         """Save the run that is being trained, and end what is still computed."""
         self.collecting.end()
         self.worker.cancel()  # whose turn the job may wait for
-        job = self.background.job
-        if job is not None:
+        if (job := self.background.job) is not None:
             job.end()
             self.failure = self.failure or job.lost
         self.worker.stop()

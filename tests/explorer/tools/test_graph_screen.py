@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
+from reference import REFERENCES
 
-from tui_transformer import graph
-from tui_transformer.explorer.tools.graph import GraphScreen
+from tui_transformer import Graph, InputError, graph
+from tui_transformer.analysis.attentions import Report
+from tui_transformer.explorer.tools.graph import MOST_NAME, NEURONS, GraphScreen, Walked
 from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.session.view_state import Measure
 
@@ -67,6 +71,105 @@ async def test_enter_opens_the_cell_of_a_head_and_of_a_feature() -> None:
         position = explorer.parts.explored.position
         assert (position.stop, position.place.row, position.place.column) == (node.step, node.token, node.number)
         assert node.step == "decoder.1.output.features"
+
+
+@pytest.mark.parametrize("size", [NARROW, SMALL])
+async def test_a_neuron_of_an_expert_is_named_and_enter_opens_its_cell(size: tuple[int, int]) -> None:
+    async with exploring(size, model=str(REFERENCES / "qwen2_moe"), ids=(2, 5, 3, 6, 4)) as explorer:
+        screen = await opened(explorer)
+        assert any(node.kind == "feed_forward" for node in screen._sources)
+        found = graph(explorer.session.trace, neurons=12).prune(1.0, 1.0)
+        screen._take(Walked(found, len(found.nodes), len(found.edges), 12, True, explorer.session.model))
+        screen.show_lines()
+        await explorer.settled()
+        assert screen.walked is not None
+        assert screen.walked.width <= MOST_NAME
+        at = next(i for i, node in enumerate(screen._sources) if node.expert is not None and node.expert >= 0)
+        node = screen._sources[at]
+        assert f"1 expert {node.expert} neuron {node.number} " in screen._line(at).plain
+        await explorer.press(*["down"] * at, "enter")
+        await explorer.settled()
+        position = explorer.parts.explored.position
+        assert position.stop == node.step == f"decoder.1.feed_forward.experts.{node.expert}.gated"
+        assert (position.place.row, position.place.column) == (node.token, node.number)
+
+
+LAYERS_AND_NEURONS = {"dense": "gpt2", "experts": "qwen2_moe"}
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.parametrize("model", LAYERS_AND_NEURONS.values(), ids=LAYERS_AND_NEURONS)
+async def test_a_key_shows_neurons_in_place_of_layers_and_stays_where_one_is(model: str, size: tuple[int, int]) -> None:
+    async with exploring(size, model=str(REFERENCES / model), ids=(2, 5, 3, 6, 4)) as explorer:
+        screen = await opened(explorer)
+        head = next(i for i, node in enumerate(screen._sources) if node.kind == "head")
+        await explorer.press(*["down"] * head, "right")
+        way = [str(node) for node in screen.way]
+        assert way[-1].startswith("head:")
+        assert "f layers, neurons" in explorer.text
+        await explorer.press("f")
+        assert f"Attribution graph, {NEURONS} neurons a layer · " in explorer.text
+        assert [str(node) for node in screen.way] == way
+        found = graph(explorer.session.trace, neurons=NEURONS).prune()
+        assert [node for node in found.nodes if node.kind == "neuron"]
+        assert screen._sources == [edge.source for edge in found.edges if edge.target == screen.way[-1]]
+        await explorer.press("left")
+        assert str(screen._sources[screen.lines.cursor]) == way[-1]
+        assert {node.kind for node in screen._sources} >= {"head", "neuron"}
+        neuron = next(i for i, node in enumerate(screen._sources) if node.kind == "neuron")
+        assert screen.walked.called(screen._sources[neuron]) in explorer.text
+        await explorer.press(*["up"] * head, *["down"] * neuron, "f")
+        assert "Attribution graph · logit" in explorer.text
+        assert {node.kind for node in screen._sources} >= {"head", "feed_forward"}
+        assert screen.lines.cursor == 0
+
+
+async def test_where_a_layer_is_on_the_way_one_is_led_back_to_what_both_graphs_have() -> None:
+    async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=(2, 5, 3, 6, 4)) as explorer:
+        screen = await opened(explorer)
+        layer = next(
+            i for i, node in enumerate(screen._sources) if node.kind == "feed_forward" and screen.walked.into(node)
+        )
+        await explorer.press(*["down"] * layer, "right")
+        assert [node.kind for node in screen.way] == ["logit", "feed_forward"]
+        await explorer.press("f")
+        assert [node.kind for node in screen.way] == ["logit"]
+
+
+async def test_esc_ends_the_work_on_neurons_and_then_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=(2, 5, 3, 6, 4)) as explorer:
+        screen = await opened(explorer)
+        walked, lines = screen.walked, screen._sources
+
+        def endless(*_: object, report: Report, **__: object) -> Graph:
+            while True:
+                report("graph · 17 of up to 2,000 nodes followed")
+                time.sleep(0.001)
+
+        monkeypatch.setattr("tui_transformer.explorer.tools.graph.graph", endless)
+        await explorer.keys("f")
+        await explorer.until(lambda: "computing graph · 17 of" in explorer.text)
+        assert "esc ends" in explorer.text
+        await explorer.press("escape")
+        assert explorer.app.screen is screen
+        assert (screen.walked, screen._sources, screen.neurons) == (walked, lines, 0)
+        assert "computing" not in explorer.text
+        await explorer.press("escape")
+        assert explorer.app.screen is explorer.main
+
+
+async def test_what_cannot_be_taken_apart_is_said_and_the_graph_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with exploring(NARROW, model=str(REFERENCES / "gpt2"), ids=(2, 5, 3, 6, 4)) as explorer:
+        screen = await opened(explorer)
+
+        def failing(*_: object, **__: object) -> Graph:
+            raise InputError("it takes more memory than there is")
+
+        monkeypatch.setattr("tui_transformer.explorer.tools.graph.graph", failing)
+        await explorer.press("f")
+        assert any("more memory" in said for said in explorer.messages)
+        assert screen.neurons == 0
+        assert "Attribution graph · logit" in explorer.text
 
 
 async def test_two_words_that_are_measured_are_two_answers() -> None:

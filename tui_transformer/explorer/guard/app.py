@@ -153,10 +153,7 @@ class GuardedApp(App[None]):
             await super()._dispatch_message(message)
 
     async def run_action(self, *arguments: Any, **named: Any) -> bool:
-        """Do what a key stands for, on a screen that was opened meanwhile once that is composed.
-
-        What cannot be read or does not fit into memory is said.
-        """
+        """Do what a key stands for, on a screen that was opened meanwhile once it is composed; what fails is said."""
         if self.front is not None and not self.front.is_mounted:
             self.in_turn.again()
             return True

@@ -29,11 +29,6 @@ PAUSE = 0.05
 """Seconds after which what was found so far is shown."""
 
 
-def open_from(port: Port) -> None:
-    """The table of all heads; of something else where the model has none."""
-    port.open(AblateScreen(port))
-
-
 class AblateScreen(Overview, tool="ablation", topic="ablate"):
     """The effect of each head, layer, position or neuron on the answer, the largest first."""
 

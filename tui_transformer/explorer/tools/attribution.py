@@ -42,11 +42,6 @@ NUMBER, KIND, LEAST_NAME, WIDEST_NAME, LEAST_BAR = 11, 10, 24, 52, 6
 """Columns of a number, of a kind, of a name at least and at most, and of a bar at least."""
 
 
-def open_terms(port: Port) -> None:
-    """The terms of the logit that is measured, or of the most likely token's."""
-    port.open(TermsScreen(port))
-
-
 class TermsScreen(Overview, tool="terms"):
     """The terms of a logit, the largest first or in the order of the data."""
 
@@ -180,9 +175,8 @@ def open_inputs(port: Port) -> None:
 @np.errstate(all="ignore")
 def attributed(session: Session, task: Task) -> Attributed:
     """Both, of the metric that was chosen, or of the logit of the most likely token."""
-    trace = session.trace
+    trace, metric = session.trace, metric_of(session)
     positions = answer_positions(trace, folder=session.model.folder)
-    metric = metric_of(session)
     if metric is None:
         words = range(trace.program.shape(trace.program.logits)[1])
         metric = Metric("logit", (int(trace.window(trace.program.logits, (positions[:1], words))[0].argmax()),))

@@ -31,20 +31,46 @@ from tui_transformer.text.display import fit, visible
 NUMBER, SHARE, NAME, TOKEN, BAR = 11, 7, 22, 14, 10
 """Columns of a number, of a share, of a node, of its token, and of a bar at least."""
 
+MOST_NAME = 26
+"""Columns of a node where one is called by more, as a neuron of an expert."""
 
-def open_from(port: Port) -> None:
-    """The graph of the logits that are measured, or of the most likely token's."""
-    port.open(GraphScreen(port))
+NEURONS = 10
+"""Of every feed-forward layer and token, where not the layers are asked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Walked:
-    """A pruned graph, and how many nodes and edges it had before."""
+    """A pruned graph, and what it was before.
+
+    Attributes:
+        nodes, edges: How many there were.
+        neurons: How many of every feed-forward layer and token were asked for, in place of the layer.
+        has_layers: Whether there are such layers.
+    """
 
     graph: Graph
     nodes: int
     edges: int
+    neurons: int
+    has_layers: bool
     model: Model
+
+    @classmethod
+    def of(cls, whole: Graph, neurons: int, model: Model) -> Walked:
+        """Of a graph that is not yet pruned."""
+        has_layers = any(node.kind in ("feed_forward", "neuron") for node in whole.nodes)
+        return cls(whole.prune(), len(whole.nodes), int((whole.weights != 0.0).sum()), neurons, has_layers, model)
+
+    def standing(self, way: tuple[GraphNode, ...]) -> tuple[GraphNode, ...]:
+        """What of a way in another graph of the same answer is one in this."""
+        found: list[GraphNode] = []
+        for wanted in map(str, way):
+            among = [edge.source for edge in self.into(found[-1])] if found else self.answers
+            node = next((node for node in among if str(node) == wanted), None)
+            if node is None:
+                break
+            found.append(node)
+        return tuple(found)
 
     @cached_property
     def _by_target(self) -> dict[GraphNode, list[GraphEdge]]:
@@ -60,6 +86,12 @@ class Walked:
             return self.graph.called(node)
         probability = float(self.graph.probabilities[self.graph.nodes.index(node)])
         return f"logit {label_of(self.model, self.graph, node)} {in_percent(probability)}"
+
+    @cached_property
+    def width(self) -> int:
+        """Columns of what nodes are called."""
+        longest = max((len(self.graph.called(node)) for node in self.graph.nodes if node.kind == "neuron"), default=0)
+        return min(max(NAME, longest), MOST_NAME)
 
     def at(self, node: GraphNode) -> str:
         """The token where it is."""
@@ -82,26 +114,41 @@ class GraphScreen(Overview, tool="graph"):
         super().__init__(port)
         self.walked: Walked | None = None
         self.way: tuple[GraphNode, ...] = ()
+        self.neurons = 0
+        self.waiting = False
+        self.requests.failed = lambda _: self._stay()
         at = places_of_features(self.session.trace.program)
         own = own_dictionary(self.session.model.folder)
         self.labels = own_labels(own) if len(at) == 1 else {}
 
     def begin(self) -> None:
         session = self.session
-        trace, measure = session.trace, measure_of(session)
+        trace, measure, neurons = session.trace, measure_of(session), self.neurons
+        self.waiting = True
 
         def work(task: Task) -> Walked:
             is_of_words = bool(trace.program.logits)
             position = answer_positions(trace, folder=session.model.folder).start if is_of_words else None
             targets = None if measure is None else measure.tokens or None
-            whole = graph(trace, targets, position=position, report=task.report)
-            return Walked(whole.prune(), len(whole.nodes), int((whole.weights != 0.0).sum()), session.model)
+            whole = graph(trace, targets, position=position, neurons=neurons, report=task.report)
+            return Walked.of(whole, neurons, session.model)
 
         self.compute(AT_ONCE + 1, work, self._take)
 
     def _take(self, walked: Walked) -> None:
-        self.walked, answers = walked, walked.answers
-        self._go((answers[0],) if len(answers) == 1 else ())
+        """Show it from the answer back, or where one was in a graph of the same answer, as far as that is in this."""
+        index, answers, before = self.lines.cursor, walked.answers, self.walked
+        is_same = before is not None and list(map(str, before.answers)) == list(map(str, answers))
+        there = (*self.way, *([] if index is None else [self._sources[index]])) if is_same else ()
+        stood = walked.standing(there)
+        self.walked, self.waiting = walked, False
+        way = stood[: len(self.way)] or ((answers[0],) if len(answers) == 1 else ())
+        self._go(way, stood[-1] if len(stood) > len(way) else None)
+
+    def _stay(self) -> None:
+        """With the graph that is there, as no other is made."""
+        self.waiting = False
+        self.neurons = 0 if self.walked is None else self.walked.neurons
 
     def _go(self, way: tuple[GraphNode, ...], onto: GraphNode | None = None) -> None:
         """Show the inputs of the last node of a way; of none the answers."""
@@ -116,9 +163,8 @@ class GraphScreen(Overview, tool="graph"):
 
     @property
     def _sources(self) -> list[GraphNode]:
-        if self.walked is None:
-            return []
-        return [edge.source for edge in self._inputs] if self.way else self.walked.answers
+        answers = [] if self.walked is None else self.walked.answers
+        return [edge.source for edge in self._inputs] if self.way else answers
 
     # What is shown
 
@@ -127,7 +173,7 @@ class GraphScreen(Overview, tool="graph"):
         if walked is None:
             return Text()
         node, edges, width = self._sources[index], self._inputs, self.lines.size.width
-        said = f"{fit(walked.called(node), NAME)}  {fit(walked.at(node), TOKEN)}"
+        said = f"{fit(walked.called(node), walked.width)}  {fit(walked.at(node), TOKEN)}"
         if not edges:
             return Text(f" {said}", no_wrap=True)
         edge, most = edges[index], abs(edges[0].weight)
@@ -150,11 +196,12 @@ class GraphScreen(Overview, tool="graph"):
             f"{len(found.nodes):,} of {walked.nodes:,} nodes, {len(found.edges):,} of {walked.edges:,} edges · "
             f"replacement {found.replacement:.2f}, completeness {found.completeness:.2f}"
         )
-        columns = f" {'effect':>{NUMBER}} {'share':>{SHARE}}  {'from':<{NAME}}  at token" if self.way else " answers"
-        heading = f"Attribution graph · {' → '.join(way) or 'the answers'}"
-        if index is None:
-            return Texts(heading, note, ("nothing that stayed leads here", ""), columns=columns)
-        return Texts(heading, note, self._detail(walked, index), columns=columns)
+        inputs = f" {'effect':>{NUMBER}} {'share':>{SHARE}}  {'from':<{walked.width}}  at token"
+        columns = inputs if self.way else " answers"
+        which = f", {walked.neurons} neurons a layer" if walked.neurons else ""
+        heading = f"Attribution graph{which} · {' → '.join(way) or 'the answers'}"
+        detail = ("nothing that stayed leads here", "") if index is None else self._detail(walked, index)
+        return Texts(heading, note, detail, columns=columns, hidden=() if walked.has_layers else ("kind",))
 
     def _detail(self, walked: Walked, index: int) -> tuple[str, str]:
         node, edges = self._sources[index], self._inputs
@@ -185,6 +232,21 @@ class GraphScreen(Overview, tool="graph"):
         if len(self.way) > 1 or (self.way and self.walked is not None and len(self.walked.answers) > 1):
             self._go(self.way[:-1], self.way[-1])
             self.show_lines()
+
+    def action_kind(self) -> None:
+        """Feed-forward layers, or the strongest neurons of each."""
+        if self.walked is None or self.walked.has_layers:
+            self.neurons = 0 if self.neurons else NEURONS
+            self.begin()
+
+    def action_end(self) -> None:
+        """End the work on another graph; where there is none, leave."""
+        if self.waiting and self.walked is not None:
+            self.requests.cancel(self.KIND)
+            self._stay()
+            self.show_lines()
+        else:
+            self.action_leave()
 
     def action_measure(self) -> None:
         choose(self.port, self.open, self.change, self.begin)

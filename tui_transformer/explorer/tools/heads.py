@@ -30,11 +30,6 @@ _RESULTS: WeakKeyDictionary[Trace, dict[tuple[str, Hidden], LayerMeasures]] = We
 """Measures of each trace, which stay as long as it does."""
 
 
-def open_from(port: Port) -> None:
-    """All heads of the stack that is shown, or of the first."""
-    port.open(HeadsScreen(port))
-
-
 class HeadsScreen(Overview, tool="all heads", topic="all-heads"):
     """Every head of one stack, small."""
 

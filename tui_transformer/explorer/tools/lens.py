@@ -47,11 +47,6 @@ Spelled = dict[tuple[int, int], tuple[tuple[int, float], ...]]
 Maps = Mapping[int, Affine]
 
 
-def open_from(port: Port) -> None:
-    """The lens by layer, at the token that is shown."""
-    port.open(LensScreen(port))
-
-
 class ByLayer:
     """Layers × tokens: the words that the residual stream spells behind every layer.
 

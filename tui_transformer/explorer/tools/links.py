@@ -51,11 +51,6 @@ NUMBER, NO_WORDS = 7, 14
 """Columns of the weight, and of what else is no word: border, spaces, arrow."""
 
 
-def open_links(port: Port) -> None:
-    """The links of all heads, or of the head that is shown."""
-    port.open(LinksScreen(port))
-
-
 class LinksScreen(Overview, tool="links"):
     """The largest weights of all heads, of a layer or of a head."""
 

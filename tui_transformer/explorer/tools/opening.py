@@ -19,6 +19,8 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from tui_transformer.survey.results import Results
 
 
@@ -126,13 +128,41 @@ def open_tool(name: str, port: Port) -> None:
 
 
 def _open(name: str, port: Port) -> None:
+    """A tool that is a screen and asks for nothing before, or what else one begins with."""
+    Tool: Callable[[Port], Screen[None]]
     match name:
         case "ablation":
-            from tui_transformer.explorer.tools.ablation import open_from
+            from tui_transformer.explorer.tools.ablation import AblateScreen as Tool
+        case "breaks":
+            from tui_transformer.explorer.tools.breaks.screen import BreaksScreen as Tool
+        case "graph":
+            from tui_transformer.explorer.tools.graph import GraphScreen as Tool
+        case "heads":
+            from tui_transformer.explorer.tools.heads import HeadsScreen as Tool
+        case "lens":
+            from tui_transformer.explorer.tools.lens import LensScreen as Tool
+        case "links":
+            from tui_transformer.explorer.tools.links import LinksScreen as Tool
+        case "patching":
+            from tui_transformer.explorer.tools.patching import PatchingScreen as Tool
+        case "probes":
+            from tui_transformer.explorer.tools.probes import ProbesScreen as Tool
+        case "rollout":
+            from tui_transformer.explorer.tools.rollout import RolloutScreen as Tool
+        case "similar":
+            from tui_transformer.explorer.tools.similar import SimilarScreen as Tool
+        case "terms":
+            from tui_transformer.explorer.tools.attribution import TermsScreen as Tool
+        case _:
+            _begin(name, port)
+            return
+    port.open(Tool(port))
+
+
+def _begin(name: str, port: Port) -> None:
+    match name:
         case "arcs":
             from tui_transformer.explorer.tools.links import open_arcs as open_from
-        case "breaks":
-            from tui_transformer.explorer.tools.breaks.screen import open_from
         case "checkpoints":
             from tui_transformer.explorer.tools.checkpoints import open_from
         case "circuits":
@@ -147,16 +177,8 @@ def _open(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.features import open_from
         case "generate":
             from tui_transformer.explorer.tools.generate.screen import open_from
-        case "graph":
-            from tui_transformer.explorer.tools.graph import open_from
-        case "heads":
-            from tui_transformer.explorer.tools.heads import open_from
         case "inputs":
             from tui_transformer.explorer.tools.attribution import open_inputs as open_from
-        case "lens":
-            from tui_transformer.explorer.tools.lens import open_from
-        case "links":
-            from tui_transformer.explorer.tools.links import open_links as open_from
         case "measure":
             from tui_transformer.explorer.tools.measure import open_measure as open_from
         case "nearest":
@@ -165,28 +187,18 @@ def _open(name: str, port: Port) -> None:
             from tui_transformer.explorer.tools.open import open_from
         case "patch":
             from tui_transformer.explorer.tools.patch import open_from
-        case "patching":
-            from tui_transformer.explorer.tools.patching import open_from
         case "poster":
             from tui_transformer.explorer.tools.poster import open_from
-        case "probes":
-            from tui_transformer.explorer.tools.probes import open_from
-        case "rollout":
-            from tui_transformer.explorer.tools.rollout import open_from
         case "score":
             from tui_transformer.explorer.tools.score import open_from
         case "settings":
             from tui_transformer.explorer.tools.settings import open_from
-        case "similar":
-            from tui_transformer.explorer.tools.similar import open_similar as open_from
         case "softmax":
             from tui_transformer.explorer.tools.softmax import open_from
         case "survey":
             from tui_transformer.explorer.tools.survey import open_from
         case "targets":
             from tui_transformer.explorer.tools.measure import open_targets as open_from
-        case "terms":
-            from tui_transformer.explorer.tools.attribution import open_terms as open_from
         case "train":
             from tui_transformer.explorer.tools.train.screen import open_from
         case "vocabulary":
@@ -240,22 +252,8 @@ def _turn_item(by: int, port: Port) -> None:
 
 SCREENS = (
     *("ablation", "arcs", "breaks", "checkpoints", "circuits", "compare", "cuts", "exercises", "features", "generate"),
-    *(
-        "graph",
-        "heads",
-        "inputs",
-        "lens",
-        "links",
-        "measure",
-        "nearest",
-        "open",
-        "patch",
-        "patching",
-        "poster",
-        "probes",
-        "score",
-        "settings",
-    ),
+    *("graph", "heads", "inputs", "lens", "links", "measure", "nearest", "open", "patch", "patching", "poster"),
+    *("probes", "score", "settings"),
     *("rollout", "similar", "softmax", "survey", "targets", "terms", "train", "vocabulary"),
 )
 TOOLS: Mapping[str, Callable[[Port], None]] = {

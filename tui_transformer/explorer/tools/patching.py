@@ -54,11 +54,6 @@ PATHS = "path"
 AnyTable = Union["PatchTable", PathTable]
 
 
-def open_from(port: Port) -> None:
-    """A table of the positions, with the values of a sentence that is suggested."""
-    port.open(PatchingScreen(port))
-
-
 class PatchingScreen(Overview, tool="patching"):
     """The effect of every position, head or layer that is brought over from another sentence, and of every path."""
 

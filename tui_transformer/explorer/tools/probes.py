@@ -48,11 +48,6 @@ MOST_SAID = 3
 """Classes whose words are said."""
 
 
-def open_from(port: Port) -> None:
-    """Ask for the file of texts with labels, and fit."""
-    port.open(ProbesScreen(port))
-
-
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A probe with the words that its directions raise and lower; none where nothing spells any."""

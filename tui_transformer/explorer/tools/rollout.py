@@ -16,11 +16,6 @@ from tui_transformer.views.view import Scale, View
 FORMULA = "Ã = (mean of the heads + I) ÷ 2, multiplied from layer to layer; values and feed-forward are not in it"
 
 
-def open_from(port: Port) -> None:
-    """The rollout up to the layer that is shown, or the last."""
-    port.open(RolloutScreen(port))
-
-
 class RolloutScreen(Overview, tool="rollout"):
     """The rollout of one stack up to a layer."""
 

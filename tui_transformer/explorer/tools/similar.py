@@ -92,11 +92,6 @@ class NearestScreen(Dialog[None]):
 BIASES = "(bias)"
 
 
-def open_similar(port: Port) -> None:
-    """Compare the sentence that is explored with another."""
-    port.open(SimilarScreen(port))
-
-
 @dataclass(frozen=True, eq=False)
 class Compared:
     """The other sentence, and what came of comparing it."""

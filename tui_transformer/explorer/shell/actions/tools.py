@@ -29,6 +29,10 @@ OVERVIEW = (
 """What every overview has besides its own."""
 
 MEASURE = Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure")
+HEADS = (
+    Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
+    Action("head.back", "head(-1)", "The head before"),
+)
 GO_ON = (
     Action("step.next", "go_on", "Go on where it was ended", "go on"),
     Action("step.on", "go_on", "Go on where it was ended", direct=False),
@@ -73,7 +77,9 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("cursor.right", "into", "What leads to the node under the cursor", "in and back", of=ACROSS),
         Action("cursor.left", "back", "Back to the node that it leads to"),
         Action("", "", "The node's cell in the main screen", "go there", of=CHOOSE),
+        Action("kind", "kind", "Feed-forward layers whole, or their strongest neurons", "layers, neurons"),
         Action("measure", "measure", "The words whose logits lead back", "words"),
+        END,
     ),
     "probes": (
         CHOOSE_SHOWN,
@@ -131,8 +137,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
     ),
     "circuits": (
         Action("kind", "kind", "OV, QK, composition of all heads, W_Q, W_K, W_V, W_O", "which matrix"),
-        Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
-        Action("head.back", "head(-1)", "The head before"),
+        *HEADS,
         Action("layer.next", "layer(1)", "The same head of the next layer", "layer", "{ }", LAYER),
         Action("layer.back", "layer(-1)", "The same head of the layer before"),
         Action("", "", "The head in the main screen", "go there", of=CHOOSE),
@@ -236,8 +241,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("", "", "Open the strongest cell of the query in the main screen", "open", of=CHOOSE),
         Action("sentence.edit", "sentence", "Edit the sentence: everything follows every letter", "sentence"),
         Action("kind", "source", "One head, the strongest of all, the rollout", "head, all, rollout"),
-        Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
-        Action("head.back", "head(-1)", "The head before"),
+        *HEADS,
         Action("layer.next", "layer(1)", "The next attention", "layer", "{ }", LAYER),
         Action("layer.back", "layer(-1)", "The attention before"),
     ),
@@ -247,8 +251,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("cursor.left", "slide(-1)", "A smaller number"),
         Action("cursor.wider", "slide(1)", "A larger number"),
         Action("cursor.narrower", "slide(-1)", "A smaller number"),
-        Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
-        Action("head.back", "head(-1)", "The head before"),
+        *HEADS,
         Action("layer.next", "head(0, 1)", "The same head of the next attention", "layer", "{ }", LAYER),
         Action("layer.back", "head(0, -1)", "The same head of the attention before"),
         Action("sentence.edit", "sentence", "Another sentence: at first one on which the break matters", "sentence"),

@@ -37,11 +37,6 @@ LINES: Mapping[str, tuple[int, int]] = {"-roomy": (len(BREAKS), 10), "-high": (8
 """Lines of the list and below it, by the class of the height."""
 
 
-def open_from(port: Port) -> None:
-    """What can be broken in what is explored."""
-    port.open(BreaksScreen(port))
-
-
 class BeforeAfter(Horizontal):
     """The step where a break acts, before and after, in the same colours."""
 
