@@ -166,6 +166,7 @@ class Mask(Op):
     """
 
     undone_from = (1, 2, 3)
+    along = ((0, 1, 2), (1,), (2,))
     chain = ("∂y where visible, else 0",)
     overwrites = True
     causal: bool = False
@@ -205,10 +206,6 @@ class Mask(Op):
             return hidden
         hidden = hidden | (keys <= queries - self.window)
         return hidden if self.causal else hidden | (keys >= queries + self.window)
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        return region, (rows,), (columns,), (columns,)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         _, row, column = index
@@ -330,6 +327,7 @@ class SoftmaxWithSink(Op):
     whole_rows = True
     cost = 5
     undone_from = (RESULT,)
+    along = ((0, 1, 2), (0,))
     chain = ("y · (∂y − Σ ∂y y)", "−Σ (1 − Σ y) · Σ ∂y y over the rows")
     signed = False
 
@@ -347,9 +345,6 @@ class SoftmaxWithSink(Op):
         inner = (gradient * output).sum(axis=-1, keepdims=True)
         rest = 1.0 - output.sum(axis=-1, keepdims=True)
         return output * (gradient - inner), -(rest * inner).sum(axis=(0, 2, 3))
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, (region[0],)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, sink = inputs[0].factor(*index[:-1], None), inputs[1].operand(index[0])

@@ -14,6 +14,7 @@ from tui_transformer.engine.explanation import Index, Item, Operand, Source, Sum
 
 Gradients = tuple[Array | None, ...]
 EXACT = numpy_backend("float64", "explanations are worked out in float64")
+Along = tuple[tuple[int | None, ...], ...]
 RESULT = -1
 """In `Op.undone_from`: the result of the step."""
 
@@ -34,6 +35,9 @@ class Op(ABC):
             gradient of the result.
         definition: The formula, where it is the same for every instance.
         whole_rows: A row of the result is made from whole rows: a part of one cannot be had alone.
+        along: Where an input is read for a part of the result: for each of its axes that of the result whose indices it
+            has, None for all of the axis; the last stands for all inputs that follow, and an input with fewer axes has
+            the last of them. By default one with as many axes is read where the result is, any other as a whole.
         cost: Floating-point operations a cell, each elementwise function counted as one.
     """
 
@@ -46,6 +50,7 @@ class Op(ABC):
     chain: ClassVar[tuple[str, ...]] = ()
     definition: ClassVar[str] = ""
     whole_rows: ClassVar[bool] = False
+    along: ClassVar[Along] = ()
     cost: ClassVar[int] = 1
 
     @property
@@ -85,7 +90,13 @@ class Op(ABC):
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """For each input, the cells that `region` (already widened) is computed from."""
-        return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
+        if not self.along:
+            return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
+        axes = (self.along[min(i, len(self.along) - 1)][-len(shape) :] for i, shape in enumerate(inputs))
+        return tuple(
+            tuple(range(size) if axis is None else region[axis] for axis, size in zip(own, shape, strict=True))
+            for own, shape in zip(axes, inputs, strict=True)
+        )
 
     def idle(self, chosen: Array) -> bool:
         """True if no row is computed, given the last input; the op then reads no value of its other inputs."""

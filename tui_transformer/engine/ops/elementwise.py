@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
@@ -52,6 +51,7 @@ class Subtract(Op):
     """a − b, elementwise; b may be a vector, which is taken from every row. `expression` says what they are."""
 
     undone_from = (1,)
+    along = ((-3, -2, -1),)
     chain = ("∂y", "−∂y")
     expression: str = "a − b"
 
@@ -66,9 +66,6 @@ class Subtract(Op):
         """forward: y = a − b; of a vector b the sum over the rows."""
         rows = tuple(range(gradient.ndim - inputs[1].ndim))
         return gradient, -(gradient.sum(axis=rows) if rows else gradient)
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, region[-len(inputs[1]) :]
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         first, second = inputs[0].operand(*index), inputs[1].operand(*index[-len(inputs[1].shape) :])

@@ -236,6 +236,7 @@ class WeightedExperts(Op):
     """
 
     definition = "Σ share · output of the expert"
+    along = ((0, None), (0, 1))
     chain = ("Σ ∂y · output", "∂y · share")
     chosen: int
 
@@ -259,9 +260,6 @@ class WeightedExperts(Op):
             toward_shares[(*places, expert)] = (rows * outputs[expert][places]).sum(axis=-1)
             toward[expert][places] = rows * shares[(*places, expert)][:, None]
         return toward_shares, *toward
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return (region[0], range(inputs[0][1])), *(region for _ in inputs[1:])
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         shares, *outputs = inputs

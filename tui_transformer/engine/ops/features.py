@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.number_format import bracketed, spoken
@@ -23,9 +22,7 @@ class ByFeature(Op):
     """
 
     signed = False
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, *((region[-1],) for _ in inputs[1:])
+    along = ((0, 1), (-1,))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Axis, Region, Shape, whole
+from tui_transformer.engine.axis import Axes, Axis, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
@@ -24,6 +24,7 @@ class Embed(Op):
 
     is_lookup = True
     undone_from = (0, 1)
+    along = ((0,), (None, 1))
     chain = ("none", "Σ ∂y of the rows with this ID · scale")
     scale: float = 1.0
     ids: str = "id"
@@ -60,10 +61,6 @@ class Embed(Op):
         else:
             backend.xp.add.at(result, ids, rows)
         return None, result
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        rows, columns = region
-        return (rows,), (range(inputs[1][0]), columns)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, column = index
@@ -140,6 +137,7 @@ class MergeHeads(Op):
     whole_rows = True
     cost = 0
     undone_from = (0,)
+    along = ((None, 0, None),)
     chain = ("∂y of the head's columns",)
 
     def axes(self, *inputs: Axes) -> Axes:
@@ -155,10 +153,6 @@ class MergeHeads(Op):
         """forward: y = concat(heads)."""
         batch, heads, rows, width = inputs[0].shape
         return (gradient.reshape(batch, rows, heads, width).swapaxes(1, 2),)
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, _, width = whole(inputs[0])
-        return ((heads, region[0], width),)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, column = index
@@ -181,6 +175,7 @@ class Extend(Op):
 
     definition = "kept rows, then new rows"
     cost = 0
+    along = ((0, None, None),)
     chain = ("∂y of the kept rows", "∂y of the new rows")
 
     def axes(self, *inputs: Axes) -> Axes:
@@ -202,9 +197,6 @@ class Extend(Op):
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         return region[0], range(shape[1]), range(shape[2])
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return tuple((region[0], *whole(shape)[1:]) for shape in inputs)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index

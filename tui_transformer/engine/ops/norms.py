@@ -29,6 +29,7 @@ class Norm(Op):
     """
 
     whole_rows = True
+    along = ((-3, -2, -1), (None,))
     overwrites = True
     centred: ClassVar[bool]
     over: ClassVar[tuple[int, ...]] = (-1,)
@@ -38,9 +39,6 @@ class Norm(Op):
     short_text: ClassVar[str]
     along_text: ClassVar[str] = "∂y γ x̂ ÷ d"
     epsilon: float
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, *map(whole, inputs[1:])
 
     def row(self, index: Index) -> tuple[int | None, ...]:
         """The cells that are normalised together with a cell."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Region, Shape, whole
+from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
 from tui_transformer.engine.number_format import spoken
@@ -72,6 +72,7 @@ class Pool(Op):
     Inputs: x (n × d), visible tokens (n). Result: d. The kind is a key of `SHARES`.
     """
 
+    along = ((None, 0), (None,))
     chain = ("∂y · share",)
     kind: str = "mean"
 
@@ -91,10 +92,6 @@ class Pool(Op):
 
     def _shares(self, xp: Any, x: Array, visible: Array) -> Array:
         return SHARES[self.kind](xp, x, visible.astype(x.dtype))
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        rows = range(inputs[0][0])
-        return (rows, region[0]), (rows,)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         (column,) = index
@@ -128,6 +125,7 @@ class Concat(Op):
     whole_rows = True
     cost = 0
     undone_from = (0,)
+    along = ((0, None),)
     chain = ("∂y of its columns",)
 
     def axes(self, *inputs: Axes) -> Axes:
@@ -142,9 +140,6 @@ class Concat(Op):
         """forward: y = [a; b; …]."""
         width, count = inputs[0].shape[-1], len(inputs)
         return tuple(gradient[..., place * width : (place + 1) * width] for place in range(count))
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return tuple((*region[:-1], whole(shape)[-1]) for shape in inputs)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         place, column = divmod(index[-1], inputs[0].shape[-1])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tui_transformer.engine.axis import Axes, Axis, Region, Shape
+from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Item, Source, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
@@ -30,6 +29,7 @@ class Sinusoid(Op):
     """
 
     whole_rows = True
+    along = ((0,),)
     cost = 2
     width: int
     halves: bool = False
@@ -69,9 +69,6 @@ class Sinusoid(Op):
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         return (None,)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return ((region[0],),)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, column = index
         position = inputs[0].operand(row)
@@ -102,6 +99,7 @@ class Rotate(Op):
     """
 
     whole_rows = True
+    along = ((0, 1, 2), (1,))
     cost = 3
     chain = ("∂y turned back: (∂y cos θ + ∂y' sin θ, ∂y' cos θ − ∂y sin θ)",)
     frequencies: tuple[float, ...]
@@ -135,9 +133,6 @@ class Rotate(Op):
         result[..., h : 2 * h] = second * cos + first * sin
         result[..., 2 * h :] = x[..., 2 * h :]
         return result
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, (region[1],)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index

@@ -41,6 +41,7 @@ class RelativeBias(Op):
     """
 
     definition = "score + B[bucket(key − query)]"
+    along = ((0, 1, 2), (None, 0), (1,), (2,))
     chain = ("∂y", "Σ ∂y of the cells in the bucket")
     overwrites = True
     limit: int
@@ -70,10 +71,6 @@ class RelativeBias(Op):
 
     def _side(self, count: int) -> int:
         return count // 2 if self.bidirectional else count
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, rows, columns = region
-        return region, (range(inputs[1][0]), heads), (rows,), (columns,)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
@@ -131,6 +128,7 @@ class DistanceBias(Op):
     definition = "score − slope · |query − key|"
     cost = 2
     undone_from = ()
+    along = ((0, 1, 2), (1,), (2,))
     chain = ("∂y",)
     overwrites = True
     slopes: tuple[float, ...]
@@ -148,10 +146,6 @@ class DistanceBias(Op):
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """Every head: a part would not know which slopes are its own."""
         return (range(shape[0]), *region[1:])
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        return region, (rows,), (columns,)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
