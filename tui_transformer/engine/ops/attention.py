@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,14 +18,34 @@ from tui_transformer.engine.ops.base import RESULT, Gradients, Op, by_rows, flat
 
 @dataclass(frozen=True)
 class OfHeads(Op):
-    """A product of the heads of two inputs.
+    """A product of the heads of two inputs: of rows with rows, or with columns.
+
+    Class attributes:
+        by_rows: The columns of the result are made from the rows of the second input, not from its columns.
+        sums: The titles of the sums of a cell, and of those of the gradients of both inputs.
 
     Attributes:
         share: Query heads that read one key and value head; 1 unless these are grouped (Ainslie et al. 2023).
     """
 
     undone_from = (0, 1)
+    by_rows: ClassVar[bool]
+    sums: ClassVar[tuple[str, str, str]]
     share: int = 1
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: Y = A Bᵀ or A B; ∂A = ∂Y B or ∂Y Bᵀ, ∂B = ∂Yᵀ A or Aᵀ ∂Y."""
+        first, second = inputs
+        matmul, groups = backend.xp.matmul, second.shape[1]
+        across = second if self.by_rows else second.swapaxes(-1, -2)
+        left, right = (gradient, first) if self.by_rows else (first, gradient)
+        if first.shape[1] == groups:
+            room = concat_like(backend, first) if self.by_rows else backend.like(first)
+            toward_first = matmul(gradient, across, out=room)
+            return toward_first, matmul(left.swapaxes(-1, -2), right, out=concat_like(backend, second))
+        left, right = grouped(left, groups), grouped(right, groups)
+        toward_second = matmul(left.swapaxes(-1, -2), right).sum(axis=2)
+        return ungrouped(matmul(grouped(gradient, groups), across[:, :, None])), toward_second
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """All query heads of every group that the region touches, unless it is of a single head."""
@@ -34,13 +55,28 @@ class OfHeads(Op):
         start, stop = heads.start // self.share, -(-heads.stop // self.share)
         return range(start * self.share, stop * self.share), *region[1:]
 
-    def key_heads(self, heads: range) -> range:
-        """The key heads that query heads read."""
-        return range(heads.start // self.share, (heads.stop - 1) // self.share + 1)
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        heads, rows, columns = region
+        inner = range(inputs[0][-1])
+        read = range(heads.start // self.share, (heads.stop - 1) // self.share + 1)
+        return (heads, rows, inner), (read, columns, inner) if self.by_rows else (read, inner, columns)
 
-    def query_heads(self, head: int) -> range:
-        """The query heads that read a key head."""
-        return range(head * self.share, (head + 1) * self.share)
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, column = index
+        first, second = inputs
+        line = (column, None) if self.by_rows else (None, column)
+        return single(product(self.sums[0], first.factor(head, row, None), second.factor(head // self.share, *line)))
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        first, second = inputs
+        head, row, column = index
+        if toward == 0:
+            line = (None, column) if self.by_rows else (column, None)
+            shared = second.factor(head // self.share, *line)
+            return single(product(self.sums[1], gradient.factor(head, row, None), shared))
+        left, right = (gradient, first) if self.by_rows else (first, gradient)
+        heads = range(head * self.share, (head + 1) * self.share)
+        return single(product(self.sums[2], left.terms(heads, None, row), right.terms(heads, None, column)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term."""
@@ -53,6 +89,8 @@ class Scores(OfHeads):
 
     definition = "Q Kᵀ"
     chain = ("∂y K", "∂yᵀ Q")
+    by_rows = True
+    sums = ("Σ q · k", "Σ ∂y · k", "Σ ∂y · q")
 
     def axes(self, *inputs: Axes) -> Axes:
         (head, queries, _), (_, keys, _) = inputs
@@ -67,36 +105,6 @@ class Scores(OfHeads):
         backend.xp.matmul(grouped(query, groups), key[:, :, None].swapaxes(-1, -2), out=grouped(out, groups))
         return out
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: S = Q Kᵀ."""
-        query, key = inputs
-        matmul, groups = backend.xp.matmul, key.shape[1]
-        if query.shape[1] == groups:
-            toward_query = matmul(gradient, key, out=concat_like(backend, query))
-            return toward_query, matmul(gradient.swapaxes(-1, -2), query, out=concat_like(backend, key))
-        rows, queries = grouped(gradient, groups), grouped(query, groups)
-        toward_key = matmul(rows.swapaxes(-1, -2), queries).sum(axis=2)
-        return ungrouped(matmul(rows, key[:, :, None])), toward_key
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, rows, columns = region
-        inner = range(inputs[0][-1])
-        return (heads, rows, inner), (self.key_heads(heads), columns, inner)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        head, row, column = index
-        query, key = inputs
-        return single(product("Σ q · k", query.factor(head, row, None), key.factor(head // self.share, column, None)))
-
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        query, key = inputs
-        head, row, column = index
-        if toward == 0:
-            shared = key.factor(head // self.share, None, column)
-            return single(product("Σ ∂y · k", gradient.factor(head, row, None), shared))
-        heads = self.query_heads(head)
-        return single(product("Σ ∂y · q", gradient.terms(heads, None, row), query.terms(heads, None, column)))
-
 
 @dataclass(frozen=True)
 class Context(OfHeads):
@@ -104,6 +112,8 @@ class Context(OfHeads):
 
     definition = "weights · V"
     chain = ("∂y Vᵀ", "weightsᵀ ∂y")
+    by_rows = False
+    sums = ("Σ weight · v", "Σ ∂y · v", "Σ weight · ∂y")
 
     def axes(self, *inputs: Axes) -> Axes:
         (head, queries, _), (_, _, width) = inputs
@@ -120,38 +130,6 @@ class Context(OfHeads):
         else:
             result[...] = ungrouped(backend.xp.matmul(grouped(weights, value.shape[1]), value[:, :, None]))
         return result
-
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: C = A V."""
-        weights, value = inputs
-        matmul, groups = backend.xp.matmul, value.shape[1]
-        if weights.shape[1] == groups:
-            toward_weights = matmul(gradient, value.swapaxes(-1, -2), out=backend.like(weights))
-            return toward_weights, matmul(weights.swapaxes(-1, -2), gradient, out=concat_like(backend, value))
-        rows, shares = grouped(gradient, groups), grouped(weights, groups)
-        toward_value = matmul(shares.swapaxes(-1, -2), rows).sum(axis=2)
-        return ungrouped(matmul(rows, value[:, :, None].swapaxes(-1, -2))), toward_value
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, rows, columns = region
-        keys = range(inputs[0][-1])
-        return (heads, rows, keys), (self.key_heads(heads), keys, columns)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        head, row, column = index
-        weights, value = inputs
-        return single(
-            product("Σ weight · v", weights.factor(head, row, None), value.factor(head // self.share, None, column))
-        )
-
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        weights, value = inputs
-        head, row, column = index
-        if toward == 0:
-            shared = value.factor(head // self.share, column, None)
-            return single(product("Σ ∂y · v", gradient.factor(head, row, None), shared))
-        heads = self.query_heads(head)
-        return single(product("Σ weight · ∂y", weights.terms(heads, None, row), gradient.terms(heads, None, column)))
 
 
 @dataclass(frozen=True)
