@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -39,6 +40,25 @@ class Norm(Op):
     short_text: ClassVar[str]
     along_text: ClassVar[str] = "∂y γ x̂ ÷ d"
     epsilon: float
+
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        x, gamma, *betas = inputs
+        result = backend.like(x) if out is None else out
+        if backend.kernels is not None:
+            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=self.centred)
+
+        def scale(rows: Array, target: Array) -> None:
+            self.normalise(backend, rows, target)
+            target *= gamma
+            for beta in betas:
+                target += beta
+
+        by_rows(backend, scale, x, result)
+        return result
+
+    @abstractmethod
+    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
+        """Write x̂ into `out`, and give what every row was divided by."""
 
     def row(self, index: Index) -> tuple[int | None, ...]:
         """The cells that are normalised together with a cell."""
@@ -132,27 +152,11 @@ class LayerNorm(Norm):
     normal_text, short_text = "(x − μ) ÷ √(σ² + ε)", "(x − μ) ÷ σ"
     epsilon: float = 1e-5
 
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        x, gamma, *betas = inputs
-        result = backend.like(x) if out is None else out
-        if backend.kernels is not None:
-            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=True)
-
-        def normalise(rows: Array, target: Array) -> None:
-            target /= self._centred(backend, rows, target)
-            target *= gamma
-            for beta in betas:
-                target += beta
-
-        by_rows(backend, normalise, x, result)
-        return result
-
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ + β with x̂ = (x − μ) / √(σ² + ε)."""
         xp, (x, gamma) = backend.xp, inputs[:2]
         normal = backend.like(x)
-        deviation = self._centred(backend, x, normal)
-        normal /= deviation
+        deviation = self.normalise(backend, x, normal)
         toward_gamma = xp.einsum("ni,ni->i", flat(gradient), flat(normal))
         toward_x = xp.multiply(gradient, gamma, out=backend.like(gradient))
         mean = toward_x.mean(axis=-1, keepdims=True)
@@ -163,15 +167,16 @@ class LayerNorm(Norm):
         toward_beta = (flat(gradient).sum(axis=0),) if len(inputs) > 2 else ()
         return toward_x, toward_gamma, *toward_beta
 
-    def _centred(self, backend: Backend, x: Array, out: Array) -> Array:
-        """Write x − μ into `out`, and give √(σ² + ε) of every row."""
+    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
         mean = backend.xp.einsum("...i->...", x)[..., None]
         mean /= x.shape[-1]
         backend.xp.subtract(x, mean, out=out)
         variance = backend.xp.einsum("...i,...i->...", out, out)[..., None]
         variance /= x.shape[-1]
         variance += self.epsilon
-        return backend.xp.sqrt(variance, out=variance)
+        deviation = backend.xp.sqrt(variance, out=variance)
+        out /= deviation
+        return deviation
 
 
 @dataclass(frozen=True)
@@ -231,31 +236,19 @@ class RmsNorm(Norm):
     normal_text = short_text = "x ÷ √(mean x² + ε)"
     epsilon: float = 1e-6
 
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        x, gamma = inputs
-        result = backend.like(x) if out is None else out
-        if backend.kernels is not None:
-            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=False)
-
-        def scale(rows: Array, target: Array) -> None:
-            backend.xp.divide(rows, self._size(backend, rows), out=target)
-            target *= gamma
-
-        by_rows(backend, scale, x, result)
-        return result
-
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ with x̂ = x / √(mean x² + ε)."""
         x, gamma = inputs
-        size = self._size(backend, x)
-        normal, toward_normal = x / size, gradient * gamma
+        normal, toward_normal = backend.like(x), gradient * gamma
+        size = self.normalise(backend, x, normal)
         along = (toward_normal * normal).mean(axis=-1, keepdims=True)
         return (toward_normal - normal * along) / size, flat(gradient * normal).sum(axis=0)
 
-    def _size(self, backend: Backend, x: Array) -> Array:
-        """√(mean x² + ε) of every row."""
+    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
         squares = backend.xp.einsum("...i,...i->...", x, x)[..., None]
-        return backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
+        size = backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
+        backend.xp.divide(x, size, out=out)
+        return size
 
 
 @dataclass(frozen=True)
