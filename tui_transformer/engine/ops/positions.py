@@ -8,7 +8,7 @@ from typing import Any
 
 from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Item, Source, Value, Working
+from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
@@ -135,51 +135,36 @@ class Rotate(Op):
         return result
 
     def explain(self, index: Index, *inputs: Source) -> Working:
-        head, row, column = index
-        x, places = inputs
-        cell = x.operand(*index)
-        if column >= 2 * self.half:
+        if index[-1] >= 2 * self.half:
+            cell = inputs[0].operand(*index)
             return Working((Value("x", cell.value, cell, "this column is not turned"),), cell.value)
-        pair, sign = column % self.half, 1.0 if column >= self.half else -1.0
-        partner = x.operand(head, row, column + self.half if column < self.half else pair)
-        place = places.operand(row)
-        angle = place.value * self.frequencies[pair]
-        items = (
-            Value("x", cell.value, cell),
-            Value("x'", partner.value, partner, "the other column of the pair"),
-            Value("place", place.value, place),
-            Value("frequency", self.frequencies[pair]),
-            Value("θ", angle, note="place · frequency, radians"),
-            Value("cos θ", math.cos(angle)),
-            Value("sin θ", math.sin(angle)),
-            *self._factors(),
-        )
-        return self._turned(items, cell.value, partner.value, angle, sign)
-
-    def _turned(self, items: tuple[Item, ...], x: float, partner: float, angle: float, sign: float) -> Working:
-        """One column of a pair that is turned by an angle, and the sum that it is."""
-        cosine, sine = math.cos(angle), sign * math.sin(angle)
-        left = f"{bracketed(x)} · {bracketed(cosine)} + {bracketed(partner)} · {bracketed(sine)}"
-        left = left if self.factor == 1.0 else f"{spoken(self.factor)} · ({left})"
-        return Working(items, self.factor * (x * cosine + partner * sine), left)
-
-    def _factors(self) -> tuple[Value, ...]:
-        return () if self.factor == 1.0 else (Value("factor", self.factor, note="of every turned column"),)
+        place, frequency = inputs[1].operand(index[1]), self.frequencies[index[-1] % self.half]
+        shown = Value("place", place.value, place), Value("frequency", frequency)
+        return self._turned("x", inputs[0], index, place.value * frequency, 1.0, shown)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        if index[-1] >= 2 * self.half:
+            return passed_on(gradient.operand(*index))
+        angle = inputs[1].cell(index[1]) * self.frequencies[index[-1] % self.half]
+        return self._turned("∂y", gradient, index, angle, -1.0)
+
+    def _turned(
+        self, symbol: str, source: Source, index: Index, angle: float, direction: float, shown: tuple[Value, ...] = ()
+    ) -> Working:
+        """One column of a pair that is turned by an angle, on or back, and the sum that it is."""
         head, row, column = index
-        cell = gradient.operand(*index)
-        if column >= 2 * self.half:
-            return passed_on(cell)
-        pair, sign = column % self.half, -1.0 if column >= self.half else 1.0
-        partner = gradient.operand(head, row, column + self.half if column < self.half else pair)
-        angle = inputs[1].cell(row) * self.frequencies[pair]
+        away = self.half if column < self.half else -self.half
+        cell, partner = source.operand(*index), source.operand(head, row, column + away)
         items = (
-            Value("∂y", cell.value, cell),
-            Value("∂y'", partner.value, partner, "the other column of the pair"),
+            Value(symbol, cell.value, cell),
+            Value(f"{symbol}'", partner.value, partner, "the other column of the pair"),
+            *shown,
             Value("θ", angle, note="place · frequency, radians"),
             Value("cos θ", math.cos(angle)),
             Value("sin θ", math.sin(angle)),
-            *self._factors(),
+            *(() if self.factor == 1.0 else (Value("factor", self.factor, note="of every turned column"),)),
         )
-        return self._turned(items, cell.value, partner.value, angle, sign)
+        cosine, sine = math.cos(angle), (direction if away < 0 else -direction) * math.sin(angle)
+        left = f"{bracketed(cell.value)} · {bracketed(cosine)} + {bracketed(partner.value)} · {bracketed(sine)}"
+        left = left if self.factor == 1.0 else f"{spoken(self.factor)} · ({left})"
+        return Working(items, self.factor * (cell.value * cosine + partner.value * sine), left)
