@@ -77,7 +77,7 @@ class Op(ABC):
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
-        """The terms of one cell of the gradient of input `toward`; None where the op does not write them out."""
+        """The terms of one cell of the gradient of an input that has one; None where the op does not write them out."""
         return None
 
     def gradient_formula(self, toward: int) -> str:

@@ -179,8 +179,6 @@ class OfExpert(Op):
         self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
         *operands, shares = inputs
-        if toward == len(operands):
-            return None
         if toward < self.rows:
             none = self._not_chosen(index, shares)
             return none or self.op.explain_backward(index, toward, gradient, output, *operands)

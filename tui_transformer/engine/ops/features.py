@@ -55,11 +55,7 @@ class Jump(ByFeature):
         items = (Value("z", z.value, z), Value("θ", threshold.value, threshold, note))
         return Working(items, z.value * is_open, f"{spoken(z.value)} · {int(is_open)}")
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        if toward:
-            return None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         z, threshold = inputs[0].operand(*index), inputs[1].cell(index[-1])
         is_open = bool(self._open(np.float64(z.value), np.float64(threshold)))
         return passed_on(gradient.operand(*index), float(is_open), "· slope", f"θ = {threshold:.6g}", z)
@@ -119,11 +115,7 @@ class GatedRelu(ByFeature):
         result = max(z.value * grown + bias.value, 0.0) * is_open
         return Working(items, result, f"max({size}, 0) · {int(is_open)}")
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        if toward == 1:
-            return None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         feature = index[-1]
         gate, scale, bias = (each.cell(feature) for each in inputs[1:])
         z = inputs[0].factor(None, feature)

@@ -104,11 +104,7 @@ class Pool(Op):
         shares = self._shares(np, rows, visible.read((range(visible.shape[0]),))[None])
         return shares[0, :, 0]
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        if toward:
-            return None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         row, column = index
         share = float(self._column(column, *inputs)[row])
         return passed_on(gradient.operand(column), share, "· share", f"token {row}")

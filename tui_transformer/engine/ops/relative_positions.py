@@ -159,10 +159,8 @@ class DistanceBias(Op):
         left = f"{spoken(cell.value)} − {spoken(self.slopes[head])} · {spoken(distance)}"
         return Working(items, cell.value - self.slopes[head] * distance, left)
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        return passed_on(gradient.operand(*index)) if toward == 0 else None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        return passed_on(gradient.operand(*index))
 
 
 QUERY_TO_DISTANCE, KEY_TO_DISTANCE = "query", "key"
@@ -276,9 +274,7 @@ class Disentangle(Op):
             left += f" + {bracketed(operand.value * self.factor)}"
         return Working(tuple(items), total, left)
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         if toward == 0:
             return passed_on(gradient.operand(*index))
         head, line, place = index
