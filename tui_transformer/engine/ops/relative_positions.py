@@ -15,7 +15,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.attention import Scores
-from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
+from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
 
 
 @functools.lru_cache(maxsize=64)
@@ -49,35 +49,33 @@ class RelativeBias(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """Rows of B by bucket, brought from n × m × h to h × n × m."""
-        scores, table = inputs[:2]
-        bias = backend.xp.take(table, self._buckets(backend, *inputs[1:]), axis=0).swapaxes(2, 3).swapaxes(1, 2)
+        scores, table, queries, keys = inputs
+        buckets = self._buckets(backend, len(table), keys[:, None, :] - queries[:, :, None])
+        bias = backend.xp.take(table, buckets, axis=0).swapaxes(2, 3).swapaxes(1, 2)
         return backend.xp.add(scores, bias, out=backend.like(scores) if out is None else out)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = s + B[bucket]; a bucket collects the gradients of all its cells."""
-        toward_table = backend.xp.zeros_like(inputs[1])
-        cells = gradient.swapaxes(1, 2).swapaxes(2, 3)
-        backend.xp.add.at(toward_table, self._buckets(backend, *inputs[1:]), cells)
+        _, table, queries, keys = inputs
+        toward_table, cells = backend.xp.zeros_like(table), gradient.swapaxes(1, 2).swapaxes(2, 3)
+        buckets = self._buckets(backend, len(table), keys[:, None, :] - queries[:, :, None])
+        backend.xp.add.at(toward_table, buckets, cells)
         return gradient, toward_table, None, None
 
-    def _buckets(self, backend: Backend, table: Array, queries: Array, keys: Array) -> Array:
-        """B × n × m, the row of the table for every query and key."""
-        xp, side = backend.xp, self._side(table.shape[0])
-        relative = keys[:, None, :] - queries[:, :, None]
+    def _buckets(self, backend: Backend, count: int, relative: Array) -> Array:
+        """The rows, of so many of the table, for distances key − query (whole numbers, of any shape)."""
+        xp, side = backend.xp, count // 2 if self.bidirectional else count
         distance = xp.abs(relative) if self.bidirectional else xp.maximum(-relative, 0)
         distance = xp.where(distance > self.limit, self.limit, distance)
         buckets = xp.take(backend.integers(bucket_of_distance(side, self.limit)), distance, axis=0)
         return xp.where(relative > 0, buckets + side, buckets) if self.bidirectional else buckets
-
-    def _side(self, count: int) -> int:
-        return count // 2 if self.bidirectional else count
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
         scores, table, queries, keys = inputs
         cell, distance = scores.operand(*index), places_of(queries, row, keys, column)
         relative = int(distance[1].value - distance[0].value)
-        bucket = self._bucket(relative, table.shape[0])
+        bucket = int(self._buckets(EXACT, table.shape[0], np.int64(relative)))
         bias = table.operand(bucket, head)
         items = (
             Value("score", cell.value, cell),
@@ -92,21 +90,11 @@ class RelativeBias(Op):
         if toward == 0:
             return passed_on(gradient.operand(*index))
         bucket, head = index
-        queries, keys = (source.read((range(source.shape[0]),)) for source in inputs[2:])
-        places = [
-            (head, row, column)
-            for row, query in enumerate(queries)
-            for column, key in enumerate(keys)
-            if self._bucket(int(key - query), inputs[1].shape[0]) == bucket
-        ]
-        cells = gradient.terms(head, None, None).values.reshape(len(queries), len(keys))
-        values = np.array([cells[place[1:]] for place in places], dtype=np.float64)
-        return single(added("Σ ∂y of the bucket", Factor(gradient.name, places.__getitem__, values)))
-
-    def _bucket(self, relative: int, count: int) -> int:
-        distance = abs(relative) if self.bidirectional else max(-relative, 0)
-        bucket = bucket_of_distance(self._side(count), self.limit)[min(distance, self.limit)]
-        return bucket + self._side(count) if self.bidirectional and relative > 0 else bucket
+        queries, keys = (source.line(None).astype(np.int64) for source in inputs[2:])
+        buckets = self._buckets(EXACT, inputs[1].shape[0], keys - queries[:, None])
+        cells, found = gradient.terms(head, None, None), np.flatnonzero(buckets == bucket)
+        those = Factor(gradient.name, lambda term: cells.place(int(found[term])), cells.values[found])
+        return single(added("Σ ∂y of the bucket", those))
 
 
 def places_of(queries: Source, row: int, keys: Source, column: int) -> tuple[Value, Value]:
