@@ -64,6 +64,10 @@ class Operand:
     index: Index
     value: float
 
+    def called(self, symbol: str, note: str = "") -> Value:
+        """The cell as an item."""
+        return Value(symbol, self.value, self, note)
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:

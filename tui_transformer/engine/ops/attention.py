@@ -190,7 +190,7 @@ class Mask(Op):
         cell, reasons = inputs[0].operand(*index), self._reasons(row, column, *inputs[1:])
         masks = [Value("+ mask", -math.inf, note=reason) for reason in reasons]
         items = masks or [Value("+ mask", 0.0, note="the query may look here")]
-        return Working((Value("score", cell.value, cell), *items), -math.inf if masks else cell.value)
+        return Working((cell.called("score"), *items), -math.inf if masks else cell.value)
 
     def _reasons(self, row: int, column: int, queries: Source, keys: Source, visible: Source) -> list[str]:
         """Why a query may not look at a key."""
@@ -276,15 +276,10 @@ class Softmax(Op):
         if top == -math.inf:
             hidden = "no key is visible"
             none = Value("Σ e^s", 0.0, note=hidden), Value("weight", 0.0, note="not 0 ÷ 0 but 0")
-            return Working((Value("s", cell.value, cell), *none), 0.0, hidden)
+            return Working((cell.called("s"), *none), 0.0, hidden)
         total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s−max)")
         share = math.exp(cell.value - top)
-        items = (
-            Value("s", cell.value, cell),
-            Value("max", top, note="row's largest"),
-            Value("e^(s − max)", share),
-            total,
-        )
+        items = (cell.called("s"), Value("max", top, note="row's largest"), Value("e^(s − max)", share), total)
         return Working(
             items, share / total.total, f"e^({spoken(cell.value)} − {bracketed(top)}) ÷ {spoken(total.total)}"
         )
@@ -331,10 +326,10 @@ class SoftmaxWithSink(Op):
         power, rest = math.exp(cell.value - top), math.exp(sink.value - top)
         whole = total.total + rest
         items = (
-            Value("s", cell.value, cell),
+            cell.called("s"),
             Value("e^(s − max)", power),
             total,
-            Value("sink", sink.value, sink, f"its share of the row: {rest / whole:.6g}"),
+            sink.called("sink", f"its share of the row: {rest / whole:.6g}"),
             Value("+ e^(sink − max)", rest),
         )
         return Working(items, power / whole, f"{spoken(power)} ÷ ({spoken(total.total)} + {spoken(rest)})")
@@ -352,6 +347,6 @@ def toward_scores(index: Index, gradient: Source, output: Source) -> Working:
     """The terms of y · (∂y − Σ ∂y y)."""
     cell, share = gradient.operand(*index), output.operand(*index)
     inner = product("Σ ∂y · y", gradient.factor(*index[:-1], None), output.factor(*index[:-1], None))
-    items = (Value("∂y", cell.value, cell), inner, Value("· y", share.value, share))
+    items = (cell.called("∂y"), inner, share.called("· y"))
     left = f"{spoken(share.value)} · ({spoken(cell.value)} − {bracketed(inner.total)})"
     return Working(items, share.value * (cell.value - inner.total), left)

@@ -122,7 +122,7 @@ def passed_on(
     cell: Operand, factor: float = 1.0, symbol: str = "", note: str = "", read: Operand | None = None
 ) -> Working:
     """A gradient that reaches one cell of the input from one cell of the result, times the local derivative."""
-    items: tuple[Item, ...] = (Value("∂y", cell.value, cell),)
+    items: tuple[Item, ...] = (cell.called("∂y"),)
     if symbol:
         items = (*items, Value(symbol, factor, read, note))
     return Working(items, cell.value * factor)

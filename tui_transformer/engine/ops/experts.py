@@ -69,8 +69,8 @@ class ExpertWeights(Op):
         total = Sum("Σ e^(z − max)", (row,), powers, "e^(z−max)")
         last = row.operand(int(order[-1]))
         items = (
-            Value("z", float(row.values[expert]), row.operand(expert)),
-            Value("smallest chosen z", last.value, last, f"{self.chosen} of {len(row.values)} are chosen"),
+            row.operand(expert).called("z"),
+            last.called("smallest chosen z", f"{self.chosen} of {len(row.values)} are chosen"),
         )
         if expert not in order:
             return Working((*items, Value("share", 0.0, note="not chosen")), 0.0, "not chosen")
@@ -85,7 +85,7 @@ class ExpertWeights(Op):
         cell, share = gradient.operand(*index), float(powers[expert] / powers.sum())
         taken = float(expert in order)
         items = (
-            Value("∂y", cell.value, cell),
+            cell.called("∂y"),
             Value("chosen", taken),
             inner,
             Value("· p", share, note="softmax before the choice" if not self.among_chosen else "share"),
@@ -265,10 +265,7 @@ class WeightedExperts(Op):
         left = list[str]()
         for expert in row.values.nonzero()[0]:
             share, said = row.operand(int(expert)), outputs[expert].operand(*index)
-            items += [
-                Value(f"share of {expert}", share.value, share),
-                Value("· output", said.value, said, f"of expert {expert}"),
-            ]
+            items += [share.called(f"share of {expert}"), said.called("· output", f"of expert {expert}")]
             total += share.value * said.value
             left.append(f"{spoken(share.value)} · {bracketed(said.value)}")
         return Working(tuple(items), total, " + ".join(left))

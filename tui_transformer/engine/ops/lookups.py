@@ -68,7 +68,7 @@ class Embed(Op):
         token = ids.operand(row)
         cell = table.operand(int(token.value), column)
         scale = () if self.scale == 1.0 else (Value("scale", self.scale, note="√d_model"),)
-        items = (Value(self.ids, token.value, token), Value(f"E[{self.ids}]", cell.value, cell), *scale)
+        items = (token.called(self.ids), cell.called(f"E[{self.ids}]"), *scale)
         left = spoken(cell.value) + (f" · {spoken(self.scale)}" if scale else "")
         if int(token.value) == self.silent:
             return Working((*items, Value("known", 0.0, note="an unknown word: its vector is 0")), 0.0, f"{left} · 0")
@@ -123,7 +123,7 @@ class Parameter(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
-        return Working((Value("given", cell.value, cell),), cell.value)
+        return Working((cell.called("given"),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         return passed_on(gradient.operand(*index))
@@ -159,7 +159,7 @@ class MergeHeads(Op):
         head, offset = divmod(column, inputs[0].shape[-1])
         cell = inputs[0].operand(head, row, offset)
         note = f"column {column} is column {offset} of head {head}"
-        return Working((Value("context", cell.value, cell, note),), cell.value)
+        return Working((cell.called("context", note),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         head, row, offset = index
@@ -204,7 +204,7 @@ class Extend(Op):
         kept = row < past
         cell = inputs[0].operand(*index) if kept else inputs[1].operand(head, row - past, column)
         note = "kept from an earlier token" if kept else "computed for this token"
-        return Working((Value("row", cell.value, cell, note),), cell.value)
+        return Working((cell.called("row", note),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         head, row, column = index

@@ -81,13 +81,13 @@ class Norm(Op):
         square = Sum(title, (row,), (row.values - mean) ** 2 / len(row.values), term)
         normal = (cell.value - mean) / math.sqrt(square.total + self.epsilon)
         items: tuple[Item, ...] = (
-            Value("x", cell.value, cell),
+            cell.called("x"),
             *((Value("μ", mean, note="mean of the row"),) if self.centred else ()),
             square,
             Value("ε", self.epsilon),
             Value(self.normal_text, normal),
-            Value("· γ", gamma.value, gamma),
-            *(Value("+ β", beta.value, beta) for beta in shifts),
+            gamma.called("· γ"),
+            *(beta.called("+ β") for beta in shifts),
         )
         left = f"{spoken(normal)} · {bracketed(gamma.value)}"
         left += "".join(f" + {bracketed(beta.value)}" for beta in shifts)
@@ -108,8 +108,8 @@ class Norm(Op):
         place = self.place(index, x.shape)
         cell, weight, own = row.operand(place), gamma.operand(place), float(normal[place])
         items = (
-            Value("∂y", cell.value, cell),
-            Value("· γ", weight.value, weight),
+            cell.called("∂y"),
+            weight.called("· γ"),
             *((mean,) if self.centred else ()),
             along,
             Value("x̂", own, x.operand(*index), self.short_text),
@@ -339,15 +339,15 @@ class NormOfSum(Op):
         gamma, beta = (source.operand(index[1]) for source in inputs[self.parts :])
         mean, variance = float(row.mean()), float(row.var())
         normal = (row[index[1]] - mean) / math.sqrt(variance + self.epsilon)
-        items: list[Item] = [Value("+" if i else "", part.value, part) for i, part in enumerate(operands)]
+        items: list[Item] = [part.called("+" if i else "") for i, part in enumerate(operands)]
         items += [
             Value("sum", float(row[index[1]])),
             Value("μ", mean, note="mean of the summed row"),
             Value("σ²", variance, note="variance of the summed row"),
             Value("ε", self.epsilon),
             Value("(sum − μ) ÷ √(σ² + ε)", float(normal)),
-            Value("· γ", gamma.value, gamma),
-            Value("+ β", beta.value, beta),
+            gamma.called("· γ"),
+            beta.called("+ β"),
         ]
         left = f"{spoken(float(normal))} · {bracketed(gamma.value)} + {bracketed(beta.value)}"
         return Working(tuple(items), float(normal * gamma.value + beta.value), left)

@@ -141,7 +141,7 @@ class Concat(Op):
         place, column = divmod(index[-1], inputs[0].shape[-1])
         cell = inputs[place].operand(*index[:-1], column)
         note = f"column {index[-1]} is column {column} of the vector {place}"
-        return Working((Value("x", cell.value, cell, note),), cell.value)
+        return Working((cell.called("x", note),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         width = inputs[0].shape[-1]
@@ -180,7 +180,7 @@ class UnitLength(Op):
         row = inputs[0].factor(*index[:-1], None)
         cell, squares = inputs[0].operand(*index), Sum("Σ x²", (row,), row.values**2, "x²")
         length = max(float(np.sqrt(squares.total)), self.least)
-        items = (Value("x", cell.value, cell), squares, Value("÷ ‖x‖", length, note="√ Σ x²"))
+        items = (cell.called("x"), squares, Value("÷ ‖x‖", length, note="√ Σ x²"))
         return Working(items, cell.value / length, equation=f"{spoken(cell.value)} ÷ {spoken(length)}")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
@@ -189,10 +189,5 @@ class UnitLength(Op):
         length = max(float(np.sqrt((inputs[0].line(*line) ** 2).sum())), self.least)
         along = Sum("Σ ∂y y", (row, made), row.values * made.values * (length > self.least), "∂y y")
         cell, own = row.operand(index[-1]), made.operand(index[-1])
-        items = (
-            Value("∂y", cell.value, cell),
-            Value("y", own.value, own),
-            along,
-            Value("÷ ‖x‖", length, note="√ Σ x²"),
-        )
+        items = (cell.called("∂y"), own.called("y"), along, Value("÷ ‖x‖", length, note="√ Σ x²"))
         return Working(items, (cell.value - own.value * along.total) / length)

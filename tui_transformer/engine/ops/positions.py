@@ -78,7 +78,7 @@ class Sinusoid(Op):
         angle = position.value / divisor
         function, result = ("cos", math.cos(angle)) if is_cosine else ("sin", math.sin(angle))
         items = (
-            Value("pos", position.value, position),
+            position.called("pos"),
             Value("2i", 2 * pair, note=f"of d = {self.width}"),
             Value(self._quotient.removeprefix("pos ÷ "), divisor),
             Value(self._quotient, angle, note="radians"),
@@ -137,9 +137,9 @@ class Rotate(Op):
     def explain(self, index: Index, *inputs: Source) -> Working:
         if index[-1] >= 2 * self.half:
             cell = inputs[0].operand(*index)
-            return Working((Value("x", cell.value, cell, "this column is not turned"),), cell.value)
+            return Working((cell.called("x", "this column is not turned"),), cell.value)
         place, frequency = inputs[1].operand(index[1]), self.frequencies[index[-1] % self.half]
-        shown = Value("place", place.value, place), Value("frequency", frequency)
+        shown = place.called("place"), Value("frequency", frequency)
         return self._turned("x", inputs[0], index, place.value * frequency, 1.0, shown)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
@@ -156,8 +156,8 @@ class Rotate(Op):
         away = self.half if column < self.half else -self.half
         cell, partner = source.operand(*index), source.operand(head, row, column + away)
         items = (
-            Value(symbol, cell.value, cell),
-            Value(f"{symbol}'", partner.value, partner, "the other column of the pair"),
+            cell.called(symbol),
+            partner.called(f"{symbol}'", "the other column of the pair"),
             *shown,
             Value("θ", angle, note="place · frequency, radians"),
             Value("cos θ", math.cos(angle)),

@@ -188,7 +188,7 @@ def _plus(total: Sum, biases: Sequence[Source] = (), column: int = 0, scale: flo
     if scale != 1.0:
         items.append(Value("· scale", scale, note="d_model^(−1/2)"))
     shifts = [bias.operand(column) for bias in biases]
-    items += [Value("+ b", shift.value, shift) for shift in shifts]
+    items += [shift.called("+ b") for shift in shifts]
     return Working(tuple(items), total.total * scale + sum(shift.value for shift in shifts))
 
 

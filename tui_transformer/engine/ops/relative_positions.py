@@ -78,11 +78,11 @@ class RelativeBias(Op):
         bucket = int(self._buckets(EXACT, table.shape[0], np.int64(relative)))
         bias = table.operand(bucket, head)
         items = (
-            Value("score", cell.value, cell),
+            cell.called("score"),
             *distance,
             Value("key − query", relative),
             Value("bucket", bucket, note=f"of {table.shape[0]}"),
-            Value("+ B[bucket]", bias.value, bias),
+            bias.called("+ B[bucket]"),
         )
         return Working(items, cell.value + bias.value, f"{spoken(cell.value)} + {bracketed(bias.value)}")
 
@@ -100,10 +100,7 @@ class RelativeBias(Op):
 def places_of(queries: Source, row: int, keys: Source, column: int) -> tuple[Value, Value]:
     """The places of a query and a key, as an explanation lists them."""
     query, key = queries.operand(row), keys.operand(column)
-    return (
-        Value("query", query.value, query, "place of the query"),
-        Value("key", key.value, key, "place of the key"),
-    )
+    return query.called("query", "place of the query"), key.called("key", "place of the key")
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ class DistanceBias(Op):
         cell, places = inputs[0].operand(*index), places_of(inputs[1], row, inputs[2], column)
         distance = abs(places[0].value - places[1].value)
         items = (
-            Value("score", cell.value, cell),
+            cell.called("score"),
             *places,
             Value("− slope · |query − key|", self.slopes[head] * distance, note=f"slope {self.slopes[head]:.6g}"),
         )
@@ -250,7 +247,7 @@ class Disentangle(Op):
         relative = round(places[0].value - places[1].value)
         place = int(self.row(np.int64(relative)))
         items: list[Item] = [
-            Value("score", cell.value, cell),
+            cell.called("score"),
             *places,
             Value("δ", place, note=f"row of {2 * self.span} for the distance {relative}"),
         ]
