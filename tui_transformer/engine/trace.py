@@ -350,15 +350,7 @@ class Trace(Mapping[str, Host]):
 
     def source(self, name: str, item: int = 0) -> Source:
         """An input of an explanation."""
-        shape = self.program.shape(name)
-
-        def read(region: Region) -> Host:
-            if cells(region) > BLOCK_CELLS:
-                raise InputError(f"a line of {name} is too long to be explained")
-            window = self._values.part(name, region)
-            return self.backend.to_host(window if name in self.program.weights else window[item]).astype(np.float64)
-
-        return Source(name, shape, read)
+        return source_of(self, name, item, BLOCK_CELLS)
 
     def hand_out(self, name: str, array: Array) -> Host:
         """A device array of the step or weight `name`: on the host, without a batch axis of one, read-only."""
@@ -375,6 +367,17 @@ class Trace(Mapping[str, Host]):
         view = self.backend.to_host(array).view()
         view.flags.writeable = False
         return view
+
+
+def source_of(trace: Trace, name: str, item: int, most: float = math.inf) -> Source:
+    """An input of an explanation, of which no more cells than that are read at once."""
+
+    def read(region: Region) -> Host:
+        if cells(region) > most:
+            raise InputError(f"a line of {name} is too long to be explained")
+        return trace.window(name, region, item).astype(np.float64)
+
+    return Source(name, trace.program.shape(name), read)
 
 
 def item_of(trace: Trace, item: int | None) -> int:
