@@ -45,8 +45,7 @@ class Jump(ByFeature):
         return gradient * self._open(z, threshold), None
 
     def _open(self, z: Array, threshold: Array) -> Array:
-        is_open: Array = z > threshold
-        return is_open
+        return z > threshold
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         z, threshold = inputs[0].operand(*index), inputs[1].operand(index[-1])
@@ -97,8 +96,7 @@ class GatedRelu(ByFeature):
         return grown, None, (grown * z).sum(axis=rows), passed.sum(axis=rows)
 
     def _open(self, backend: Backend, z: Array, gate: Array, scale: Array, bias: Array) -> Array:
-        is_open: Array = (z + gate > 0.0) & (z * backend.xp.exp(scale) + bias > 0.0)
-        return is_open
+        return (z + gate > 0.0) & (z * backend.xp.exp(scale) + bias > 0.0)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         z, *others = inputs[0].operand(*index), *(each.operand(index[-1]) for each in inputs[1:])
@@ -162,8 +160,7 @@ class Largest(Op):
         chosen = xp.argpartition(-groups, min(self.count, groups.shape[1]) - 1, axis=-1)[:, : self.count]
         taken = xp.zeros(groups.shape, dtype=z.dtype)
         taken[xp.arange(len(groups), dtype=np.int64).reshape(-1, 1), chosen] = 1.0
-        is_taken: Array = (taken.reshape(z.shape) > 0.0) & (z > 0.0)
-        return is_taken
+        return (taken.reshape(z.shape) > 0.0) & (z > 0.0)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         row = inputs[0].factor(index[0], None)

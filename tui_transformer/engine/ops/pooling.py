@@ -129,8 +129,7 @@ class Concat(Op):
         return (*first, replace(last, size=sum(axes[-1].size for axes in inputs)))
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        joined: Array = backend.xp.concatenate(inputs, axis=-1)
-        return joined
+        return backend.xp.concatenate(inputs, axis=-1)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = [a; b; …]."""
