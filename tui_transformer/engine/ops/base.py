@@ -35,6 +35,7 @@ class Op(ABC):
             gradient of the result.
         definition: The formula, where it is the same for every instance.
         whole_rows: A row of the result is made from whole rows: a part of one cannot be had alone.
+        whole_axes: The other axes of the result of which a part cannot be had alone.
         along: Where an input is read for a part of the result: for each of its axes that of the result whose indices it
             has, None for all of the axis; the last stands for all inputs that follow, and an input with fewer axes has
             the last of them. By default one with as many axes is read where the result is, any other as a whole.
@@ -50,6 +51,7 @@ class Op(ABC):
     chain: ClassVar[tuple[str, ...]] = ()
     definition: ClassVar[str] = ""
     whole_rows: ClassVar[bool] = False
+    whole_axes: ClassVar[tuple[int, ...]] = ()
     along: ClassVar[Along] = ()
     cost: ClassVar[int] = 1
 
@@ -86,7 +88,9 @@ class Op(ABC):
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """The cells that have to be computed together to get those of `region`."""
-        return (*region[:-1], range(shape[-1])) if self.whole_rows else region
+        axes = (*self.whole_axes, len(shape) - 1) if self.whole_rows else self.whole_axes
+        parts = enumerate(zip(region, shape, strict=True))
+        return tuple(range(size) if axis in axes else part for axis, (part, size) in parts) if axes else region
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """For each input, the cells that `region` (already widened) is computed from."""

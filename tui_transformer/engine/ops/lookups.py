@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Axis, Region, Shape
+from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
@@ -175,6 +174,7 @@ class Extend(Op):
 
     definition = "kept rows, then new rows"
     cost = 0
+    whole_axes = (1, 2)
     along = ((0, None, None),)
     chain = ("∂y of the kept rows", "∂y of the new rows")
 
@@ -194,9 +194,6 @@ class Extend(Op):
         """forward: y = [kept; new]."""
         past = inputs[0].shape[2]
         return gradient[:, :, :past], gradient[:, :, past:]
-
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        return region[0], range(shape[1]), range(shape[2])
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index

@@ -189,6 +189,7 @@ class LayerNormByHead(LayerNorm):
     definition = "(x − μ) ÷ √(σ² + ε) · γ of the head"
     chain = (LayerNorm.chain[0], "Σ ∂y x̂ over the rows of the head")
     undone_from = None
+    whole_axes = (0,)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         x, *gammas = inputs
@@ -208,9 +209,6 @@ class LayerNormByHead(LayerNorm):
             toward_x[:, head] = here
             toward_gammas.append(of_gamma)
         return toward_x, *toward_gammas
-
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        return range(shape[0]), region[1], range(shape[2])
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         return super().explain(index, inputs[0], inputs[1 + index[0]])
@@ -260,6 +258,7 @@ class RmsNormOfHeads(RmsNorm):
 
     definition = "x ÷ √(mean x² of all heads + ε) · γ"
     overwrites = False
+    whole_axes = (0,)
     over = (-3, -1)
     mean_square = ("mean x² of all heads", "x² ÷ (h · d_k)")
     along_text = "∂y γ x̂ ÷ (h · d_k)"
@@ -283,9 +282,6 @@ class RmsNormOfHeads(RmsNorm):
     def column(self, place: int, shape: Shape) -> tuple[int | None, ...]:
         head, column = divmod(place, shape[-1])
         return (head, None, column)
-
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        return range(shape[0]), region[1], range(shape[2])
 
 
 def _side_by_side(heads: Array) -> Array:

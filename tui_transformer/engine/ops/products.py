@@ -83,6 +83,7 @@ class Project(WeightProduct):
     Inputs: x (n × d), W (d × h·d_k), bias (h·d_k). Result: h × n × d_k, a view of the product: nothing is copied.
     """
 
+    whole_axes = (2,)  # so that the columns of heads are side by side in W
     width: int
     letter: str
 
@@ -102,10 +103,6 @@ class Project(WeightProduct):
         """forward: y = split(x W + b)."""
         rows = gradient.swapaxes(-2, -3).reshape(-1, inputs[1].shape[1])
         return super().backward(backend, rows, output, *inputs)
-
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """Whole heads, so that their columns are side by side in W."""
-        return region[0], region[1], range(self.width)
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         heads, rows, _ = region

@@ -113,6 +113,7 @@ class DistanceBias(Op):
     definition = "score − slope · |query − key|"
     cost = 2
     undone_from = ()
+    whole_axes = (0,)  # some of the heads would not know which slopes are their own
     along = ((0, 1, 2), (1,), (2,))
     chain = ("∂y",)
     overwrites = True
@@ -127,10 +128,6 @@ class DistanceBias(Op):
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = s − slope · distance; the places have no gradient."""
         return gradient, None, None
-
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """Every head: a part would not know which slopes are its own."""
-        return (range(shape[0]), *region[1:])
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
