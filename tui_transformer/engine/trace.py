@@ -360,7 +360,9 @@ class Trace(Mapping[str, Host]):
 
     def _named(self, names: Iterable[str]) -> Iterator[str]:
         """Names as they are, those of a pattern whole."""
-        for name in _listed(names):
+        if isinstance(names, str):
+            raise UsageError(f"names are a list: [{names!r}]")
+        for name in names:
             yield from (name,) if self.program.knows(name) else find((*self.names, *self.program.weights), name)
 
     def _read_only(self, array: Array) -> Host:
@@ -391,9 +393,3 @@ def item_of(trace: Trace, item: int | None) -> int:
     if item is not None and not -trace.batch <= item < trace.batch:
         raise UsageError(f"there is no sentence {item}: items are 0 to {trace.batch - 1}")
     return (item or 0) % trace.batch
-
-
-def _listed(names: Iterable[str]) -> Iterable[str]:
-    if isinstance(names, str):
-        raise UsageError(f"names are a list: [{names!r}]")
-    return names
