@@ -81,6 +81,10 @@ class Factor:
         """The operand of one term."""
         return Operand(self.name, self.place(term), float(self.values[term]))
 
+    def some(self, terms: npt.NDArray[np.int64]) -> Factor:
+        """The operands of these terms alone."""
+        return Factor(self.name, lambda term: self.place(int(terms[term])), self.values[terms])
+
 
 @dataclass(frozen=True, eq=False)
 class Sum:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
+from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import Gradients, Op, flat, passed_on, single
 
@@ -77,8 +77,7 @@ class Embed(Op):
         token, column = index
         ids = inputs[0].read((range(inputs[0].shape[0]),))
         rows = np.flatnonzero((ids == token) & (ids != self.silent))
-        cells = gradient.line(None, column)[rows]
-        total = added("Σ ∂y of its tokens", Factor(gradient.name, lambda term: (int(rows[term]), column), cells))
+        total = added("Σ ∂y of its tokens", gradient.factor(None, column).some(rows))
         if self.scale == 1.0:
             return single(total)
         return Working((total, Value("· scale", self.scale, note="√d_model")), total.total * self.scale)

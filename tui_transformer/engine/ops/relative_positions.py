@@ -12,7 +12,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added
+from tui_transformer.engine.explanation import Index, Item, Source, Sum, Value, Working, added
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.attention import Scores
 from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
@@ -91,10 +91,8 @@ class RelativeBias(Op):
             return passed_on(gradient.operand(*index))
         bucket, head = index
         queries, keys = (source.line(None).astype(np.int64) for source in inputs[2:])
-        buckets = self._buckets(EXACT, inputs[1].shape[0], keys - queries[:, None])
-        cells, found = gradient.terms(head, None, None), np.flatnonzero(buckets == bucket)
-        those = Factor(gradient.name, lambda term: cells.place(int(found[term])), cells.values[found])
-        return single(added("Σ ∂y of the bucket", those))
+        found = np.flatnonzero(self._buckets(EXACT, inputs[1].shape[0], keys - queries[:, None]) == bucket)
+        return single(added("Σ ∂y of the bucket", gradient.terms(head, None, None).some(found)))
 
 
 def places_of(queries: Source, row: int, keys: Source, column: int) -> tuple[Value, Value]:
@@ -263,11 +261,9 @@ class Disentangle(Op):
         queries, keys = (source.read((range(source.shape[0]),)) for source in inputs[-2:])
         of_a_query = self.sides[toward - 1] == QUERY_TO_DISTANCE
         relative = queries[line] - keys if of_a_query else queries - keys[line]
-        others = [int(i) for i in np.flatnonzero(self.row(relative.astype(np.int64)) == place)]
-        cells = [(head, line, other) if of_a_query else (head, other, line) for other in others]
-        values = np.array([gradient.cell(*cell) for cell in cells], dtype=np.float64)
-        factor = Factor(gradient.name, cells.__getitem__, values)
-        return single(Sum(f"Σ ∂y · {self.factor:.4g} of the distance", (factor,), values * self.factor, "term"))
+        cells = gradient.factor(head, line, None) if of_a_query else gradient.factor(head, None, line)
+        cells = cells.some(np.flatnonzero(self.row(relative.astype(np.int64)) == place))
+        return single(Sum(f"Σ ∂y · {self.factor:.4g} of the distance", (cells,), cells.values * self.factor, "term"))
 
     def gradient_formula(self, toward: int) -> str:
         if toward > len(self.sides):
