@@ -373,11 +373,14 @@ class Trace(Mapping[str, Host]):
 
 def source_of(trace: Trace, name: str, item: int, most: float = math.inf) -> Source:
     """An input of an explanation, of which no more cells than that are read at once."""
+    values = trace._values
 
     def read(region: Region) -> Host:
         if cells(region) > most:
             raise InputError(f"a line of {name} is too long to be explained")
-        return trace.window(name, region, item).astype(np.float64)
+        part = values.part(name, region)
+        own = part if name in trace.program.weights else part[item_of(trace, item)]
+        return trace.backend.to_host(own).astype(np.float64)
 
     return Source(name, trace.program.shape(name), read)
 

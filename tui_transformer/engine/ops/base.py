@@ -88,19 +88,20 @@ class Op(ABC):
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """The cells that have to be computed together to get those of `region`."""
-        axes = (*self.whole_axes, len(shape) - 1) if self.whole_rows else self.whole_axes
-        parts = enumerate(zip(region, shape, strict=True))
-        return tuple(range(size) if axis in axes else part for axis, (part, size) in parts) if axes else region
+        if self.whole_axes:
+            pairs = enumerate(zip(region, shape, strict=True))
+            region = tuple(range(size) if axis in self.whole_axes else part for axis, (part, size) in pairs)
+        return (*region[:-1], range(shape[-1])) if self.whole_rows else region
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """For each input, the cells that `region` (already widened) is computed from."""
         if not self.along:
             return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
-        axes = (self.along[min(i, len(self.along) - 1)][-len(shape) :] for i, shape in enumerate(inputs))
-        return tuple(
-            tuple(range(size) if axis is None else region[axis] for axis, size in zip(own, shape, strict=True))
-            for own, shape in zip(axes, inputs, strict=True)
-        )
+        last, read = len(self.along) - 1, list[Region]()
+        for i, shape in enumerate(inputs):
+            pairs = zip(self.along[min(i, last)][-len(shape) :], shape, strict=True)
+            read.append(tuple([range(size) if axis is None else region[axis] for axis, size in pairs]))
+        return tuple(read)
 
     def idle(self, chosen: Array) -> bool:
         """True if no row is computed, given the last input; the op then reads no value of its other inputs."""

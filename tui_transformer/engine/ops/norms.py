@@ -237,7 +237,7 @@ class RmsNorm(Norm):
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ with x̂ = x / √(mean x² + ε)."""
         x, gamma = inputs
-        normal, toward_normal = backend.like(x), gradient * gamma
+        normal, toward_normal = backend.xp.empty_like(x), gradient * gamma
         size = self.normalise(backend, x, normal)
         along = (toward_normal * normal).mean(axis=-1, keepdims=True)
         return (toward_normal - normal * along) / size, flat(gradient * normal).sum(axis=0)
