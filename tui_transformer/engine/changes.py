@@ -147,7 +147,8 @@ class _Part:
         array[place] = self._new(array[place], self._values(backend, region))
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        raise NotImplementedError
+        """As cells go forward: right where a symmetric matrix makes the new ones, as scaling and projecting do."""
+        self.apply(backend, gradient, region)
 
     def _new(self, old: Array, values: Array) -> Array:
         raise NotImplementedError
@@ -223,10 +224,6 @@ class Scale(_Part):
     def _new(self, old: Array, values: Array) -> Array:
         return old * values
 
-    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        place = inside(self.region, region)
-        gradient[place] = gradient[place] * self._values(backend, region)
-
 
 class Project(_Part):
     """The component along a vector taken out: of every row x (of each head), x − (x · v) v ÷ ‖v‖².
@@ -260,10 +257,6 @@ class Project(_Part):
 
     def _new(self, old: Array, values: Array) -> Array:
         return old - values * (old * values).sum(axis=-1, keepdims=True)
-
-    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        place = inside(self.region, region)
-        gradient[place] = self._new(gradient[place], self._values(backend, region))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -176,26 +177,20 @@ class Ablate(Setting):
         array[place] = backend.xp.where(mask, lines, 0.0).sum(axis=-2, keepdims=True) / count
 
 
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """Values of a region."""
-
-    values: Host
-    region: Region
-
-    def __call__(self, part: Region) -> Host:
-        return self.values[None][within(part, self.region)]
+def _given(values: Host, region: Region, part: Region) -> Host:
+    """Of the values of a region those of a part of it."""
+    return values[None][within(part, region)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Elsewhere:
+def _elsewhere(trace: Traced, name: str, part: Region) -> Host:
     """Values of a step in another trace."""
+    return np.stack([trace.window(name, part, item) for item in range(trace.batch)])
 
-    trace: Traced
-    name: str
 
-    def __call__(self, part: Region) -> Host:
-        return np.stack([self.trace.window(self.name, part, item) for item in range(self.trace.batch)])
+def _of_item(read: Callable[[Region], Host], item: int, part: Region) -> Host:
+    """Of the values of a batch, or of all of its sentences together, those of one sentence."""
+    values = read(part)
+    return values[item : item + 1] if len(values) > 1 else values
 
 
 @dataclass(frozen=True)
@@ -223,9 +218,9 @@ class Patch(Setting):
         """
         given = np.asarray(values)
         if region is not None and given.shape == tuple(map(len, region)):
-            return cls(name, region, _Given(given, region))
+            return cls(name, region, partial(_given, given, region))
         asked = whole(given.shape) if region is None else region
-        return cls(name, asked, _Given(given, whole(given.shape)), given.shape)
+        return cls(name, asked, partial(_given, given, whole(given.shape)), given.shape)
 
     @classmethod
     def between(cls, trace: Traced, other: Traced, name: str, rows: Places = None, heads: Places = None) -> Self:
@@ -254,7 +249,7 @@ class Patch(Setting):
                 missing = part.start if part.start not in range(size) else part.stop - 1
                 raise InputError(f"{step.name} has no {kind} {missing} in both: use 0 to {size - 1}")
             region.append(range(own) if part is None else part)
-        return cls(step.name, tuple(region), _Elsewhere(other, step.name))
+        return cls(step.name, tuple(region), partial(_elsewhere, other, step.name))
 
     def placed(self, program: Program, givens: Givens) -> Self:
         """Checked: the region lies in a step of numbers or a weight, and the values have its shape or that of all."""
@@ -316,13 +311,7 @@ def of_sentence(change: Change, item: int) -> Change | None:
     if isinstance(change, Ablate) and change.counted is not None and len(change.counted) > 1:
         return replace(change, counted=change.counted[item : item + 1])
     if isinstance(change, Patch):
-        read = change.read
-
-        def own(region: Region) -> Host:
-            values = read(region)
-            return values[item : item + 1] if len(values) > 1 else values
-
-        return replace(change, read=own)
+        return replace(change, read=partial(_of_item, change.read, item))
     return change
 
 

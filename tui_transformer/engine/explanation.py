@@ -64,6 +64,10 @@ class Operand:
     index: Index
     value: float
 
+    def called(self, symbol: str, note: str = "") -> Value:
+        """The cell as an item."""
+        return Value(symbol, self.value, self, note)
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -76,6 +80,10 @@ class Factor:
     def operand(self, term: int) -> Operand:
         """The operand of one term."""
         return Operand(self.name, self.place(term), float(self.values[term]))
+
+    def some(self, terms: npt.NDArray[np.int64]) -> Factor:
+        """The operands of these terms alone."""
+        return Factor(self.name, lambda term: self.place(int(terms[term])), self.values[terms])
 
 
 @dataclass(frozen=True, eq=False)

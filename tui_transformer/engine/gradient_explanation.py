@@ -14,7 +14,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED, Gradients
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import Step, check_index
-from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.trace import Trace, source_of
 from tui_transformer.errors import InputError
 
 GRADIENT = "gradient/"
@@ -76,7 +76,7 @@ def _from_loss(trace: Trace, targets: Sequence[int], index: Index, item: int) ->
     count, target = sum(each != NOT_COUNTED for each in targets), targets[row]
     if target == NOT_COUNTED:
         return Working((Value("target", target, note="−1: this position is not counted"),), 0.0)
-    line = _step(trace, trace.program.logits, item).factor(row, None)
+    line = source_of(trace, trace.program.logits, item).factor(row, None)
     top = float(line.values.max())
     total = Sum("Σ e^(z − max)", (line,), np.exp(line.values - top), "e^(z−max)")
     share = float(total.contributions[column]) / total.total
@@ -143,8 +143,9 @@ def _through(trace: Trace, values: Mapping[str, Host], step: Step, toward: int, 
         return part
 
     gradient = Source(f"{GRADIENT}{step.name}", array.shape, read)
-    sources = [_step(trace, source, item) for source in step.inputs]
-    working = step.op.explain_backward(index, toward, gradient, _step(before, step.name, item), *sources)
+    output = source_of(before, step.name, item)
+    sources = [source_of(trace, source, item) for source in step.inputs]
+    working = step.op.explain_backward(index, toward, gradient, output, *sources)
     return working or _by_backward(before, step, toward, index, gradient, item)
 
 
@@ -165,15 +166,6 @@ def _by_backward(trace: Trace, step: Step, toward: int, index: Index, gradient: 
 def _item(trace: Trace, name: str, array: Host, item: int) -> Host:
     """A gradient of one sentence; of a weight, there is one for all."""
     return array if name in trace.program.weights or trace.batch == 1 else array[item]
-
-
-def _step(trace: Trace, name: str, item: int) -> Source:
-    """A step, weight or input as explanations read it."""
-
-    def read(region: Region) -> Host:
-        return trace.window(name, region, item).astype(np.float64)
-
-    return Source(name, trace.program.shape(name), read)
 
 
 def has_gradient(trace: Trace) -> tuple[str, ...]:

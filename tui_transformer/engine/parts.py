@@ -211,11 +211,15 @@ class Parts:
             yield region
             return
         *heads, rows, columns = region
+        lines = math.prod(map(len, heads)) * len(rows)
+        makers = [self.program.by_name.get(name) for name in step.inputs]  # what is windowed itself may be wider
+        if lines * max(each.shape[-1] for each in (step, *filter(None, makers))) * self.batch <= self.block:
+            yield region  # it is small, whatever part of the inputs is read
+            return
         wide, reads = self._reads(step, region)
-        makers = map(self.program.by_name.get, step.inputs)  # what comes back in windows itself may be wider
         widths = (len(part[-1]) for maker, part in zip(makers, reads, strict=True) if maker and maker.windowed)
         height = self.block // max(1, max(len(wide[-1]), *widths, 1) * self.batch)
-        if math.prod(map(len, heads)) * len(rows) <= height:
+        if lines <= height:
             yield region
             return
         for head in heads[0] if heads else (0,):

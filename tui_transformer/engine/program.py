@@ -171,7 +171,8 @@ class Program:
 
     def shape(self, name: str) -> Shape:
         """The shape of a step, weight or input."""
-        return shape_of(self.axes(name))
+        step = self.by_name.get(name)
+        return shape_of(self.axes(name)) if step is None else step.shape
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """The names themselves and every step that depends on one of them."""

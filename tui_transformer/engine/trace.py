@@ -350,15 +350,7 @@ class Trace(Mapping[str, Host]):
 
     def source(self, name: str, item: int = 0) -> Source:
         """An input of an explanation."""
-        shape = self.program.shape(name)
-
-        def read(region: Region) -> Host:
-            if cells(region) > BLOCK_CELLS:
-                raise InputError(f"a line of {name} is too long to be explained")
-            window = self._values.part(name, region)
-            return self.backend.to_host(window if name in self.program.weights else window[item]).astype(np.float64)
-
-        return Source(name, shape, read)
+        return source_of(self, name, item, BLOCK_CELLS)
 
     def hand_out(self, name: str, array: Array) -> Host:
         """A device array of the step or weight `name`: on the host, without a batch axis of one, read-only."""
@@ -368,13 +360,29 @@ class Trace(Mapping[str, Host]):
 
     def _named(self, names: Iterable[str]) -> Iterator[str]:
         """Names as they are, those of a pattern whole."""
-        for name in _listed(names):
+        if isinstance(names, str):
+            raise UsageError(f"names are a list: [{names!r}]")
+        for name in names:
             yield from (name,) if self.program.knows(name) else find((*self.names, *self.program.weights), name)
 
     def _read_only(self, array: Array) -> Host:
         view = self.backend.to_host(array).view()
         view.flags.writeable = False
         return view
+
+
+def source_of(trace: Trace, name: str, item: int, most: float = math.inf) -> Source:
+    """An input of an explanation, of which no more cells than that are read at once."""
+    values = trace._values
+
+    def read(region: Region) -> Host:
+        if cells(region) > most:
+            raise InputError(f"a line of {name} is too long to be explained")
+        part = values.part(name, region)
+        own = part if name in trace.program.weights else part[item_of(trace, item)]
+        return trace.backend.to_host(own).astype(np.float64)
+
+    return Source(name, trace.program.shape(name), read)
 
 
 def item_of(trace: Trace, item: int | None) -> int:
@@ -388,9 +396,3 @@ def item_of(trace: Trace, item: int | None) -> int:
     if item is not None and not -trace.batch <= item < trace.batch:
         raise UsageError(f"there is no sentence {item}: items are 0 to {trace.batch - 1}")
     return (item or 0) % trace.batch
-
-
-def _listed(names: Iterable[str]) -> Iterable[str]:
-    if isinstance(names, str):
-        raise UsageError(f"names are a list: [{names!r}]")
-    return names

@@ -44,7 +44,7 @@ class Function(Op):
         cell = inputs[0].operand(*index)
         result = at(self.forward, cell.value)
         equation = self.equation.format(x=spoken(cell.value), minus=spoken(-cell.value))
-        return Working((Value("x", cell.value, cell), Value(self.definition, result)), result, equation)
+        return Working((cell.called("x"), Value(self.definition, result)), result, equation)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         cell = (output if self.slope_from == RESULT else inputs[0]).operand(*index)
@@ -77,7 +77,7 @@ class Relu(Function):
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
         note = "above 0: passes" if cell.value > 0 else "not above 0: becomes 0"
-        return Working((Value("x", cell.value, cell, note),), max(0.0, cell.value), f"max(0, {spoken(cell.value)})")
+        return Working((cell.called("x", note),), max(0.0, cell.value), f"max(0, {spoken(cell.value)})")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
@@ -107,7 +107,7 @@ class ReluSquared(Function):
         cell = inputs[0].operand(*index)
         passed = max(0.0, cell.value)
         note = "above 0: squared" if cell.value > 0 else "not above 0: becomes 0"
-        items = (Value("x", cell.value, cell, note), Value("max(0, x)", passed))
+        items = (cell.called("x", note), Value("max(0, x)", passed))
         text = f"max(0, {spoken(cell.value)})"
         return Working(items, passed * passed, f"{text} · {text}")
 
@@ -187,7 +187,7 @@ class SoftCap(Function):
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
         share = math.tanh(cell.value / self.cap)
-        items = (Value("x", cell.value, cell), Value("c", self.cap), Value("tanh(x ÷ c)", share))
+        items = (cell.called("x"), Value("c", self.cap), Value("tanh(x ÷ c)", share))
         return Working(items, self.cap * share, f"{spoken(self.cap)} · tanh({spoken(cell.value)} ÷ {spoken(self.cap)})")
 
 
@@ -223,7 +223,7 @@ class SelfGated(Function):
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
         share = at(self.share, cell.value)
-        items = (Value("x", cell.value, cell), Value(self.symbol, share, note=self.share_text))
+        items = (cell.called("x"), Value(self.symbol, share, note=self.share_text))
         return Working(items, cell.value * share, f"{spoken(cell.value)} · {spoken(share)}")
 
 
@@ -305,7 +305,7 @@ class ClampedSwish(Swish):
         kept = min(cell.value, self.limit)
         share = at(self.share, kept)
         items = (
-            Value("x", cell.value, cell),
+            cell.called("x"),
             Value("g", kept, note=f"min(x, {self.limit:g})"),
             Value("σ(α g)", share, note=f"α = {self.alpha:g}"),
         )

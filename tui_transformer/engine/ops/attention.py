@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,14 +18,34 @@ from tui_transformer.engine.ops.base import RESULT, Gradients, Op, by_rows, flat
 
 @dataclass(frozen=True)
 class OfHeads(Op):
-    """A product of the heads of two inputs.
+    """A product of the heads of two inputs: of rows with rows, or with columns.
+
+    Class attributes:
+        by_rows: The columns of the result are made from the rows of the second input, not from its columns.
+        sums: The titles of the sums of a cell, and of those of the gradients of both inputs.
 
     Attributes:
         share: Query heads that read one key and value head; 1 unless these are grouped (Ainslie et al. 2023).
     """
 
     undone_from = (0, 1)
+    by_rows: ClassVar[bool]
+    sums: ClassVar[tuple[str, str, str]]
     share: int = 1
+
+    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
+        """forward: Y = A Bᵀ or A B; ∂A = ∂Y B or ∂Y Bᵀ, ∂B = ∂Yᵀ A or Aᵀ ∂Y."""
+        first, second = inputs
+        matmul, groups = backend.xp.matmul, second.shape[1]
+        across = second if self.by_rows else second.swapaxes(-1, -2)
+        left, right = (gradient, first) if self.by_rows else (first, gradient)
+        if first.shape[1] == groups:
+            room = concat_like(backend, first) if self.by_rows else backend.like(first)
+            toward_first = matmul(gradient, across, out=room)
+            return toward_first, matmul(left.swapaxes(-1, -2), right, out=concat_like(backend, second))
+        left, right = grouped(left, groups), grouped(right, groups)
+        toward_second = matmul(left.swapaxes(-1, -2), right).sum(axis=2)
+        return ungrouped(matmul(grouped(gradient, groups), across[:, :, None])), toward_second
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """All query heads of every group that the region touches, unless it is of a single head."""
@@ -34,13 +55,28 @@ class OfHeads(Op):
         start, stop = heads.start // self.share, -(-heads.stop // self.share)
         return range(start * self.share, stop * self.share), *region[1:]
 
-    def key_heads(self, heads: range) -> range:
-        """The key heads that query heads read."""
-        return range(heads.start // self.share, (heads.stop - 1) // self.share + 1)
+    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
+        heads, rows, columns = region
+        inner = range(inputs[0][-1])
+        read = range(heads.start // self.share, (heads.stop - 1) // self.share + 1)
+        return (heads, rows, inner), (read, columns, inner) if self.by_rows else (read, inner, columns)
 
-    def query_heads(self, head: int) -> range:
-        """The query heads that read a key head."""
-        return range(head * self.share, (head + 1) * self.share)
+    def explain(self, index: Index, *inputs: Source) -> Working:
+        head, row, column = index
+        first, second = inputs
+        line = (column, None) if self.by_rows else (None, column)
+        return single(product(self.sums[0], first.factor(head, row, None), second.factor(head // self.share, *line)))
+
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        first, second = inputs
+        head, row, column = index
+        if toward == 0:
+            line = (None, column) if self.by_rows else (column, None)
+            shared = second.factor(head // self.share, *line)
+            return single(product(self.sums[1], gradient.factor(head, row, None), shared))
+        left, right = (gradient, first) if self.by_rows else (first, gradient)
+        heads = range(head * self.share, (head + 1) * self.share)
+        return single(product(self.sums[2], left.terms(heads, None, row), right.terms(heads, None, column)))
 
     def flops(self, *inputs: Axes) -> int:
         """Two a product term."""
@@ -53,6 +89,8 @@ class Scores(OfHeads):
 
     definition = "Q Kᵀ"
     chain = ("∂y K", "∂yᵀ Q")
+    by_rows = True
+    sums = ("Σ q · k", "Σ ∂y · k", "Σ ∂y · q")
 
     def axes(self, *inputs: Axes) -> Axes:
         (head, queries, _), (_, keys, _) = inputs
@@ -67,36 +105,6 @@ class Scores(OfHeads):
         backend.xp.matmul(grouped(query, groups), key[:, :, None].swapaxes(-1, -2), out=grouped(out, groups))
         return out
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: S = Q Kᵀ."""
-        query, key = inputs
-        matmul, groups = backend.xp.matmul, key.shape[1]
-        if query.shape[1] == groups:
-            toward_query = matmul(gradient, key, out=concat_like(backend, query))
-            return toward_query, matmul(gradient.swapaxes(-1, -2), query, out=concat_like(backend, key))
-        rows, queries = grouped(gradient, groups), grouped(query, groups)
-        toward_key = matmul(rows.swapaxes(-1, -2), queries).sum(axis=2)
-        return ungrouped(matmul(rows, key[:, :, None])), toward_key
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, rows, columns = region
-        inner = range(inputs[0][-1])
-        return (heads, rows, inner), (self.key_heads(heads), columns, inner)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        head, row, column = index
-        query, key = inputs
-        return single(product("Σ q · k", query.factor(head, row, None), key.factor(head // self.share, column, None)))
-
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        query, key = inputs
-        head, row, column = index
-        if toward == 0:
-            shared = key.factor(head // self.share, None, column)
-            return single(product("Σ ∂y · k", gradient.factor(head, row, None), shared))
-        heads = self.query_heads(head)
-        return single(product("Σ ∂y · q", gradient.terms(heads, None, row), query.terms(heads, None, column)))
-
 
 @dataclass(frozen=True)
 class Context(OfHeads):
@@ -104,6 +112,8 @@ class Context(OfHeads):
 
     definition = "weights · V"
     chain = ("∂y Vᵀ", "weightsᵀ ∂y")
+    by_rows = False
+    sums = ("Σ weight · v", "Σ ∂y · v", "Σ weight · ∂y")
 
     def axes(self, *inputs: Axes) -> Axes:
         (head, queries, _), (_, _, width) = inputs
@@ -121,38 +131,6 @@ class Context(OfHeads):
             result[...] = ungrouped(backend.xp.matmul(grouped(weights, value.shape[1]), value[:, :, None]))
         return result
 
-    def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
-        """forward: C = A V."""
-        weights, value = inputs
-        matmul, groups = backend.xp.matmul, value.shape[1]
-        if weights.shape[1] == groups:
-            toward_weights = matmul(gradient, value.swapaxes(-1, -2), out=backend.like(weights))
-            return toward_weights, matmul(weights.swapaxes(-1, -2), gradient, out=concat_like(backend, value))
-        rows, shares = grouped(gradient, groups), grouped(weights, groups)
-        toward_value = matmul(shares.swapaxes(-1, -2), rows).sum(axis=2)
-        return ungrouped(matmul(rows, value[:, :, None].swapaxes(-1, -2))), toward_value
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, rows, columns = region
-        keys = range(inputs[0][-1])
-        return (heads, rows, keys), (self.key_heads(heads), keys, columns)
-
-    def explain(self, index: Index, *inputs: Source) -> Working:
-        head, row, column = index
-        weights, value = inputs
-        return single(
-            product("Σ weight · v", weights.factor(head, row, None), value.factor(head // self.share, None, column))
-        )
-
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        weights, value = inputs
-        head, row, column = index
-        if toward == 0:
-            shared = value.factor(head // self.share, column, None)
-            return single(product("Σ ∂y · v", gradient.factor(head, row, None), shared))
-        heads = self.query_heads(head)
-        return single(product("Σ weight · ∂y", weights.terms(heads, None, row), gradient.terms(heads, None, column)))
-
 
 @dataclass(frozen=True)
 class Mask(Op):
@@ -166,6 +144,7 @@ class Mask(Op):
     """
 
     undone_from = (1, 2, 3)
+    along = ((0, 1, 2), (1,), (2,))
     chain = ("∂y where visible, else 0",)
     overwrites = True
     causal: bool = False
@@ -206,16 +185,12 @@ class Mask(Op):
         hidden = hidden | (keys <= queries - self.window)
         return hidden if self.causal else hidden | (keys >= queries + self.window)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        return region, (rows,), (columns,), (columns,)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         _, row, column = index
         cell, reasons = inputs[0].operand(*index), self._reasons(row, column, *inputs[1:])
         masks = [Value("+ mask", -math.inf, note=reason) for reason in reasons]
         items = masks or [Value("+ mask", 0.0, note="the query may look here")]
-        return Working((Value("score", cell.value, cell), *items), -math.inf if masks else cell.value)
+        return Working((cell.called("score"), *items), -math.inf if masks else cell.value)
 
     def _reasons(self, row: int, column: int, queries: Source, keys: Source, visible: Source) -> list[str]:
         """Why a query may not look at a key."""
@@ -301,15 +276,10 @@ class Softmax(Op):
         if top == -math.inf:
             hidden = "no key is visible"
             none = Value("Σ e^s", 0.0, note=hidden), Value("weight", 0.0, note="not 0 ÷ 0 but 0")
-            return Working((Value("s", cell.value, cell), *none), 0.0, hidden)
+            return Working((cell.called("s"), *none), 0.0, hidden)
         total = Sum("Σ e^(s − max)", (row,), np.exp(row.values - top), "e^(s−max)")
         share = math.exp(cell.value - top)
-        items = (
-            Value("s", cell.value, cell),
-            Value("max", top, note="row's largest"),
-            Value("e^(s − max)", share),
-            total,
-        )
+        items = (cell.called("s"), Value("max", top, note="row's largest"), Value("e^(s − max)", share), total)
         return Working(
             items, share / total.total, f"e^({spoken(cell.value)} − {bracketed(top)}) ÷ {spoken(total.total)}"
         )
@@ -330,6 +300,7 @@ class SoftmaxWithSink(Op):
     whole_rows = True
     cost = 5
     undone_from = (RESULT,)
+    along = ((0, 1, 2), (0,))
     chain = ("y · (∂y − Σ ∂y y)", "−Σ (1 − Σ y) · Σ ∂y y over the rows")
     signed = False
 
@@ -348,9 +319,6 @@ class SoftmaxWithSink(Op):
         rest = 1.0 - output.sum(axis=-1, keepdims=True)
         return output * (gradient - inner), -(rest * inner).sum(axis=(0, 2, 3))
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, (region[0],)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, sink = inputs[0].factor(*index[:-1], None), inputs[1].operand(index[0])
         cell, top = row.operand(index[-1]), max(float(row.values.max()), sink.value)
@@ -358,10 +326,10 @@ class SoftmaxWithSink(Op):
         power, rest = math.exp(cell.value - top), math.exp(sink.value - top)
         whole = total.total + rest
         items = (
-            Value("s", cell.value, cell),
+            cell.called("s"),
             Value("e^(s − max)", power),
             total,
-            Value("sink", sink.value, sink, f"its share of the row: {rest / whole:.6g}"),
+            sink.called("sink", f"its share of the row: {rest / whole:.6g}"),
             Value("+ e^(sink − max)", rest),
         )
         return Working(items, power / whole, f"{spoken(power)} ÷ ({spoken(total.total)} + {spoken(rest)})")
@@ -379,6 +347,6 @@ def toward_scores(index: Index, gradient: Source, output: Source) -> Working:
     """The terms of y · (∂y − Σ ∂y y)."""
     cell, share = gradient.operand(*index), output.operand(*index)
     inner = product("Σ ∂y · y", gradient.factor(*index[:-1], None), output.factor(*index[:-1], None))
-    items = (Value("∂y", cell.value, cell), inner, Value("· y", share.value, share))
+    items = (cell.called("∂y"), inner, share.called("· y"))
     left = f"{spoken(share.value)} · ({spoken(cell.value)} − {bracketed(inner.total)})"
     return Working(items, share.value * (cell.value - inner.total), left)

@@ -14,6 +14,7 @@ from tui_transformer.engine.explanation import Index, Item, Operand, Source, Sum
 
 Gradients = tuple[Array | None, ...]
 EXACT = numpy_backend("float64", "explanations are worked out in float64")
+Along = tuple[tuple[int | None, ...], ...]
 RESULT = -1
 """In `Op.undone_from`: the result of the step."""
 
@@ -34,6 +35,10 @@ class Op(ABC):
             gradient of the result.
         definition: The formula, where it is the same for every instance.
         whole_rows: A row of the result is made from whole rows: a part of one cannot be had alone.
+        whole_axes: The other axes of the result of which a part cannot be had alone.
+        along: Where an input is read for a part of the result: for each of its axes that of the result whose indices it
+            has, None for all of the axis; the last stands for all inputs that follow, and an input with fewer axes has
+            the last of them. By default one with as many axes is read where the result is, any other as a whole.
         cost: Floating-point operations a cell, each elementwise function counted as one.
     """
 
@@ -46,6 +51,8 @@ class Op(ABC):
     chain: ClassVar[tuple[str, ...]] = ()
     definition: ClassVar[str] = ""
     whole_rows: ClassVar[bool] = False
+    whole_axes: ClassVar[tuple[int, ...]] = ()
+    along: ClassVar[Along] = ()
     cost: ClassVar[int] = 1
 
     @property
@@ -72,7 +79,7 @@ class Op(ABC):
     def explain_backward(
         self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
-        """The terms of one cell of the gradient of input `toward`; None where the op does not write them out."""
+        """The terms of one cell of the gradient of an input that has one; None where the op does not write them out."""
         return None
 
     def gradient_formula(self, toward: int) -> str:
@@ -81,11 +88,20 @@ class Op(ABC):
 
     def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
         """The cells that have to be computed together to get those of `region`."""
+        if self.whole_axes:
+            pairs = enumerate(zip(region, shape, strict=True))
+            region = tuple(range(size) if axis in self.whole_axes else part for axis, (part, size) in pairs)
         return (*region[:-1], range(shape[-1])) if self.whole_rows else region
 
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         """For each input, the cells that `region` (already widened) is computed from."""
-        return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
+        if not self.along:
+            return tuple(region if len(shape) == len(region) else whole(shape) for shape in inputs)
+        last, read = len(self.along) - 1, list[Region]()
+        for i, shape in enumerate(inputs):
+            pairs = zip(self.along[min(i, last)][-len(shape) :], shape, strict=True)
+            read.append(tuple([range(size) if axis is None else region[axis] for axis, size in pairs]))
+        return tuple(read)
 
     def idle(self, chosen: Array) -> bool:
         """True if no row is computed, given the last input; the op then reads no value of its other inputs."""
@@ -111,7 +127,7 @@ def passed_on(
     cell: Operand, factor: float = 1.0, symbol: str = "", note: str = "", read: Operand | None = None
 ) -> Working:
     """A gradient that reaches one cell of the input from one cell of the result, times the local derivative."""
-    items: tuple[Item, ...] = (Value("∂y", cell.value, cell),)
+    items: tuple[Item, ...] = (cell.called("∂y"),)
     if symbol:
         items = (*items, Value(symbol, factor, read, note))
     return Working(items, cell.value * factor)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
@@ -37,7 +36,7 @@ class Add(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         operands = [source.operand(*index) for source in inputs]
-        items = tuple(Value("+" if i else "", operand.value, operand) for i, operand in enumerate(operands))
+        items = tuple(operand.called("+" if i else "") for i, operand in enumerate(operands))
         return Working(items, sum(operand.value for operand in operands))
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
@@ -52,6 +51,7 @@ class Subtract(Op):
     """a − b, elementwise; b may be a vector, which is taken from every row. `expression` says what they are."""
 
     undone_from = (1,)
+    along = ((-3, -2, -1),)
     chain = ("∂y", "−∂y")
     expression: str = "a − b"
 
@@ -67,12 +67,9 @@ class Subtract(Op):
         rows = tuple(range(gradient.ndim - inputs[1].ndim))
         return gradient, -(gradient.sum(axis=rows) if rows else gradient)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, region[-len(inputs[1]) :]
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         first, second = inputs[0].operand(*index), inputs[1].operand(*index[-len(inputs[1].shape) :])
-        items = Value("", first.value, first), Value("−", second.value, second)
+        items = first.called(""), second.called("−")
         return Working(items, first.value - second.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
@@ -115,7 +112,7 @@ class Scale(Op):
             by = Value(self.expression, self.factor)
         else:
             by = Value("· factor", self.factor, note=self.expression)
-        return Working((Value(self.of, cell.value, cell), by), cell.value * self.factor)
+        return Working((cell.called(self.of), by), cell.value * self.factor)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         return passed_on(gradient.operand(*index), self.factor, "· factor", self.expression)
@@ -138,9 +135,7 @@ class Gate(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         gate, hidden = (source.operand(*index) for source in inputs)
-        return Working(
-            (Value("f(gate)", gate.value, gate), Value("· hidden", hidden.value, hidden)), gate.value * hidden.value
-        )
+        return Working((gate.called("f(gate)"), hidden.called("· hidden")), gate.value * hidden.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         other, symbol = inputs[1 - toward].operand(*index), ("· hidden", "· f(gate)")[toward]
@@ -179,11 +174,7 @@ class Dropout(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell, kept = (source.operand(*index) for source in inputs)
-        items = (
-            Value("x", cell.value, cell),
-            Value("kept", kept.value, kept),
-            Value("1 ÷ (1 − p)", self._factor, note=f"p = {self.rate:g}"),
-        )
+        items = (cell.called("x"), kept.called("kept"), Value("1 ÷ (1 − p)", self._factor, note=f"p = {self.rate:g}"))
         left = f"{spoken(cell.value)} · {spoken(kept.value)} · {spoken(self._factor)}"
         return Working(items, cell.value * kept.value * self._factor, left)
 
@@ -220,8 +211,8 @@ class ClampedGate(Op):
         gate, hidden = (source.operand(*index) for source in inputs)
         kept = self._kept(hidden.value)
         items = (
-            Value("f(gate)", gate.value, gate),
-            Value("hidden", hidden.value, hidden),
+            gate.called("f(gate)"),
+            hidden.called("hidden"),
             Value("h", kept, note=f"within ±{self.limit:g}"),
             Value("· (h + 1)", kept + 1.0),
         )

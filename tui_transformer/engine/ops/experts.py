@@ -69,8 +69,8 @@ class ExpertWeights(Op):
         total = Sum("Σ e^(z − max)", (row,), powers, "e^(z−max)")
         last = row.operand(int(order[-1]))
         items = (
-            Value("z", float(row.values[expert]), row.operand(expert)),
-            Value("smallest chosen z", last.value, last, f"{self.chosen} of {len(row.values)} are chosen"),
+            row.operand(expert).called("z"),
+            last.called("smallest chosen z", f"{self.chosen} of {len(row.values)} are chosen"),
         )
         if expert not in order:
             return Working((*items, Value("share", 0.0, note="not chosen")), 0.0, "not chosen")
@@ -85,7 +85,7 @@ class ExpertWeights(Op):
         cell, share = gradient.operand(*index), float(powers[expert] / powers.sum())
         taken = float(expert in order)
         items = (
-            Value("∂y", cell.value, cell),
+            cell.called("∂y"),
             Value("chosen", taken),
             inner,
             Value("· p", share, note="softmax before the choice" if not self.among_chosen else "share"),
@@ -179,8 +179,6 @@ class OfExpert(Op):
         self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
         *operands, shares = inputs
-        if toward == len(operands):
-            return None
         if toward < self.rows:
             none = self._not_chosen(index, shares)
             return none or self.op.explain_backward(index, toward, gradient, output, *operands)
@@ -236,6 +234,7 @@ class WeightedExperts(Op):
     """
 
     definition = "Σ share · output of the expert"
+    along = ((0, None), (0, 1))
     chain = ("Σ ∂y · output", "∂y · share")
     chosen: int
 
@@ -260,19 +259,13 @@ class WeightedExperts(Op):
             toward[expert][places] = rows * shares[(*places, expert)][:, None]
         return toward_shares, *toward
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return (region[0], range(inputs[0][1])), *(region for _ in inputs[1:])
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         shares, *outputs = inputs
         row, items, total = shares.factor(index[0], None), list[Item](), 0.0
         left = list[str]()
         for expert in row.values.nonzero()[0]:
             share, said = row.operand(int(expert)), outputs[expert].operand(*index)
-            items += [
-                Value(f"share of {expert}", share.value, share),
-                Value("· output", said.value, said, f"of expert {expert}"),
-            ]
+            items += [share.called(f"share of {expert}"), said.called("· output", f"of expert {expert}")]
             total += share.value * said.value
             left.append(f"{spoken(share.value)} · {bracketed(said.value)}")
         return Working(tuple(items), total, " + ".join(left))

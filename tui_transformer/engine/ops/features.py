@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Region, Shape
+from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Source, Sum, Value, Working, added, product
+from tui_transformer.engine.explanation import Factor, Index, Operand, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
 
@@ -23,9 +22,7 @@ class ByFeature(Op):
     """
 
     signed = False
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, *((region[-1],) for _ in inputs[1:])
+    along = ((0, 1), (-1,))
 
 
 @dataclass(frozen=True)
@@ -48,21 +45,16 @@ class Jump(ByFeature):
         return gradient * self._open(z, threshold), None
 
     def _open(self, z: Array, threshold: Array) -> Array:
-        is_open: Array = z > threshold
-        return is_open
+        return z > threshold
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         z, threshold = inputs[0].operand(*index), inputs[1].operand(index[-1])
         is_open = bool(self._open(np.float64(z.value), np.float64(threshold.value)))
         note = "z is above it: passes" if is_open else "becomes 0"
-        items = (Value("z", z.value, z), Value("θ", threshold.value, threshold, note))
+        items = (z.called("z"), threshold.called("θ", note))
         return Working(items, z.value * is_open, f"{spoken(z.value)} · {int(is_open)}")
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        if toward:
-            return None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         z, threshold = inputs[0].operand(*index), inputs[1].cell(index[-1])
         is_open = bool(self._open(np.float64(z.value), np.float64(threshold)))
         return passed_on(gradient.operand(*index), float(is_open), "· slope", f"θ = {threshold:.6g}", z)
@@ -104,8 +96,7 @@ class GatedRelu(ByFeature):
         return grown, None, (grown * z).sum(axis=rows), passed.sum(axis=rows)
 
     def _open(self, backend: Backend, z: Array, gate: Array, scale: Array, bias: Array) -> Array:
-        is_open: Array = (z + gate > 0.0) & (z * backend.xp.exp(scale) + bias > 0.0)
-        return is_open
+        return (z + gate > 0.0) & (z * backend.xp.exp(scale) + bias > 0.0)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         z, *others = inputs[0].operand(*index), *(each.operand(index[-1]) for each in inputs[1:])
@@ -113,20 +104,16 @@ class GatedRelu(ByFeature):
         is_open = z.value + gate.value > 0
         grown = math.exp(scale.value)
         items = (
-            Value("z", z.value, z),
-            Value("g", gate.value, gate, f"z + g is {'above' if is_open else 'not above'} 0"),
-            Value("r", scale.value, scale, f"e^r = {grown:.6g}"),
-            Value("b", bias.value, bias),
+            z.called("z"),
+            gate.called("g", f"z + g is {'above' if is_open else 'not above'} 0"),
+            scale.called("r", f"e^r = {grown:.6g}"),
+            bias.called("b"),
         )
         size = f"{spoken(z.value)} · e^({spoken(scale.value)}) + {bracketed(bias.value)}"
         result = max(z.value * grown + bias.value, 0.0) * is_open
         return Working(items, result, f"max({size}, 0) · {int(is_open)}")
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        if toward == 1:
-            return None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         feature = index[-1]
         gate, scale, bias = (each.cell(feature) for each in inputs[1:])
         z = inputs[0].factor(None, feature)
@@ -173,15 +160,14 @@ class Largest(Op):
         chosen = xp.argpartition(-groups, min(self.count, groups.shape[1]) - 1, axis=-1)[:, : self.count]
         taken = xp.zeros(groups.shape, dtype=z.dtype)
         taken[xp.arange(len(groups), dtype=np.int64).reshape(-1, 1), chosen] = 1.0
-        is_taken: Array = (taken.reshape(z.shape) > 0.0) & (z > 0.0)
-        return is_taken
+        return (taken.reshape(z.shape) > 0.0) & (z > 0.0)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         row = inputs[0].factor(index[0], None)
         z, last = row.operand(index[-1]), self._smallest(row, index[-1])
         is_taken = bool(self._taken(EXACT, row.values[None])[0, index[-1]])
         note = f"the smallest of {self.count} that are taken" if self.groups == 1 else "the largest of its group"
-        items = (Value("z", z.value, z), Value("least", last.value, last.source, note))
+        items = (z.called("z"), last.called("least", note))
         return Working(items, z.value * is_taken, f"{spoken(z.value)} · {int(is_taken)}")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
@@ -190,13 +176,12 @@ class Largest(Op):
         note = "it is one of the largest" if is_taken else "it is none of the largest above 0"
         return passed_on(gradient.operand(*index), float(is_taken), "· slope", note, row.operand(index[-1]))
 
-    def _smallest(self, row: Factor, feature: int) -> Value:
+    def _smallest(self, row: Factor, feature: int) -> Operand:
         """The smallest of the group of a feature that is among its largest."""
         size = len(row.values) // self.groups
         start = feature // size * size
         group = row.values[start : start + size]
-        place = start + int(np.argsort(-group, kind="stable")[min(self.count, size) - 1])
-        return Value("", float(row.values[place]), row.operand(place))
+        return row.operand(start + int(np.argsort(-group, kind="stable")[min(self.count, size) - 1]))
 
     def flops(self, *inputs: Axes) -> int:
         return (3 + math.ceil(math.log2(self.count + 1))) * super().flops(*inputs)
@@ -253,7 +238,7 @@ class ToSize(Sized):
         row = inputs[0].factor(*index[:-1], None)
         x = row.operand(index[-1])
         mean, squares, size = self._of_row(row)
-        items = (Value("x", x.value, x), Value("μ", mean), squares, Value("s", size), Value("ε", self.epsilon))
+        items = (x.called("x"), Value("μ", mean), squares, Value("s", size), Value("ε", self.epsilon))
         left = f"({spoken(x.value)} − {bracketed(mean)}) ÷ ({spoken(size)} + {spoken(self.epsilon)})"
         return Working(items, (x.value - mean) / (size + self.epsilon), left)
 
@@ -265,7 +250,7 @@ class ToSize(Sized):
         less = added("Σ ∂y", slopes)
         own, moved = slopes.operand(index[-1]), less.total / len(row.values) * self.centred
         turned = both.total * centred[index[-1]] / (divisor * divisor * (len(row.values) - self.centred) * size)
-        items = (Value("∂y", own.value, own), less, both, Value("s", size))
+        items = (own.called("∂y"), less, both, Value("s", size))
         return Working(items, (own.value - moved) / divisor - turned)
 
 
@@ -293,7 +278,7 @@ class FromSize(Sized):
     def explain(self, index: Index, *inputs: Source) -> Working:
         y, row = inputs[0].operand(*index), inputs[1].factor(*index[:-1], None)
         mean, squares, size = self._of_row(row)
-        items = (Value("y", y.value, y), squares, Value("· s", size), Value("+ μ", mean))
+        items = (y.called("y"), squares, Value("· s", size), Value("+ μ", mean))
         return Working(items, y.value * size + mean, f"{spoken(y.value)} · {spoken(size)} + {bracketed(mean)}")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
@@ -304,7 +289,7 @@ class FromSize(Sized):
         x, count = row.operand(index[-1]), len(row.values)
         both, less = product("Σ ∂z y", slopes, inputs[0].factor(*index[:-1], None)), added("Σ ∂z", slopes)
         turned = both.total * (x.value - mean) / ((count - self.centred) * size)
-        return Working((Value("x", x.value, x), both, less), turned + less.total / count * self.centred)
+        return Working((x.called("x"), both, less), turned + less.total / count * self.centred)
 
 
 ROUNDING = 8.0
@@ -336,11 +321,7 @@ class Changed(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         written, error, x = (each.operand(*index) for each in inputs)
-        items = (
-            Value("x̂", written.value, written),
-            Value("+ e", error.value, error),
-            Value("− x", x.value, x),
-        )
+        items = (written.called("x̂"), error.called("+ e"), x.called("− x"))
         return Working(items, written.value + error.value - x.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Axis, Region, Shape, whole
+from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Source, Value, Working, added
+from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import Gradients, Op, flat, passed_on, single
 
@@ -24,6 +23,7 @@ class Embed(Op):
 
     is_lookup = True
     undone_from = (0, 1)
+    along = ((0,), (None, 1))
     chain = ("none", "Σ ∂y of the rows with this ID · scale")
     scale: float = 1.0
     ids: str = "id"
@@ -61,17 +61,13 @@ class Embed(Op):
             backend.xp.add.at(result, ids, rows)
         return None, result
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        rows, columns = region
-        return (rows,), (range(inputs[1][0]), columns)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, column = index
         ids, table = inputs
         token = ids.operand(row)
         cell = table.operand(int(token.value), column)
         scale = () if self.scale == 1.0 else (Value("scale", self.scale, note="√d_model"),)
-        items = (Value(self.ids, token.value, token), Value(f"E[{self.ids}]", cell.value, cell), *scale)
+        items = (token.called(self.ids), cell.called(f"E[{self.ids}]"), *scale)
         left = spoken(cell.value) + (f" · {spoken(self.scale)}" if scale else "")
         if int(token.value) == self.silent:
             return Working((*items, Value("known", 0.0, note="an unknown word: its vector is 0")), 0.0, f"{left} · 0")
@@ -81,8 +77,7 @@ class Embed(Op):
         token, column = index
         ids = inputs[0].read((range(inputs[0].shape[0]),))
         rows = np.flatnonzero((ids == token) & (ids != self.silent))
-        cells = gradient.line(None, column)[rows]
-        total = added("Σ ∂y of its tokens", Factor(gradient.name, lambda term: (int(rows[term]), column), cells))
+        total = added("Σ ∂y of its tokens", gradient.factor(None, column).some(rows))
         if self.scale == 1.0:
             return single(total)
         return Working((total, Value("· scale", self.scale, note="√d_model")), total.total * self.scale)
@@ -126,7 +121,7 @@ class Parameter(Op):
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         cell = inputs[0].operand(*index)
-        return Working((Value("given", cell.value, cell),), cell.value)
+        return Working((cell.called("given"),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         return passed_on(gradient.operand(*index))
@@ -140,6 +135,7 @@ class MergeHeads(Op):
     whole_rows = True
     cost = 0
     undone_from = (0,)
+    along = ((None, 0, None),)
     chain = ("∂y of the head's columns",)
 
     def axes(self, *inputs: Axes) -> Axes:
@@ -156,16 +152,12 @@ class MergeHeads(Op):
         batch, heads, rows, width = inputs[0].shape
         return (gradient.reshape(batch, rows, heads, width).swapaxes(1, 2),)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, _, width = whole(inputs[0])
-        return ((heads, region[0], width),)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, column = index
         head, offset = divmod(column, inputs[0].shape[-1])
         cell = inputs[0].operand(head, row, offset)
         note = f"column {column} is column {offset} of head {head}"
-        return Working((Value("context", cell.value, cell, note),), cell.value)
+        return Working((cell.called("context", note),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         head, row, offset = index
@@ -181,6 +173,8 @@ class Extend(Op):
 
     definition = "kept rows, then new rows"
     cost = 0
+    whole_axes = (1, 2)
+    along = ((0, None, None),)
     chain = ("∂y of the kept rows", "∂y of the new rows")
 
     def axes(self, *inputs: Axes) -> Axes:
@@ -200,19 +194,13 @@ class Extend(Op):
         past = inputs[0].shape[2]
         return gradient[:, :, :past], gradient[:, :, past:]
 
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        return region[0], range(shape[1]), range(shape[2])
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return tuple((region[0], *whole(shape)[1:]) for shape in inputs)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
         past = inputs[0].shape[1]
         kept = row < past
         cell = inputs[0].operand(*index) if kept else inputs[1].operand(head, row - past, column)
         note = "kept from an earlier token" if kept else "computed for this token"
-        return Working((Value("row", cell.value, cell, note),), cell.value)
+        return Working((cell.called("row", note),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         head, row, column = index

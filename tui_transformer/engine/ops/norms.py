@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -29,6 +30,7 @@ class Norm(Op):
     """
 
     whole_rows = True
+    along = ((-3, -2, -1), (None,))
     overwrites = True
     centred: ClassVar[bool]
     over: ClassVar[tuple[int, ...]] = (-1,)
@@ -39,8 +41,24 @@ class Norm(Op):
     along_text: ClassVar[str] = "∂y γ x̂ ÷ d"
     epsilon: float
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, *map(whole, inputs[1:])
+    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
+        x, gamma, *betas = inputs
+        result = backend.like(x) if out is None else out
+        if backend.kernels is not None:
+            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=self.centred)
+
+        def scale(rows: Array, target: Array) -> None:
+            self.normalise(backend, rows, target)
+            target *= gamma
+            for beta in betas:
+                target += beta
+
+        by_rows(backend, scale, x, result)
+        return result
+
+    @abstractmethod
+    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
+        """Write x̂ into `out`, and give what every row was divided by."""
 
     def row(self, index: Index) -> tuple[int | None, ...]:
         """The cells that are normalised together with a cell."""
@@ -63,13 +81,13 @@ class Norm(Op):
         square = Sum(title, (row,), (row.values - mean) ** 2 / len(row.values), term)
         normal = (cell.value - mean) / math.sqrt(square.total + self.epsilon)
         items: tuple[Item, ...] = (
-            Value("x", cell.value, cell),
+            cell.called("x"),
             *((Value("μ", mean, note="mean of the row"),) if self.centred else ()),
             square,
             Value("ε", self.epsilon),
             Value(self.normal_text, normal),
-            Value("· γ", gamma.value, gamma),
-            *(Value("+ β", beta.value, beta) for beta in shifts),
+            gamma.called("· γ"),
+            *(beta.called("+ β") for beta in shifts),
         )
         left = f"{spoken(normal)} · {bracketed(gamma.value)}"
         left += "".join(f" + {bracketed(beta.value)}" for beta in shifts)
@@ -90,8 +108,8 @@ class Norm(Op):
         place = self.place(index, x.shape)
         cell, weight, own = row.operand(place), gamma.operand(place), float(normal[place])
         items = (
-            Value("∂y", cell.value, cell),
-            Value("· γ", weight.value, weight),
+            cell.called("∂y"),
+            weight.called("· γ"),
             *((mean,) if self.centred else ()),
             along,
             Value("x̂", own, x.operand(*index), self.short_text),
@@ -134,27 +152,11 @@ class LayerNorm(Norm):
     normal_text, short_text = "(x − μ) ÷ √(σ² + ε)", "(x − μ) ÷ σ"
     epsilon: float = 1e-5
 
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        x, gamma, *betas = inputs
-        result = backend.like(x) if out is None else out
-        if backend.kernels is not None:
-            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=True)
-
-        def normalise(rows: Array, target: Array) -> None:
-            target /= self._centred(backend, rows, target)
-            target *= gamma
-            for beta in betas:
-                target += beta
-
-        by_rows(backend, normalise, x, result)
-        return result
-
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ + β with x̂ = (x − μ) / √(σ² + ε)."""
         xp, (x, gamma) = backend.xp, inputs[:2]
         normal = backend.like(x)
-        deviation = self._centred(backend, x, normal)
-        normal /= deviation
+        deviation = self.normalise(backend, x, normal)
         toward_gamma = xp.einsum("ni,ni->i", flat(gradient), flat(normal))
         toward_x = xp.multiply(gradient, gamma, out=backend.like(gradient))
         mean = toward_x.mean(axis=-1, keepdims=True)
@@ -165,15 +167,16 @@ class LayerNorm(Norm):
         toward_beta = (flat(gradient).sum(axis=0),) if len(inputs) > 2 else ()
         return toward_x, toward_gamma, *toward_beta
 
-    def _centred(self, backend: Backend, x: Array, out: Array) -> Array:
-        """Write x − μ into `out`, and give √(σ² + ε) of every row."""
+    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
         mean = backend.xp.einsum("...i->...", x)[..., None]
         mean /= x.shape[-1]
         backend.xp.subtract(x, mean, out=out)
         variance = backend.xp.einsum("...i,...i->...", out, out)[..., None]
         variance /= x.shape[-1]
         variance += self.epsilon
-        return backend.xp.sqrt(variance, out=variance)
+        deviation = backend.xp.sqrt(variance, out=variance)
+        out /= deviation
+        return deviation
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,7 @@ class LayerNormByHead(LayerNorm):
     definition = "(x − μ) ÷ √(σ² + ε) · γ of the head"
     chain = (LayerNorm.chain[0], "Σ ∂y x̂ over the rows of the head")
     undone_from = None
+    whole_axes = (0,)
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         x, *gammas = inputs
@@ -205,9 +209,6 @@ class LayerNormByHead(LayerNorm):
             toward_x[:, head] = here
             toward_gammas.append(of_gamma)
         return toward_x, *toward_gammas
-
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        return range(shape[0]), region[1], range(shape[2])
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         return super().explain(index, inputs[0], inputs[1 + index[0]])
@@ -233,31 +234,19 @@ class RmsNorm(Norm):
     normal_text = short_text = "x ÷ √(mean x² + ε)"
     epsilon: float = 1e-6
 
-    def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        x, gamma = inputs
-        result = backend.like(x) if out is None else out
-        if backend.kernels is not None:
-            return backend.kernels.norm(x, inputs[1:], self.epsilon, result, centred=False)
-
-        def scale(rows: Array, target: Array) -> None:
-            backend.xp.divide(rows, self._size(backend, rows), out=target)
-            target *= gamma
-
-        by_rows(backend, scale, x, result)
-        return result
-
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x̂ γ with x̂ = x / √(mean x² + ε)."""
         x, gamma = inputs
-        size = self._size(backend, x)
-        normal, toward_normal = x / size, gradient * gamma
+        normal, toward_normal = backend.xp.empty_like(x), gradient * gamma
+        size = self.normalise(backend, x, normal)
         along = (toward_normal * normal).mean(axis=-1, keepdims=True)
         return (toward_normal - normal * along) / size, flat(gradient * normal).sum(axis=0)
 
-    def _size(self, backend: Backend, x: Array) -> Array:
-        """√(mean x² + ε) of every row."""
+    def normalise(self, backend: Backend, x: Array, out: Array) -> Array:
         squares = backend.xp.einsum("...i,...i->...", x, x)[..., None]
-        return backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
+        size = backend.xp.sqrt(squares / x.shape[-1] + self.epsilon)
+        backend.xp.divide(x, size, out=out)
+        return size
 
 
 @dataclass(frozen=True)
@@ -269,6 +258,7 @@ class RmsNormOfHeads(RmsNorm):
 
     definition = "x ÷ √(mean x² of all heads + ε) · γ"
     overwrites = False
+    whole_axes = (0,)
     over = (-3, -1)
     mean_square = ("mean x² of all heads", "x² ÷ (h · d_k)")
     along_text = "∂y γ x̂ ÷ (h · d_k)"
@@ -292,9 +282,6 @@ class RmsNormOfHeads(RmsNorm):
     def column(self, place: int, shape: Shape) -> tuple[int | None, ...]:
         head, column = divmod(place, shape[-1])
         return (head, None, column)
-
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        return range(shape[0]), region[1], range(shape[2])
 
 
 def _side_by_side(heads: Array) -> Array:
@@ -348,15 +335,15 @@ class NormOfSum(Op):
         gamma, beta = (source.operand(index[1]) for source in inputs[self.parts :])
         mean, variance = float(row.mean()), float(row.var())
         normal = (row[index[1]] - mean) / math.sqrt(variance + self.epsilon)
-        items: list[Item] = [Value("+" if i else "", part.value, part) for i, part in enumerate(operands)]
+        items: list[Item] = [part.called("+" if i else "") for i, part in enumerate(operands)]
         items += [
             Value("sum", float(row[index[1]])),
             Value("μ", mean, note="mean of the summed row"),
             Value("σ²", variance, note="variance of the summed row"),
             Value("ε", self.epsilon),
             Value("(sum − μ) ÷ √(σ² + ε)", float(normal)),
-            Value("· γ", gamma.value, gamma),
-            Value("+ β", beta.value, beta),
+            gamma.called("· γ"),
+            beta.called("+ β"),
         ]
         left = f"{spoken(float(normal))} · {bracketed(gamma.value)} + {bracketed(beta.value)}"
         return Working(tuple(items), float(normal * gamma.value + beta.value), left)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.axis import Axes, Region, Shape, whole
+from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
 from tui_transformer.engine.number_format import spoken
@@ -72,6 +72,7 @@ class Pool(Op):
     Inputs: x (n × d), visible tokens (n). Result: d. The kind is a key of `SHARES`.
     """
 
+    along = ((None, 0), (None,))
     chain = ("∂y · share",)
     kind: str = "mean"
 
@@ -92,10 +93,6 @@ class Pool(Op):
     def _shares(self, xp: Any, x: Array, visible: Array) -> Array:
         return SHARES[self.kind](xp, x, visible.astype(x.dtype))
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        rows = range(inputs[0][0])
-        return (rows, region[0]), (rows,)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         (column,) = index
         cells, shares = inputs[0].factor(None, column), self._column(column, *inputs)
@@ -107,11 +104,7 @@ class Pool(Op):
         shares = self._shares(np, rows, visible.read((range(visible.shape[0]),))[None])
         return shares[0, :, 0]
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        if toward:
-            return None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         row, column = index
         share = float(self._column(column, *inputs)[row])
         return passed_on(gradient.operand(column), share, "· share", f"token {row}")
@@ -128,6 +121,7 @@ class Concat(Op):
     whole_rows = True
     cost = 0
     undone_from = (0,)
+    along = ((0, None),)
     chain = ("∂y of its columns",)
 
     def axes(self, *inputs: Axes) -> Axes:
@@ -135,22 +129,18 @@ class Concat(Op):
         return (*first, replace(last, size=sum(axes[-1].size for axes in inputs)))
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
-        joined: Array = backend.xp.concatenate(inputs, axis=-1)
-        return joined
+        return backend.xp.concatenate(inputs, axis=-1)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = [a; b; …]."""
         width, count = inputs[0].shape[-1], len(inputs)
         return tuple(gradient[..., place * width : (place + 1) * width] for place in range(count))
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return tuple((*region[:-1], whole(shape)[-1]) for shape in inputs)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         place, column = divmod(index[-1], inputs[0].shape[-1])
         cell = inputs[place].operand(*index[:-1], column)
         note = f"column {index[-1]} is column {column} of the vector {place}"
-        return Working((Value("x", cell.value, cell, note),), cell.value)
+        return Working((cell.called("x", note),), cell.value)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         width = inputs[0].shape[-1]
@@ -189,7 +179,7 @@ class UnitLength(Op):
         row = inputs[0].factor(*index[:-1], None)
         cell, squares = inputs[0].operand(*index), Sum("Σ x²", (row,), row.values**2, "x²")
         length = max(float(np.sqrt(squares.total)), self.least)
-        items = (Value("x", cell.value, cell), squares, Value("÷ ‖x‖", length, note="√ Σ x²"))
+        items = (cell.called("x"), squares, Value("÷ ‖x‖", length, note="√ Σ x²"))
         return Working(items, cell.value / length, equation=f"{spoken(cell.value)} ÷ {spoken(length)}")
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
@@ -198,10 +188,5 @@ class UnitLength(Op):
         length = max(float(np.sqrt((inputs[0].line(*line) ** 2).sum())), self.least)
         along = Sum("Σ ∂y y", (row, made), row.values * made.values * (length > self.least), "∂y y")
         cell, own = row.operand(index[-1]), made.operand(index[-1])
-        items = (
-            Value("∂y", cell.value, cell),
-            Value("y", own.value, own),
-            along,
-            Value("÷ ‖x‖", length, note="√ Σ x²"),
-        )
+        items = (cell.called("∂y"), own.called("y"), along, Value("÷ ‖x‖", length, note="√ Σ x²"))
         return Working(items, (cell.value - own.value * along.total) / length)

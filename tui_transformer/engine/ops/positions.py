@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tui_transformer.engine.axis import Axes, Axis, Region, Shape
+from tui_transformer.engine.axis import Axes, Axis
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Index, Item, Source, Value, Working
+from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
 
@@ -30,6 +29,7 @@ class Sinusoid(Op):
     """
 
     whole_rows = True
+    along = ((0,),)
     cost = 2
     width: int
     halves: bool = False
@@ -69,9 +69,6 @@ class Sinusoid(Op):
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         return (None,)
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return ((region[0],),)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, column = index
         position = inputs[0].operand(row)
@@ -81,7 +78,7 @@ class Sinusoid(Op):
         angle = position.value / divisor
         function, result = ("cos", math.cos(angle)) if is_cosine else ("sin", math.sin(angle))
         items = (
-            Value("pos", position.value, position),
+            position.called("pos"),
             Value("2i", 2 * pair, note=f"of d = {self.width}"),
             Value(self._quotient.removeprefix("pos ÷ "), divisor),
             Value(self._quotient, angle, note="radians"),
@@ -102,6 +99,7 @@ class Rotate(Op):
     """
 
     whole_rows = True
+    along = ((0, 1, 2), (1,))
     cost = 3
     chain = ("∂y turned back: (∂y cos θ + ∂y' sin θ, ∂y' cos θ − ∂y sin θ)",)
     frequencies: tuple[float, ...]
@@ -136,55 +134,37 @@ class Rotate(Op):
         result[..., 2 * h :] = x[..., 2 * h :]
         return result
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        return region, (region[1],)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
-        head, row, column = index
-        x, places = inputs
-        cell = x.operand(*index)
-        if column >= 2 * self.half:
-            return Working((Value("x", cell.value, cell, "this column is not turned"),), cell.value)
-        pair, sign = column % self.half, 1.0 if column >= self.half else -1.0
-        partner = x.operand(head, row, column + self.half if column < self.half else pair)
-        place = places.operand(row)
-        angle = place.value * self.frequencies[pair]
-        items = (
-            Value("x", cell.value, cell),
-            Value("x'", partner.value, partner, "the other column of the pair"),
-            Value("place", place.value, place),
-            Value("frequency", self.frequencies[pair]),
-            Value("θ", angle, note="place · frequency, radians"),
-            Value("cos θ", math.cos(angle)),
-            Value("sin θ", math.sin(angle)),
-            *self._factors(),
-        )
-        return self._turned(items, cell.value, partner.value, angle, sign)
-
-    def _turned(self, items: tuple[Item, ...], x: float, partner: float, angle: float, sign: float) -> Working:
-        """One column of a pair that is turned by an angle, and the sum that it is."""
-        cosine, sine = math.cos(angle), sign * math.sin(angle)
-        left = f"{bracketed(x)} · {bracketed(cosine)} + {bracketed(partner)} · {bracketed(sine)}"
-        left = left if self.factor == 1.0 else f"{spoken(self.factor)} · ({left})"
-        return Working(items, self.factor * (x * cosine + partner * sine), left)
-
-    def _factors(self) -> tuple[Value, ...]:
-        return () if self.factor == 1.0 else (Value("factor", self.factor, note="of every turned column"),)
+        if index[-1] >= 2 * self.half:
+            cell = inputs[0].operand(*index)
+            return Working((cell.called("x", "this column is not turned"),), cell.value)
+        place, frequency = inputs[1].operand(index[1]), self.frequencies[index[-1] % self.half]
+        shown = place.called("place"), Value("frequency", frequency)
+        return self._turned("x", inputs[0], index, place.value * frequency, 1.0, shown)
 
     def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        if index[-1] >= 2 * self.half:
+            return passed_on(gradient.operand(*index))
+        angle = inputs[1].cell(index[1]) * self.frequencies[index[-1] % self.half]
+        return self._turned("∂y", gradient, index, angle, -1.0)
+
+    def _turned(
+        self, symbol: str, source: Source, index: Index, angle: float, direction: float, shown: tuple[Value, ...] = ()
+    ) -> Working:
+        """One column of a pair that is turned by an angle, on or back, and the sum that it is."""
         head, row, column = index
-        cell = gradient.operand(*index)
-        if column >= 2 * self.half:
-            return passed_on(cell)
-        pair, sign = column % self.half, -1.0 if column >= self.half else 1.0
-        partner = gradient.operand(head, row, column + self.half if column < self.half else pair)
-        angle = inputs[1].cell(row) * self.frequencies[pair]
+        away = self.half if column < self.half else -self.half
+        cell, partner = source.operand(*index), source.operand(head, row, column + away)
         items = (
-            Value("∂y", cell.value, cell),
-            Value("∂y'", partner.value, partner, "the other column of the pair"),
+            cell.called(symbol),
+            partner.called(f"{symbol}'", "the other column of the pair"),
+            *shown,
             Value("θ", angle, note="place · frequency, radians"),
             Value("cos θ", math.cos(angle)),
             Value("sin θ", math.sin(angle)),
-            *self._factors(),
+            *(() if self.factor == 1.0 else (Value("factor", self.factor, note="of every turned column"),)),
         )
-        return self._turned(items, cell.value, partner.value, angle, sign)
+        cosine, sine = math.cos(angle), (direction if away < 0 else -direction) * math.sin(angle)
+        left = f"{bracketed(cell.value)} · {bracketed(cosine)} + {bracketed(partner.value)} · {bracketed(sine)}"
+        left = left if self.factor == 1.0 else f"{spoken(self.factor)} · ({left})"
+        return Working(items, self.factor * (cell.value * cosine + partner.value * sine), left)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.compact import StoredMatrix
 from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added, product
-from tui_transformer.engine.ops.base import Gradients, Op, flat, single
+from tui_transformer.engine.ops.base import Along, Gradients, Op, flat, single
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class WeightProduct(Op):
     """x W (+ b). Inputs: x (n × a, or a), W (a × b) and, where there is one, b (b)."""
 
     undone_from = (0, 1)
+    along: ClassVar[Along] = ((0, None), (None, -1), (-1,))
     chain = ("∂y Wᵀ", "xᵀ ∂y", "Σ ∂y over the rows")
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
@@ -61,11 +63,6 @@ class Linear(WeightProduct):
     def axes(self, *inputs: Axes) -> Axes:
         return *inputs[0][:-1], inputs[1][-1]
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        *rows, columns = region
-        inner = range(inputs[1][0])
-        return (*rows, inner), (inner, columns), *((columns,) for _ in inputs[2:])
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         *row, column = index
         x, weight, *biases = inputs
@@ -86,6 +83,7 @@ class Project(WeightProduct):
     Inputs: x (n × d), W (d × h·d_k), bias (h·d_k). Result: h × n × d_k, a view of the product: nothing is copied.
     """
 
+    whole_axes = (2,)  # so that the columns of heads are side by side in W
     width: int
     letter: str
 
@@ -106,15 +104,9 @@ class Project(WeightProduct):
         rows = gradient.swapaxes(-2, -3).reshape(-1, inputs[1].shape[1])
         return super().backward(backend, rows, output, *inputs)
 
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """Whole heads, so that their columns are side by side in W."""
-        return region[0], region[1], range(self.width)
-
     def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
         heads, rows, _ = region
-        columns = range(heads.start * self.width, heads.stop * self.width)
-        inner = range(inputs[1][0])
-        return (rows, inner), (inner, columns), *((columns,) for _ in inputs[2:])
+        return super().reads((rows, range(heads.start * self.width, heads.stop * self.width)), inputs)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, offset = index
@@ -138,6 +130,7 @@ class Unembed(WeightProduct):
     Inputs: x (n × d), E (v × d) and, where there is one, b (v). Result: n × v. T5 scales x by d^(−1/2) first.
     """
 
+    along = ((0, None), (1, None), (1,))
     chain = ("∂y E · scale", "∂yᵀ x · scale", "Σ ∂y over the rows")
     scale: float = 1.0
 
@@ -166,11 +159,6 @@ class Unembed(WeightProduct):
         toward_x = backend.xp.matmul(rows, table, out=backend.like(flat(x))).reshape(x.shape)
         return toward_x, backend.xp.matmul(rows.T, flat(x)), *toward_biases
 
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        rows, columns = region
-        inner = range(inputs[1][1])
-        return (rows, inner), (columns, inner), *((columns,) for _ in inputs[2:])
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         row, column = index
         x, table, *biases = inputs
@@ -197,7 +185,7 @@ def _plus(total: Sum, biases: Sequence[Source] = (), column: int = 0, scale: flo
     if scale != 1.0:
         items.append(Value("· scale", scale, note="d_model^(−1/2)"))
     shifts = [bias.operand(column) for bias in biases]
-    items += [Value("+ b", shift.value, shift) for shift in shifts]
+    items += [shift.called("+ b") for shift in shifts]
     return Working(tuple(items), total.total * scale + sum(shift.value for shift in shifts))
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from tui_transformer.engine.axis import Axes, Region, Shape
 from tui_transformer.engine.backend import Array, Backend
-from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added
+from tui_transformer.engine.explanation import Index, Item, Source, Sum, Value, Working, added
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.attention import Scores
-from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
+from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
 
 
 @functools.lru_cache(maxsize=64)
@@ -41,6 +41,7 @@ class RelativeBias(Op):
     """
 
     definition = "score + B[bucket(key − query)]"
+    along = ((0, 1, 2), (None, 0), (1,), (2,))
     chain = ("∂y", "Σ ∂y of the cells in the bucket")
     overwrites = True
     limit: int
@@ -48,46 +49,40 @@ class RelativeBias(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """Rows of B by bucket, brought from n × m × h to h × n × m."""
-        scores, table = inputs[:2]
-        bias = backend.xp.take(table, self._buckets(backend, *inputs[1:]), axis=0).swapaxes(2, 3).swapaxes(1, 2)
+        scores, table, queries, keys = inputs
+        buckets = self._buckets(backend, len(table), keys[:, None, :] - queries[:, :, None])
+        bias = backend.xp.take(table, buckets, axis=0).swapaxes(2, 3).swapaxes(1, 2)
         return backend.xp.add(scores, bias, out=backend.like(scores) if out is None else out)
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = s + B[bucket]; a bucket collects the gradients of all its cells."""
-        toward_table = backend.xp.zeros_like(inputs[1])
-        cells = gradient.swapaxes(1, 2).swapaxes(2, 3)
-        backend.xp.add.at(toward_table, self._buckets(backend, *inputs[1:]), cells)
+        _, table, queries, keys = inputs
+        toward_table, cells = backend.xp.zeros_like(table), gradient.swapaxes(1, 2).swapaxes(2, 3)
+        buckets = self._buckets(backend, len(table), keys[:, None, :] - queries[:, :, None])
+        backend.xp.add.at(toward_table, buckets, cells)
         return gradient, toward_table, None, None
 
-    def _buckets(self, backend: Backend, table: Array, queries: Array, keys: Array) -> Array:
-        """B × n × m, the row of the table for every query and key."""
-        xp, side = backend.xp, self._side(table.shape[0])
-        relative = keys[:, None, :] - queries[:, :, None]
+    def _buckets(self, backend: Backend, count: int, relative: Array) -> Array:
+        """The rows, of so many of the table, for distances key − query (whole numbers, of any shape)."""
+        xp, side = backend.xp, count // 2 if self.bidirectional else count
         distance = xp.abs(relative) if self.bidirectional else xp.maximum(-relative, 0)
         distance = xp.where(distance > self.limit, self.limit, distance)
         buckets = xp.take(backend.integers(bucket_of_distance(side, self.limit)), distance, axis=0)
         return xp.where(relative > 0, buckets + side, buckets) if self.bidirectional else buckets
-
-    def _side(self, count: int) -> int:
-        return count // 2 if self.bidirectional else count
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        heads, rows, columns = region
-        return region, (range(inputs[1][0]), heads), (rows,), (columns,)
 
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
         scores, table, queries, keys = inputs
         cell, distance = scores.operand(*index), places_of(queries, row, keys, column)
         relative = int(distance[1].value - distance[0].value)
-        bucket = self._bucket(relative, table.shape[0])
+        bucket = int(self._buckets(EXACT, table.shape[0], np.int64(relative)))
         bias = table.operand(bucket, head)
         items = (
-            Value("score", cell.value, cell),
+            cell.called("score"),
             *distance,
             Value("key − query", relative),
             Value("bucket", bucket, note=f"of {table.shape[0]}"),
-            Value("+ B[bucket]", bias.value, bias),
+            bias.called("+ B[bucket]"),
         )
         return Working(items, cell.value + bias.value, f"{spoken(cell.value)} + {bracketed(bias.value)}")
 
@@ -95,30 +90,15 @@ class RelativeBias(Op):
         if toward == 0:
             return passed_on(gradient.operand(*index))
         bucket, head = index
-        queries, keys = (source.read((range(source.shape[0]),)) for source in inputs[2:])
-        places = [
-            (head, row, column)
-            for row, query in enumerate(queries)
-            for column, key in enumerate(keys)
-            if self._bucket(int(key - query), inputs[1].shape[0]) == bucket
-        ]
-        cells = gradient.terms(head, None, None).values.reshape(len(queries), len(keys))
-        values = np.array([cells[place[1:]] for place in places], dtype=np.float64)
-        return single(added("Σ ∂y of the bucket", Factor(gradient.name, places.__getitem__, values)))
-
-    def _bucket(self, relative: int, count: int) -> int:
-        distance = abs(relative) if self.bidirectional else max(-relative, 0)
-        bucket = bucket_of_distance(self._side(count), self.limit)[min(distance, self.limit)]
-        return bucket + self._side(count) if self.bidirectional and relative > 0 else bucket
+        queries, keys = (source.line(None).astype(np.int64) for source in inputs[2:])
+        found = np.flatnonzero(self._buckets(EXACT, inputs[1].shape[0], keys - queries[:, None]) == bucket)
+        return single(added("Σ ∂y of the bucket", gradient.terms(head, None, None).some(found)))
 
 
 def places_of(queries: Source, row: int, keys: Source, column: int) -> tuple[Value, Value]:
     """The places of a query and a key, as an explanation lists them."""
     query, key = queries.operand(row), keys.operand(column)
-    return (
-        Value("query", query.value, query, "place of the query"),
-        Value("key", key.value, key, "place of the key"),
-    )
+    return query.called("query", "place of the query"), key.called("key", "place of the key")
 
 
 @dataclass(frozen=True)
@@ -131,6 +111,8 @@ class DistanceBias(Op):
     definition = "score − slope · |query − key|"
     cost = 2
     undone_from = ()
+    whole_axes = (0,)  # some of the heads would not know which slopes are their own
+    along = ((0, 1, 2), (1,), (2,))
     chain = ("∂y",)
     overwrites = True
     slopes: tuple[float, ...]
@@ -145,30 +127,20 @@ class DistanceBias(Op):
         """forward: y = s − slope · distance; the places have no gradient."""
         return gradient, None, None
 
-    def widen(self, region: Region, inputs: Sequence[Shape], shape: Shape) -> Region:
-        """Every head: a part would not know which slopes are its own."""
-        return (range(shape[0]), *region[1:])
-
-    def reads(self, region: Region, inputs: Sequence[Shape]) -> tuple[Region, ...]:
-        _, rows, columns = region
-        return region, (rows,), (columns,)
-
     def explain(self, index: Index, *inputs: Source) -> Working:
         head, row, column = index
         cell, places = inputs[0].operand(*index), places_of(inputs[1], row, inputs[2], column)
         distance = abs(places[0].value - places[1].value)
         items = (
-            Value("score", cell.value, cell),
+            cell.called("score"),
             *places,
             Value("− slope · |query − key|", self.slopes[head] * distance, note=f"slope {self.slopes[head]:.6g}"),
         )
         left = f"{spoken(cell.value)} − {spoken(self.slopes[head])} · {spoken(distance)}"
         return Working(items, cell.value - self.slopes[head] * distance, left)
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
-        return passed_on(gradient.operand(*index)) if toward == 0 else None
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
+        return passed_on(gradient.operand(*index))
 
 
 QUERY_TO_DISTANCE, KEY_TO_DISTANCE = "query", "key"
@@ -270,7 +242,7 @@ class Disentangle(Op):
         relative = round(places[0].value - places[1].value)
         place = int(self.row(np.int64(relative)))
         items: list[Item] = [
-            Value("score", cell.value, cell),
+            cell.called("score"),
             *places,
             Value("δ", place, note=f"row of {2 * self.span} for the distance {relative}"),
         ]
@@ -282,20 +254,16 @@ class Disentangle(Op):
             left += f" + {bracketed(operand.value * self.factor)}"
         return Working(tuple(items), total, left)
 
-    def explain_backward(
-        self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
-    ) -> Working | None:
+    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
         if toward == 0:
             return passed_on(gradient.operand(*index))
         head, line, place = index
         queries, keys = (source.read((range(source.shape[0]),)) for source in inputs[-2:])
         of_a_query = self.sides[toward - 1] == QUERY_TO_DISTANCE
         relative = queries[line] - keys if of_a_query else queries - keys[line]
-        others = [int(i) for i in np.flatnonzero(self.row(relative.astype(np.int64)) == place)]
-        cells = [(head, line, other) if of_a_query else (head, other, line) for other in others]
-        values = np.array([gradient.cell(*cell) for cell in cells], dtype=np.float64)
-        factor = Factor(gradient.name, cells.__getitem__, values)
-        return single(Sum(f"Σ ∂y · {self.factor:.4g} of the distance", (factor,), values * self.factor, "term"))
+        cells = gradient.factor(head, line, None) if of_a_query else gradient.factor(head, None, line)
+        cells = cells.some(np.flatnonzero(self.row(relative.astype(np.int64)) == place))
+        return single(Sum(f"Σ ∂y · {self.factor:.4g} of the distance", (cells,), cells.values * self.factor, "term"))
 
     def gradient_formula(self, toward: int) -> str:
         if toward > len(self.sides):
