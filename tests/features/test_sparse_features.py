@@ -13,11 +13,12 @@ import pytest
 from placing import FOLDERS, HERE, STREAM, loaded, model
 from safetensors.numpy import save_file
 
-from tui_transformer import Features, Scale
+from tui_transformer import Add, Features, Scale, Set
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.compact import SparseArray, dense, packed
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import UsageError
 from tui_transformer.features import layer, steps
 from tui_transformer.features.layer import Part
 
@@ -137,6 +138,17 @@ def test_a_batch_its_sentences_and_edits(few: Features) -> None:
         wanted[:, strongest] *= 2.0 * item
         np.testing.assert_array_equal(alone[FEATURES], wanted)
     assert not np.array_equal(each["output.logits"][0], each["output.logits"][1])
+
+
+def test_a_feature_is_named_once_and_scaled_by_something(few: Features) -> None:
+    trace = traced(few)
+    for wrong, says in (({"columns": 3, "feature": 3, "by": 0}, "columns or feature"), ({"feature": 3}, "give by")):
+        with pytest.raises(UsageError, match=says):
+            Scale(FEATURES, **wrong)
+    for change in (Set(FEATURES, 1.0, feature=[3, 9]), Add(FEATURES, 2.0, feature=[3, 9])):
+        by_columns = type(change)(FEATURES, change.values, columns=[3, 9])
+        one, other = (trace.edited([each])["output.logits"] for each in (change, by_columns))
+        np.testing.assert_array_equal(one, other)
 
 
 def test_where_not_all_fits_active_features_stay(few: Features, monkeypatch: pytest.MonkeyPatch) -> None:
