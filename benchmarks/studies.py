@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,12 @@ def main() -> None:
         own, other = numbers(sys.executable, "own_studies", study), numbers(python, "torch_studies", MODELS, study)
         if own.shape != other.shape:
             raise SystemExit(f"{study}: {len(own)} numbers here, {len(other)} by hand")
-        apart = float(np.abs(own - other).max() / np.abs(other).max())
-        report(Promise(f"{title}: {len(own)} numbers apart ÷ {APART:g}", apart / APART, bound=1.0))
+        exact = numbers(sys.executable, "own_studies", study, "exact")
+        apart, *rounded = (
+            float(np.abs(a - b).max() / np.abs(exact).max()) for a, b in combinations((own, other, exact), 2)
+        )
+        said = "own and by hand from float64: {:.2g} and {:.2g}".format(*rounded)
+        report(Promise(f"{title}: {len(own)} numbers apart ÷ {APART:g}", apart / APART, bound=1.0, note=said))
         lines = len(worked(code(study))), len(worked(by_hand(study)))
         report(Promise(f"{title}: lines ÷ by hand", lines[0] / lines[1], bound=1.0, note="{} and {}".format(*lines)))
         sides = {
