@@ -108,8 +108,9 @@ class Trace(Mapping[str, Host]):
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that the kept values take."""
-        return sum(int(array.nbytes) for name, array in self._held.items() if name not in self.givens)
+        """Bytes that values take: those that are kept, and what the last window was made from."""
+        there = {**self._values.shared, **self._values.recent, **self._held}
+        return sum(int(array.nbytes) for name, array in there.items() if name not in self.givens)
 
     # Reading
 
