@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,11 @@ def test_a_dictionary_that_is_too_large_is_read_once(
     np.testing.assert_allclose(logits, whole["output.logits"], rtol=0, atol=1e-12)
     assert read["W_enc"] == 2 * 32 * COUNT  # of features, and of those that no change reaches
     np.testing.assert_allclose(trace[FEATURES], whole[FEATURES], rtol=0, atol=1e-12)
+
+
+def test_a_step_without_axes_is_kept_as_it_is() -> None:
+    step = next(iter(traced(loaded("saelens-topk")).program.steps))
+    assert not replace(step, name="loss.features", axes=()).mostly_zero
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 7), (3, 5, 7), (2, 9), (1, 0, 7)])

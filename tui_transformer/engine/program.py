@@ -73,7 +73,7 @@ class Step:
     @cached_property
     def mostly_zero(self) -> bool:
         """Whether it is kept as the cells that are not 0."""
-        return self.axes[-1].name == FEATURE and self.name.rpartition(".")[2] in ACTIVE
+        return any(axis.name == FEATURE for axis in self.axes) and self.name.rpartition(".")[2] in ACTIVE
 
     def group(self, grain: Grain) -> str:
         """The layer, sublayer or step that the step belongs to at a grain."""
