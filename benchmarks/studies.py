@@ -20,7 +20,7 @@ from benchmarks.sides import ROOT, least, python_with
 MODELS = str(Path(tui_transformer.__file__).parent / "trained")
 BY_HAND = (ROOT / "benchmarks" / "torch_studies.py").read_text(encoding="utf-8")
 APART = 1e-6
-"""How far numbers may be apart, beside the largest of a study: both sides compute in float32."""
+"""How far numbers may be apart, beside the largest of a study: by hand all but the graph is in float32."""
 
 
 def main() -> None:
