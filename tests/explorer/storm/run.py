@@ -240,6 +240,7 @@ def _ask(terminal: Terminal, folder: Path, patience: float = PATIENCE) -> str:
     state.unlink(missing_ok=True)
     while not state.exists():
         if not terminal.ended:
+            terminal.go_on()
             os.kill(terminal.process.pid, signal.SIGUSR2)
         terminal.drain(0.02, 0.2)
         if terminal.ended:

@@ -79,8 +79,16 @@ class Terminal:
                 continue
             if self.ended or time.monotonic() > end:
                 return False
+            self.go_on()
             self.read(0.01)
         return True
+
+    def go_on(self) -> None:
+        """Wake a program that has stopped itself, as its palette offers, which is what `fg` does in a shell."""
+        with contextlib.suppress(OSError):
+            status = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+            if status.split()[0] == "T":
+                os.kill(self.process.pid, signal.SIGCONT)
 
     def read(self, wait: float) -> bytes:
         """Output within so many seconds, as soon as there is some."""

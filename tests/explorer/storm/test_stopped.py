@@ -14,7 +14,7 @@ import pytest
 if sys.platform == "win32":
     pytest.skip("a pseudo-terminal is needed", allow_module_level=True)
 
-from .run import PATIENCE, TITLE, _environment, check_terminal
+from .run import PATIENCE, SIZE, TITLE, _ask, _command, _environment, _settle, _until, check_terminal
 from .terminal import Terminal, plain
 
 pytestmark = pytest.mark.slow
@@ -45,3 +45,19 @@ def test_a_program_that_goes_on_reads_every_key_once(tmp_path: Path, stops: tupl
     finally:
         terminal.close()
     assert terminal.process.returncode == 0
+
+
+def test_a_storm_goes_on_where_the_program_has_stopped_itself(tmp_path: Path):
+    (tmp_path / "here").mkdir()
+    terminal = Terminal(_command("encoder"), tmp_path / "here", _environment(tmp_path), SIZE)
+    try:
+        _until(terminal, TITLE)
+        terminal.send(b"\x1a", PATIENCE)  # ctrl+z
+        until = time.monotonic() + PATIENCE
+        while Path(f"/proc/{terminal.process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            assert time.monotonic() < until
+            terminal.drain(0.1, 1.0)
+        assert "MainScreen" in _ask(terminal, tmp_path)
+        assert _settle(terminal, tmp_path) == "MainScreen"
+    finally:
+        terminal.close()
