@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from graphed import FED, IDS, off, reference, with_features
 
-from tui_transformer import Add, Features, Graph, Model, Project, Scale, Set, Trace, graph
+from tui_transformer import Add, Graph, Project, Scale, Set, Trace, graph
 from tui_transformer.analysis.graph_nodes import GraphNode
 from tui_transformer.engine.edits import Change
 
-DICTIONARIES = Path(__file__).parent.parent / "features"
-IDS = [2, 5, 3, 6, 4]
-SMALL = {"d_model": 32, "heads": 4, "layers": 2, "norm": "pre", "dtype": "float64"}
 OPTIONS = ({"heads": True}, {"heads": False}, {"neurons": 3})
 VECTOR = np.random.default_rng(4)
-
-
-def reference(name: str) -> Trace:
-    return Model.load(REFERENCES / name, dtype="float64", device="cpu").trace(ids=IDS)
-
-
-def with_features(name: str, at: str, replace: bool = False) -> Trace:
-    features = Features.load(DICTIONARIES / name)
-    return Model.load("decoder", **SMALL).with_features(features, at, replace=replace).trace(ids=[3, 5, 4, 6])
 
 
 MODELS: dict[str, Callable[[], Trace]] = {
     "gpt2": lambda: reference("gpt2"),
     "llama": lambda: reference("llama"),
     "qwen2_moe": lambda: reference("qwen2_moe"),
-    "features": lambda: with_features("saelens-topk", "decoder.0.output"),
-    "features alone": lambda: with_features("saelens-topk", "decoder.0.output", replace=True),
-    "cross-layer": lambda: with_features("circuit-tracer-cross-layer", "decoder.{}.feed_forward.norm"),
+    "features": lambda: with_features(("saelens-topk", "decoder.0.output")),
+    "features alone": lambda: with_features(("saelens-topk", "decoder.0.output"), replace=True),
+    "cross-layer": lambda: with_features(("circuit-tracer-cross-layer", FED)),
 }
 EDITED = {
     "gpt2": ("0.feed_forward.hidden", "0.feed_forward.activation", "0.feed_forward.output", "output.logits"),
@@ -66,11 +53,6 @@ KINDS: dict[str, Callable[[str, int], list[Change]]] = {
     ],
 }  # fmt: skip
 PLACES = [(model, at) for model, names in EDITED.items() for at in names]
-
-
-def off(found: Graph) -> float:
-    """How far the edges into a node and its constants are from what it is, at most."""
-    return float(np.abs(found.weights.sum(axis=1) + found.constants - found.sums).max())
 
 
 def followed(found: Graph, kind: str, place: str = "") -> list[tuple[int, GraphNode]]:
@@ -121,7 +103,7 @@ def test_nothing_leads_to_what_is_set_and_its_value_is_the_constant(model: str, 
 
 
 def test_what_is_scaled_reads_the_same_and_writes_more() -> None:
-    trace = with_features("saelens-topk", "decoder.0.output")
+    trace = with_features(("saelens-topk", "decoder.0.output"))
     edited = trace.edited([Scale("decoder.0.output.features", 3.0)])
     plain, found = (graph(each, 2, heads=True) for each in (trace, edited))
     before = {node: row for row, node in followed(plain, "feature")}

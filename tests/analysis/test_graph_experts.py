@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import REFERENCES
+from graphed import DICTIONARIES, IDS, loaded, off
 
-from tui_transformer import Features, Graph, Model, Scale, Set, Trace, graph
+from tui_transformer import Features, Graph, Scale, Set, Trace, graph
 from tui_transformer.analysis.graph_nodes import GraphNode
 
-DICTIONARIES = Path(__file__).parent.parent / "features"
 FAMILIES = ("mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "gpt_oss")
-IDS = [2, 5, 3, 6, 4]
 LAYERS, LAST = 2, 1
 FED = f"decoder.{LAST}.feed_forward"
 ALL = 10_000
@@ -24,15 +21,6 @@ ALL = 10_000
 @pytest.fixture(params=FAMILIES)
 def trace(request: pytest.FixtureRequest) -> Trace:
     return loaded(request.param).trace(ids=IDS)
-
-
-def loaded(name: str) -> Model:
-    return Model.load(REFERENCES / name, dtype="float64", device="cpu")
-
-
-def off(found: Graph) -> float:
-    """How far the edges into a node and its constants are from what it is, at most."""
-    return float(np.abs(found.weights.sum(axis=1) + found.constants - found.sums).max())
 
 
 def experts(trace: Trace, fed: str = FED) -> Iterator[tuple[str, np.ndarray]]:

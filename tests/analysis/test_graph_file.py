@@ -7,27 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from reference import REFERENCES
+from graphed import FED, IDS, SMALL, reference, with_features
 
-from tui_transformer import Features, InputError, Model, Trace, graph
-
-DICTIONARIES = Path(__file__).parent.parent / "features"
-IDS = [2, 5, 3, 6, 4]
-SMALL = {"d_model": 32, "heads": 4, "layers": 2, "norm": "pre", "dtype": "float64"}
-FED = "decoder.{}.feed_forward.norm"
-
-
-def reference(name: str) -> Trace:
-    model = Model.load(REFERENCES / name, dtype="float64", device="cpu")
-    return model.trace(ids=IDS, decoder_ids=[2, 3, 4] if model.has_decoder else None)
-
-
-def with_features(*placed: tuple[str, str]) -> Trace:
-    model = Model.load("decoder", **SMALL)
-    for name, at in placed:
-        model = model.with_features(Features.load(DICTIONARIES / name), at)
-    return model.trace(ids=[3, 5, 4, 6])
-
+from tui_transformer import Features, InputError, Model, graph
 
 REQUIRED = {
     "metadata": {
