@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.circuits import weight_of
+from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.graph_walk import changes
 from tui_transformer.analysis.measurable import last_position, positions_in
 from tui_transformer.engine.axis import Region, whole
@@ -156,7 +156,7 @@ def frozen_norm(trace: Trace, step: Step, rows: range, item: int) -> FrozenNorm:
     epsilon = op.epsilon if isinstance(op, LayerNorm | RmsNorm | NormOfSum) else 0.0
     spread = x - x.mean(axis=-1, keepdims=True) if centred else x
     deviation = np.sqrt(np.mean(spread * spread, axis=-1, keepdims=True) + epsilon)
-    return FrozenNorm(step.inputs[:parts], deviation, weight_of(trace, step.inputs[parts]), centred)
+    return FrozenNorm(step.inputs[:parts], deviation, in_float64(trace, step.inputs[parts]), centred)
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ class _Walk:
 
     def weight(self, name: str, region: Region | None = None) -> Host:
         """A weight, or a part of it, in float64."""
-        return weight_of(self.trace, name, region)
+        return in_float64(self.trace, name, region)
 
     def _column(self, step: Step, token: int) -> Host:
         """The vector that the row before the logits is multiplied with for a token."""

@@ -115,7 +115,7 @@ def circuits(trace: Trace, layer: int | None = None) -> Found[Circuit]:
 def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
     for attention in chosen:
         heads = attention.heads
-        query, key, value, output = (weight_of(trace, _matrix(trace, attention, part)) for part in PARTS)
+        query, key, value, output = (in_float64(trace, _matrix(trace, attention, part)) for part in PARTS)
         shared = heads // trace.program.shape(f"{attention.sublayer}.key")[0]
         widths = query.shape[1] // heads, value.shape[1] * shared // heads
         for head in range(heads):
@@ -136,7 +136,7 @@ def words_of(trace: Trace) -> Words:
     step, name = program.by_name.get(LOGITS), f"{EMBEDDING}.weight"
     if step is None or name not in program.weights or step.axes[-1].name != "vocabulary":
         return Words(None)
-    table, head = weight_of(trace, name), weight_of(trace, step.inputs[1])
+    table, head = in_float64(trace, name), in_float64(trace, step.inputs[1])
     leave = head.T if isinstance(step.op, Unembed) else head
     same = leave.shape[1] == table.shape[0] and leave.shape[0] == table.shape[1]
     return Words(leave @ table if same else None)
@@ -148,7 +148,7 @@ def _matrix(trace: Trace, attention: Attention, part: str) -> str:
     return step.inputs[1] if step is not None and isinstance(step.op, Linear | Project) else ""
 
 
-def weight_of(trace: Trace, name: str, region: Region | None = None) -> Host:
+def in_float64(trace: Trace, name: str, region: Region | None = None) -> Host:
     """A weight, or a step of a single sentence, or a part of it, in float64."""
     return np.asarray(trace.window(name, region or whole(trace.program.shape(name))), np.float64)
 

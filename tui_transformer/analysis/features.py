@@ -18,7 +18,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.analysis.attribution import LOGITS
-from tui_transformer.analysis.circuits import weight_of
+from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.head_lens import carried
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import FromSize
@@ -127,7 +127,7 @@ def _in_blocks(
     product = _product(program, at)
     names = [at + FEATURES, f"{at}.error", program.step(f"{at}.error").inputs[0], product.name]
     names += () if sized is None else [sized.inputs[1]]
-    bias = sum(weight_of(trace, name, (range(product.shape[-1]),)) for name in product.inputs[2:])
+    bias = sum(in_float64(trace, name, (range(product.shape[-1]),)) for name in product.inputs[2:])
     height = max(1, trace.block // program.shape(at + FEATURES)[-1])
     for start in range(tokens.start, tokens.stop, height):
         some = range(start, min(start + height, tokens.stop))
@@ -161,7 +161,7 @@ def _written(trace: Trace, at: str, row: Mapping[str, Host], values: Host, chose
     """What the chosen features write, features × d, and what all features of the place do."""
     product = _product(trace.program, at)
     weight, width = product.inputs[1], product.shape[-1]
-    rows = [weight_of(trace, weight, (range(feature, feature + 1), range(width)))[0] for feature in chosen.tolist()]
+    rows = [in_float64(trace, weight, (range(feature, feature + 1), range(width)))[0] for feature in chosen.tolist()]
     written = np.array(rows).reshape(-1, width) * values[chosen][:, None]
     own = row[product.name]
     sized = next(_sizes(trace.program, at), None)
@@ -225,7 +225,7 @@ def _further(trace: Trace, found: Sequence[ActiveFeatures], shape: tuple[int, in
             for each in found:
                 for at, one in enumerate(each.features):
                     region = range(one.feature, one.feature + 1), range(step.shape[-1])
-                    vectors[at, each.token - found[0].token] = one.value * weight_of(trace, step.inputs[1], region)[0]
+                    vectors[at, each.token - found[0].token] = one.value * in_float64(trace, step.inputs[1], region)[0]
             yield place, vectors
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, attentions
 from tui_transformer.analysis.attribution import LOGITS, NORMS, frozen_norm
-from tui_transformer.analysis.circuits import weight_of
+from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.found import Again, Found
 from tui_transformer.analysis.logit_lens import Affine, lens_of
 from tui_transformer.analysis.tokens import real_tokens
@@ -128,7 +128,7 @@ def words_of_heads(
     values = context[:, rows.start : rows.stop]
     if less_mean:
         values = values - context[:, real_tokens(trace, attention.queries, item)].mean(axis=1, keepdims=True)
-    matrix = weight_of(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
+    matrix = in_float64(trace, output.inputs[1]).reshape(len(values), values.shape[-1], -1)
     name, written = output.name, values @ matrix
     if tuned is not None and attention.layer in tuned:  # through the map of its layer: behind the last layer
         lens = lens_of(program)
@@ -165,9 +165,9 @@ def carried(trace: Trace, name: str, vectors: Host, rows: range, item: int, unti
         elif isinstance(op, Scale):
             vectors = vectors * op.factor
         elif isinstance(op, Unembed):
-            vectors = (vectors * op.scale) @ weight_of(trace, step.inputs[1]).T
+            vectors = (vectors * op.scale) @ in_float64(trace, step.inputs[1]).T
         elif isinstance(op, Linear):
-            vectors = vectors @ weight_of(trace, step.inputs[1])
+            vectors = vectors @ in_float64(trace, step.inputs[1])
     return vectors
 
 

@@ -24,7 +24,7 @@ from functools import partial
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report
-from tui_transformer.analysis.circuits import weight_of
+from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.measurable import Positions
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
 from tui_transformer.analysis.statistics import START
@@ -187,7 +187,7 @@ def _input(trace: Trace, step: str) -> tuple[str, Host]:
     own = trace.program.step(step)
     if len(own.shape) != 2 or own.op.integer or trace.batch > 1:
         raise InputError(f"{own.name} is no input of one sentence with a row for each token")
-    return own.name, weight_of(trace, own.name)
+    return own.name, in_float64(trace, own.name)
 
 
 def _slope(trace: Trace, begin: Begin, step: str, report: Callable[[], None]) -> tuple[float, Host]:

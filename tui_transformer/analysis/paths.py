@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.circuits import weight_of
+from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.effects import ROWS, in_passes, pass_size
 from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.measurable import Measurable, Positions, last_position
@@ -305,7 +305,7 @@ def _estimated(
             for name in part.steps:
                 region = part.region(trace.program, name)
                 wanted.setdefault(name, []).append((j, region, own[name][slices(region)[1:]]))
-    moved = {name: weight_of(other, name) - weight_of(trace, name) for name in sorted(_steps(senders))}
+    moved = {name: in_float64(other, name) - in_float64(trace, name) for name in sorted(_steps(senders))}
     changes = np.zeros((len(senders), len(receivers)))
     for name, every in wanted.items():
         waiting = iter(every)
