@@ -152,13 +152,13 @@ class GuardedApp(App[None]):
         with saying_what_fails(self):
             await super()._dispatch_message(message)
 
-    async def run_action(self, *arguments: Any, **named: Any) -> bool:
+    async def run_action(self, action: Any, default_namespace: DOMNode | None = None, *more: Any, **named: Any) -> bool:
         """Do what a key stands for, on a screen that was opened meanwhile once it is composed; what fails is said."""
-        if self.front is not None and not self.front.is_mounted:
+        if isinstance(default_namespace, Screen) and not default_namespace.is_mounted:
             self.in_turn.again()
             return True
         with saying_what_fails(self):
-            return await super().run_action(*arguments, **named)
+            return await super().run_action(action, default_namespace, *more, **named)
         return True
 
     def set_timer(self, *arguments: Any, **named: Any) -> Timer:
