@@ -143,7 +143,12 @@ def test_a_batch_its_sentences_and_edits(few: Features) -> None:
 
 def test_a_feature_is_named_once_and_scaled_by_something(few: Features) -> None:
     trace = traced(few)
-    for wrong, says in (({"columns": 3, "feature": 3, "by": 0}, "columns or feature"), ({"feature": 3}, "give by")):
+    wrongs = (
+        ({"columns": 3, "feature": 3, "by": 0}, "columns or feature"),
+        ({"feature": 3}, "give by"),
+        ({"values": 2.0, "by": 3.0}, "nothing else"),
+    )
+    for wrong, says in wrongs:
         with pytest.raises(UsageError, match=says):
             Scale(FEATURES, **wrong)
     for change in (Set(FEATURES, 1.0, feature=[3, 9]), Add(FEATURES, 2.0, feature=[3, 9])):

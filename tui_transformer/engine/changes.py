@@ -215,10 +215,10 @@ class Scale(_Part):
     by: InitVar[npt.ArrayLike | None] = field(default=None, kw_only=True)
 
     def __post_init__(self, feature: Places, by: npt.ArrayLike | None) -> None:
+        if (by is None) == (self.values is np.nan):
+            raise UsageError(f"{self.name} is scaled by a number or values: give by, and nothing else")
         if by is not None:
             object.__setattr__(self, "values", by)
-        elif self.values is np.nan:
-            raise UsageError(f"{self.name} is scaled by a number or values: give by")
         super().__post_init__(feature)
 
     def _new(self, old: Array, values: Array) -> Array:

@@ -247,9 +247,10 @@ class Computation:
     def keep(self, step: Step, value: Array | SparseArray) -> None:
         """Hold a value; of what is mostly 0 the cells that are not, where that is less."""
         if step.mostly_zero:
-            shape, size = value.shape, math.prod(value.shape) * self.backend.dtype.itemsize
-            few = value if isinstance(value, SparseArray) else packed(self.backend, shape, [((), value)])
-            value = few if few.nbytes <= WORTH * size else dense(value)
+            size, many = math.prod(value.shape) * self.backend.dtype.itemsize, WORTH * math.prod(value.shape)
+            if not isinstance(value, SparseArray) and self.backend.xp.count_nonzero(value) <= many:
+                value = packed(self.backend, value.shape, [((), value)])
+            value = dense(value) if value.nbytes > WORTH * size else value
             if value.nbytes > size * ACTIVE_SHARE and not self.plan.everything:
                 self.refused.add(step.name)
                 return
