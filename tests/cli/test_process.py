@@ -42,6 +42,31 @@ def test_a_signal_ends_a_trace_with_nothing_half_written(
     assert list(tmp_path.iterdir()) == []
 
 
+LOSING = """
+import os, signal, time, weakref
+from tui_transformer.cli import main
+
+class Taken: pass
+
+def work(**_):
+    taken = Taken()
+    lose = weakref.ref(taken, lambda _: os.kill(os.getpid(), signal.{}))
+    del taken
+    time.sleep(20)
+
+main.app = work
+main.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_while_an_object_is_taken_down_ends_too(environment, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", LOSING.format(number.name)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode in {128 + number, -number}
+    assert "ignored" not in ended.stderr
+
+
 def _wait_for_bytes(folder: Path) -> None:
     until = time.monotonic() + 30
     while not any(path.stat().st_size for path in folder.iterdir()):

@@ -79,10 +79,24 @@ def _catch_signals() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
+    sys.unraisablehook = _end_again
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)
+
+
+def _end_again(lost: sys.UnraisableHookArgs) -> None:
+    """End a moment later where Python dropped the end, as of a signal that comes while an object is taken down.
+
+    What is raised in a finalizer or in the callback of a weak reference goes no further (`sys.unraisablehook`).
+    """
+    code = 128 + signal.SIGINT if isinstance(lost.exc_value, KeyboardInterrupt) else getattr(lost.exc_value, "code", 0)
+    if hasattr(signal, "setitimer") and code in {128 + number for number in signal.valid_signals()}:
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(code - 128))
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _fail(message: str, code: int) -> NoReturn:
