@@ -20,7 +20,6 @@ from tui_transformer.diagnosis.matching import Planned
 from tui_transformer.diagnosis.naming import read_map
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.names import listed
-from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.report.numbers import aligned
@@ -140,13 +139,9 @@ def _input(flags: Flags, dump: Dump) -> tuple[Model, Input | None, tuple[str, ..
     if not session.model.config.vocab_size:
         return session.model, None, ()
     assumed = () if said else ("the dump names no token IDs: the example sentence of the model is taken",)
-    return session.model, _given(session.trace), assumed
-
-
-def _given(trace: Trace) -> Input:
-    givens = trace.givens
-    decoder, segments = (givens.get(name) for name in ("decoder.input.ids", "input.segments"))
-    return Input(givens["input.ids"], decoder, segments, givens.get("input.visible"))
+    named = session.trace.givens.get
+    segments, real = named("input.segments"), named("input.visible")
+    return session.model, Input(named("input.ids"), named("decoder.input.ids"), segments, real), assumed
 
 
 # The report

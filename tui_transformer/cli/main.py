@@ -11,7 +11,6 @@ import io
 import os
 import signal
 import sys
-from types import FrameType
 from typing import NoReturn
 
 import typer
@@ -78,12 +77,8 @@ def _catch_signals() -> None:
     for name in ENDING:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     sys.unraisablehook = _end_again
-
-
-def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(128 + number)
 
 
 def _end_again(lost: sys.UnraisableHookArgs) -> None:
