@@ -261,15 +261,14 @@ def _positions(trace: Trace, number: float, _: str) -> Iterator[Step]:
 
 
 def _head(trace: Trace, number: float, place: str) -> Iterator[Step]:
-    program = trace.program
-    if not KINDS["head"].places(program):
+    program, heads = trace.program, KINDS["head"].places(trace.program)
+    if not heads and not place:
         return
     target = parse(f"head:{place}") if place else every(program)[0]
-    if target.place in KINDS["head"].places(program):
-        for name in target.steps(program):
-            step = program.by_name[name]
-            if (target.number or 0) < step.shape[0]:
-                yield with_op(step, Times(step.op, number, target.number))
+    steps = [program.by_name[name] for name in target.steps(program)] if target.place in heads else []
+    if any((target.number or 0) >= step.shape[0] for step in steps) or not steps:
+        raise InputError(f"there is no {head_title(place)} in this model")
+    yield from (with_op(step, Times(step.op, number, target.number)) for step in steps)
 
 
 def _weighed(part: int, within: str, trace: Trace, number: float, _: str) -> Iterator[Step]:

@@ -10,6 +10,7 @@ from tui_transformer.diagnosis.causes.cause import CPU
 from tui_transformer.diagnosis.causes.ops import OtherPairs, TiledContext, TiledScores
 from tui_transformer.engine.ops import Context, Rotate, Scores
 from tui_transformer.engine.trace import Trace
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 
@@ -39,6 +40,12 @@ def test_windows_of_a_broken_model_are_parts_of_the_whole(model, name):
         region = tuple(range(size // 2, size) for size in step.shape)
         part = whole[step.name][tuple(slice(r.start, r.stop) for r in region)]
         assert np.allclose(dropped.window(step.name, region), part, atol=1e-5, equal_nan=True), step.name
+
+
+@pytest.mark.parametrize("head", [f"{ATTENTION}:9", "encoder.7.self_attention:0"])
+def test_a_head_that_is_not_there_is_refused(head):
+    with pytest.raises(InputError, match=r"there is no head . of encoder\.. in this model"):
+        broken(TRACES["question"], (f"head:{head}",))
 
 
 def test_without_the_division_scores_stay_as_they_are():

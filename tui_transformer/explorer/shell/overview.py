@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW, TOOLS
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.incremental import Pieces
@@ -194,10 +195,13 @@ class Overview(ExplorerScreen[None]):
         self.show_lines()
 
     def change(self, changed: Callable[[Session], Session]) -> None:
-        """Change what is explored, here and on the main screen, where it may be another sentence by now."""
+        """Change what is explored, here and on the main screen, where it may be another sentence or model by now."""
         same = self.port.session is self.session
         self.session = changed(self.session)
-        self.port.change(self.session if same else changed(self.port.session))
+        try:
+            self.port.change(self.session if same else changed(self.port.session))
+        except InputError as error:
+            self.say(f"the main screen is at another model: {error}")
 
     # What is shown
 

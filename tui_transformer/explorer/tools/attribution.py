@@ -29,7 +29,6 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import OF_LOGITS, number, scale_of
 from tui_transformer.explorer.tools.measure import choose
-from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.session.answer_summary import measure_of, metric_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -217,8 +216,9 @@ class InputsScreen(Dialog[None]):
         scale = scale_of(self.attributed.metric.name)
         for row in range(axis.size):
             word = visible(self.session.labels.of(axis)(row))
-            values = "  ".join(_with_bar(float(each.rows[row]), scale) for each in (product, integrated))
-            lines.append(Content(f"{row:>4} {fit(word, WORD)} {values}"))
+            values = (float(each.rows[row]) for each in (product, integrated))
+            bars = (f"{minus(f'{value:+9.4f}')} {scale.bar(value, 2 * BAR + 1)}" for value in values)
+            lines.append(Content(f"{row:>4} {fit(word, WORD)} {'  '.join(bars)}"))
         return lines
 
     def _sum(self) -> str:
@@ -229,8 +229,3 @@ class InputsScreen(Dialog[None]):
         baseline = f"({baseline})" if baseline.startswith("−") else baseline
         remainder = minus(f"{integrated.remainder:.1e}")
         return f"They sum to {total} = {value} − {baseline} of the baseline, remainder {remainder}."
-
-
-def _with_bar(value: float, scale: BarScale) -> str:
-    """A number, and a bar from the middle to its side."""
-    return f"{minus(f'{value:+9.4f}')} {scale.bar(value, 2 * BAR + 1)}"

@@ -10,9 +10,11 @@ import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.diagnosis.breaking import BREAKS
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.tools.breaks.screen import BreaksScreen
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.model.options import ModelOptions
 from tui_transformer.session import other_sentences
 from tui_transformer.session.answer_summary import answer as answer_of
 
@@ -253,6 +255,19 @@ async def test_u_takes_no_change_back_that_was_made_elsewhere():
         explorer.parts.port.change(explorer.session.with_text("the cat did sleep"))  # comes late
         await explorer.press("u")
         assert (explorer.session.text, explorer.session.breaks) == ("the cat did sleep", ())
+
+
+async def test_a_head_that_the_model_does_not_have_which_came_meanwhile_is_not_broken_in_it():
+    async with exploring(WIDE, model="copy") as explorer:
+        await explorer.press("!")
+        await go_to(explorer, "head")
+        place = explorer.app.screen.findings.made["head"].place
+        question = open_session(ModelOptions(model="question"))
+        explorer.parts.port.change(question)  # comes late
+        await explorer.press("enter")
+        assert explorer.app.screen.session.breaks == (f"head:{place}",)
+        assert explorer.session is question
+        assert f"there is no head {place[-1]} of decoder.1 in this model" in " ".join(explorer.messages)
 
 
 async def test_gradients_of_a_broken_model_are_refused():

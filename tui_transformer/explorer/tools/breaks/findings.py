@@ -150,7 +150,7 @@ class Findings:
             *(
                 job
                 for made in others
-                if self._is_nothing(made)
+                if (effect := self.effect(made.kind, as_switched=True)) is not None and not effect.changes
                 for job in self._further_of(made)
                 if job.kind == ELSEWHERE
             ),
@@ -161,10 +161,6 @@ class Findings:
         if made.kind.name == HEAD and not made.place:
             return (Job("head", made),)
         return () if str(made) in self.effects else (Job("effect", made),)
-
-    def _is_nothing(self, made: Broken) -> bool:
-        effect = self.effect(made.kind, as_switched=True)
-        return effect is not None and not effect.changes
 
     def _further_of(self, made: Broken) -> tuple[Job, ...]:
         """What is missing of a break, as it is switched."""
