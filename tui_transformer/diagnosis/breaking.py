@@ -314,12 +314,6 @@ def _softmaxes(trace: Trace) -> Iterator[Step]:
     return (step for step in trace.program.steps if isinstance(step.op, Softmax) and step.square)
 
 
-def _norms_moved(trace: Trace) -> Iterator[Step]:
-    both = list(sublayers(trace.program))
-    for each in sorted(both, key=lambda each: not each.is_after):
-        yield from each.moved()
-
-
 MAKES: Mapping[str, Make] = {
     "no-scale": _scaled,
     "no-positions": _positions,
@@ -333,7 +327,9 @@ MAKES: Mapping[str, Make] = {
     "head": _head,
     "no-feed-forward": partial(_weighed, 1, "feed_forward"),
     "no-residual": partial(_weighed, 0, ""),
-    "norm-place": lambda trace, *_: _norms_moved(trace),
+    "norm-place": lambda trace, *_: (
+        step for each in sorted(sublayers(trace.program), key=lambda each: not each.is_after) for step in each.moved()
+    ),
     "norm-epsilon": lambda trace, number, _: (altered(step, epsilon=number) for step, _ in _norms(trace)),
     "rotary-interleaved": lambda trace, *_: (
         paired_otherwise(step) for step in trace.program.steps if isinstance(step.op, Rotate) and step.op.half > 1

@@ -20,10 +20,13 @@ from tui_transformer.diagnosis.matching import Entry, Matched, Planned, counted_
 from tui_transformer.diagnosis.naming import names_for
 from tui_transformer.diagnosis.naming.words import spelled
 from tui_transformer.diagnosis.reference_values import (
+    HIDDEN,
     Difference,
     Input,
     Reference,
     compare,
+    exceeds,
+    gaps,
     largest,
     reference_values,
     stands_for_infinity,
@@ -327,8 +330,10 @@ class Local:
         ours = self.segment.value(change)
         if ours.shape != self.entry.array.shape:
             return Difference(largest=np.inf, rms=np.inf, beyond=True)
-        grown = largest(np.abs(ours)) / (self._size or np.inf)
-        return compare(self.entry.array, ours, self.counted, self.tolerance * max(1.0, grown), shares=False)
+        tolerance = self.tolerance * max(1.0, largest(np.abs(ours)) / (self._size or np.inf))
+        if self.counted is None and exceeds(gaps(self.entry.array, ours), tolerance):
+            return Difference(beyond=True)  # as of nearly every change: by how much is of no use
+        return compare(self.entry.array, ours, self.counted, tolerance, shares=False)
 
     @cached_property
     def _size(self) -> float:
@@ -349,8 +354,10 @@ def segment_of(entry: Entry, entries: Sequence[Entry], reference: Reference) -> 
     given = {}
     for each in entries:
         if each.step != entry.step and each.known is None:
-            hidden = stands_for_infinity(each.array, reference.value(each.step))
-            given[each.step] = (np.where(hidden, -np.inf, each.array) if hidden.any() else each.array, each.precision)
+            array = each.array
+            if (array <= HIDDEN).any():
+                array = np.where(stands_for_infinity(array, reference.value(each.step)), -np.inf, array)
+            given[each.step] = array, each.precision
     return Segment(reference.exact, entry.step, given)
 
 

@@ -227,7 +227,6 @@ def compare(theirs: Host, ours: Host, counted: Host | None, tolerance: Host | fl
         gap = np.where(counted, gap, 0.0)
     if not gap.size:
         return Difference()
-    excess = np.where(np.isfinite(gap), gap - tolerance, gap)
     place = np.unravel_index(int(gap.argmax()), gap.shape)
     finite = np.isfinite(gap) & np.isfinite(ours) & (True if counted is None else counted)
     a, b = theirs[finite].astype(np.float64), ours[finite].astype(np.float64)
@@ -249,8 +248,13 @@ def compare(theirs: Host, ours: Host, counted: Host | None, tolerance: Host | fl
         divergence,
         tuple(int(i) for i in place),
         (float(theirs[place]), float(ours[place])),
-        bool((excess > 0).any()),
+        exceeds(gap, tolerance),
     )
+
+
+def exceeds(gap: Host, tolerance: Host | float) -> bool:
+    """Whether a gap is larger than its tolerance; one that is infinite always is."""
+    return bool((np.where(np.isfinite(gap), gap - tolerance, gap) > 0).any())
 
 
 def gaps(theirs: Host, ours: Host) -> Host:

@@ -192,6 +192,10 @@ class Segment:
         return tuple(self._ordered({}))
 
     @cached_property
+    def _inputs(self) -> Mapping[str, tuple[str, ...]]:
+        return {step.name: step.inputs for step in self.steps}
+
+    @cached_property
     def sources(self) -> frozenset[str]:
         """The steps of the dump that the target is computed from."""
         return frozenset(name for step in self.steps for name in step.inputs if name in self.given)
@@ -262,6 +266,8 @@ class Segment:
 
     def _ordered(self, changed: Mapping[str, Step]) -> list[Step]:
         """The steps for the target in the order of computation, with those of a change in their places."""
+        if changed and all(step.inputs == self._inputs.get(name) for name, step in changed.items()):
+            return [changed.get(step.name, step) for step in self.steps]
         order: list[Step] = []
         seen: set[str] = set()
         waiting: list[tuple[str, bool]] = [(self.target, False)]
