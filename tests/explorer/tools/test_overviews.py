@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
+from textual.widgets import Static
 
 from tui_transformer.analysis.head_lens import head_lens
 from tui_transformer.analysis.logit_lens import fit_lens, logit_lens, words_at
@@ -47,6 +48,18 @@ async def opened(explorer: Explorer, key: str) -> Overview:
 async def filled(explorer: Explorer, key: str) -> None:
     await explorer.until(lambda: DONE[key](explorer.app.screen) and not explorer.app.worker.busy)
     await explorer.handled()
+
+
+@pytest.mark.parametrize("key", SCREENS)
+async def test_what_says_the_same_is_not_drawn_again(key: str) -> None:
+    async with exploring(WIDE, model=str(REFERENCES / "bert"), ids=IDS) as explorer:
+        screen = await opened(explorer, key)
+        title = screen.query_one("#overview-title", Static)
+        screen.show_lines()
+        assert not [widget for widget in screen.walk_children() if widget._repaint_regions]
+        screen.requests.doing = "computing something else"
+        screen.show_lines()
+        assert [widget for widget in screen.walk_children() if widget._repaint_regions] == [title]
 
 
 @pytest.mark.parametrize("color", [True, False])

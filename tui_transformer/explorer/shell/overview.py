@@ -26,6 +26,7 @@ from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.cursor import CursorMessage, GridWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
+from tui_transformer.explorer.widgets.labels import Written
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.session.position import Position
@@ -116,6 +117,7 @@ class Overview(ExplorerScreen[None]):
         super().__init__()
         self.port, self.worker, self.session = port, port.worker, port.session
         self.requests = Requests(self, port.worker, self.show_lines, lambda: self.session.model.backend.device == "cpu")
+        self._written = Written(self)
 
     def compose(self) -> ComposeResult:
         """Title, content, detail, keys."""
@@ -211,12 +213,13 @@ class Overview(ExplorerScreen[None]):
         return self.query_one(LineList)
 
     def show_lines(self) -> None:
-        """Title, borders, titles of columns, detail and keys."""
+        """Title, borders, titles of columns, detail and keys: those of them that say something else."""
         if not self.is_mounted:
             return
         texts, content = self.texts(), self.query_one("#overview-content")
-        content.border_title = Content(visible(texts.heading))
-        content.border_subtitle = Content(visible(texts.note))
+        for border, text in {"border_title": texts.heading, "border_subtitle": texts.note}.items():
+            if self._written.is_new(border, text):
+                setattr(content, border, Content(visible(text)))
         right, detail = f"{self.requests.doing or texts.progress} ", texts.detail
         left = Text(f" {visible(texts.about or _explored(self.session))}")
         left.truncate(max(self.size.width - cells(right) - 1, 0), overflow="ellipsis", pad=True)
@@ -224,14 +227,12 @@ class Overview(ExplorerScreen[None]):
             first, second = map(visible, detail)
             detail = Content.assemble((first, "bold"), "\n", (second, "$foreground 75%"))
         actions = [action for action in (*self.ACTIONS, *OVERVIEW) if action.id not in texts.hidden]
-        lines: dict[str, str | Content] = {
-            "title": Content.assemble((left.plain, "$foreground 70%"), " ", (visible(right), "bold")),
-            **({"columns": texts.columns} if self.HAS_COLUMNS else {}),
-            "detail": detail,
-            "keys": key_line(actions, self.app, self.size.width),
-        }
-        for name, line in lines.items():
-            self.query_one(f"#overview-{name}", Static).update(line, layout=False)
+        title = Content.assemble((left.plain, "$foreground 70%"), " ", (visible(right), "bold"))
+        self._written.write("overview-title", title)
+        if self.HAS_COLUMNS:
+            self._written.write("overview-columns", texts.columns)
+        self._written.write("overview-detail", detail)
+        self._written.write("overview-keys", key_line(actions, self.app, self.size.width))
 
     def on_resize(self) -> None:
         """Say as much as there is room for, which its classes say once it is laid out."""

@@ -221,7 +221,9 @@ class ProbesScreen(Overview, tool="probes"):
 
         def begin(read: tuple[Path, Labelled]) -> None:
             remember("labels", str(read[0]))
-            self.kind = "ridge" if _is_measured(read[1]) else self.kind
+            labels = read[1].labels  # numbers, and not the names of a few classes
+            measured = isinstance(labels[0], int | float) and len(set(labels)) > len(labels) // 2
+            self.kind = "ridge" if measured else self.kind
             self._begin(Probes(self.session, *read, self.kind))
 
         check, answered = reading(_labelled, begin)
@@ -306,11 +308,6 @@ class ProbesScreen(Overview, tool="probes"):
 def _labelled(text: str) -> tuple[Path, Labelled]:
     path = expanded(text.strip())
     return path, read_labelled(path)
-
-
-def _is_measured(labelled: Labelled) -> bool:
-    """Whether labels are numbers, and not the names of a few classes."""
-    return isinstance(labelled.labels[0], int | float) and len(set(labelled.labels)) > len(labelled.labels) // 2
 
 
 def _write(direction: Direction, name: str) -> None:

@@ -65,10 +65,16 @@ class Written:
     def write(self, name: str, line: Line, *, grows: bool = False) -> None:
         """Write a text, if it is another; one that grows with what it says is given room for it."""
         before = self._lines.get(name)
-        if before != line:
-            self._lines[name] = line
+        if self.is_new(name, line):
             layout = grows and (before is None or len(before) != len(line))
             self._around.query_one(f"#{name}", Static).update(line, layout=layout)
+
+    def is_new(self, name: str, line: Line) -> bool:
+        """Whether a text is another than the last of its name, in words or looks; from now on it is the last."""
+        before, self._lines[name] = self._lines.get(name), line
+        if isinstance(before, Content) and isinstance(line, Content):
+            return not before.is_same(line)  # == is of the words alone
+        return before != line
 
 
 @careful
