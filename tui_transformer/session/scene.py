@@ -16,7 +16,7 @@ from tui_transformer.session import answer_summary
 from tui_transformer.session.overlay import other_view
 from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_at
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import VOCABULARY, Session
+from tui_transformer.session.session import VOCABULARY, Session, gradient_cost
 from tui_transformer.session.step_scene import StepScene, hidden_keys, step_scene
 from tui_transformer.session.store import AT_ONCE, Part, Reading
 from tui_transformer.session.view_state import Size, ViewState
@@ -138,6 +138,8 @@ def scene(
         head = step.place.head if step.view.heads else position.place.head
         position = replace(position, place=replace(step.place, head=head))
     arrangement = arrange(size, session, position, view, told, step)
+    if session.backward and step is None:  # the title and the list of steps say it wherever one is
+        reading.get(session, "", "gradients", partial(gradient_cost, session), session.go_back)
     if session.overlay.kind == "trace" and session.comparison is None:
         reading.get(session, "", "comparison", lambda: AT_ONCE + 1, session.compare)
     whole = whole_scene(reading, session, position, arrangement.whole, shown) if arrangement.whole else None

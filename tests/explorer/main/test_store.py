@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from driving import WIDE, exploring
 from textual.geometry import Size
 
@@ -11,9 +12,9 @@ from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import scene
-from tui_transformer.session.session import Session
+from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.store import ENDLESS, Failed, Part, Reading, Store
-from tui_transformer.session.view_state import ViewState
+from tui_transformer.session.view_state import GRADIENT, ViewState
 
 
 def part(session: Session, stop: str, what: object = "picture", size: int = 100) -> Part[np.ndarray]:
@@ -98,3 +99,11 @@ async def test_a_result_that_comes_late_is_kept_for_when_it_is_wanted() -> None:
         assert len(explorer.parts.explored.store._results) >= held
         assert explorer.parts.explored.scene is not None
         assert not explorer.parts.explored.scene.missing
+
+
+@pytest.mark.parametrize("stop", [VOCABULARY, TEXT, LOSS, "encoder.0.feed_forward.hidden"])
+def test_gradients_are_there_wherever_one_looks_at_the_way_back(stop: str) -> None:
+    session = open_session(ModelOptions("question"), None, None).with_overlay(GRADIENT)
+    reading = Reading(Store(), here=True, most=ENDLESS)
+    scene(reading, session, Position(stop), ViewState(whole=False), Size(*WIDE), keys=str)
+    assert session.went_back
