@@ -48,7 +48,7 @@ CEILINGS = {
     "cli": (7_690, 40),
     "course": (2_965, 38),
     "diagnosis": (6_628, 26),
-    "engine": (7_360, 33),
+    "engine": (7_362, 33),
     "explorer": (26_850, 133),
     "features": (1_100, 6),
     "generation": (1_250, 7),

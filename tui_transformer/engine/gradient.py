@@ -40,6 +40,11 @@ class Gradients:
     values: Mapping[str, Host]
     start: Start | None = None
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all of them."""
+        return sum(each.nbytes for each in self.values.values())
+
     def __repr__(self) -> str:
         of = "loss" if self.start is None else self.start.description
         return f"<Gradients of {of} {self.loss:.6g}: {len(self.values)} steps and weights>"

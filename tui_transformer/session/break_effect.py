@@ -221,12 +221,16 @@ def _where_it_acts(before: Trace, after: Trace, made: Broken, report: Report) ->
 
 def _largest(before: Host, after: Host) -> Index | None:
     """The cell that changes most by more than roundings; None where none does."""
-    with np.errstate(invalid="ignore"):
-        size = np.where(before == after, 0.0, np.abs(after.astype(np.float64) - before))
-    size = np.where(np.isnan(size), np.inf, size)
-    index = tuple(map(int, np.unravel_index(int(size.argmax()), size.shape)))
+    most, index = -1.0, ()
+    for head in np.ndindex(before.shape[:-2]):  # one at a time: of a long sentence all would take gigabytes
+        with np.errstate(invalid="ignore"):
+            size = np.where(before[head] == after[head], 0.0, np.abs(after[head].astype(np.float64) - before[head]))
+        size = np.where(np.isnan(size), np.inf, size)
+        place = np.unravel_index(int(size.argmax()), size.shape)
+        if size[place] > most:
+            most, index = float(size[place]), (*head, *map(int, place))
     was = abs(float(before[index]))
-    return index if size[index] > 1e-5 * max(1.0, was if np.isfinite(was) else 1.0) else None
+    return index if most > 1e-5 * max(1.0, was if np.isfinite(was) else 1.0) else None
 
 
 def _around(

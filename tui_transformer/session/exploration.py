@@ -16,7 +16,7 @@ from tui_transformer.session.store import Store
 from tui_transformer.session.view_state import ViewState
 
 NEAR_BYTES = 1 << 25
-"""Bytes of the traces of other sessions that are kept, which makes undo and redo immediate."""
+"""Bytes of the traces and gradients of other sessions that are kept, which makes undo and redo immediate."""
 
 
 @dataclass(eq=False)
@@ -30,7 +30,7 @@ class Exploration:
         trail: The positions that terms were followed from.
         scene: What is on the screen; None before anything is.
         store: What was worked out of the sessions that are near.
-        near_bytes: Bytes of the traces of other sessions that are kept.
+        near_bytes: Bytes of the traces and gradients of other sessions that are kept.
     """
 
     history: History[Session]

@@ -229,7 +229,7 @@ def weights_in(before: Session, after: Session) -> int:
 
 def _answer_change(before: Session, after: Session, report: Report) -> tuple[tuple[AnswerLine, ...], str]:
     last = after.trace.program.steps[-1]
-    if answers(after) or _gives_labels(last):
+    if answers(after) or (last.axes[-1].name == LABEL and last.name.endswith("probabilities")):
         was, now = (_outcome(each, report) for each in (before, after))
         best = [] if was.best < 0 or now.best < 0 else likeliest(was, now)[:MOST_LINES]
         shares = ((now.guess(at).name, was.guess(at).share, now.guess(at).share) for at in best)
@@ -243,10 +243,6 @@ def _answer_change(before: Session, after: Session, report: Report) -> tuple[tup
         lines = tuple(AnswerLine(name, was, now, share=False) for name, was, now in numbers)
         return lines[:MOST_LINES], ", ".join(f"{each.label} {' → '.join(each.numbers)}" for each in lines[:2])
     return _vectors_change(before, after, last, values)
-
-
-def _gives_labels(last: Step) -> bool:
-    return last.axes[-1].name == LABEL and last.name.endswith("probabilities")
 
 
 def _outcome(session: Session, report: Report) -> Outcome:

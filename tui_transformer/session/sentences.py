@@ -193,8 +193,9 @@ class Memo:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that the traces among the results keep."""
-        return sum(result.held_bytes for result in [*self._results.values()] if isinstance(result, Trace))
+        """Bytes that the traces and gradients among the results keep, and other sessions."""
+        results = (getattr(each, "cache", each) for each in [*self._results.values()])
+        return sum(getattr(each, "held_bytes", 0) for each in results)
 
     def __contains__(self, name: str) -> bool:
         return name in self._results
@@ -227,7 +228,7 @@ class Cache:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that their traces keep."""
+        """Bytes that they keep."""
         return sum(memo.held_bytes for memo in self.memos)
 
     def keeping(self, *names: str) -> Cache:

@@ -41,3 +41,17 @@ async def test_traces_of_far_sentences_are_gone_before_any_look_through_all_obje
         finally:
             gc.enable()
         assert gone == [True, True, True, False]
+
+
+async def test_gradients_of_a_long_sentence_are_gone_once_another_is_read():
+    async with exploring(WIDE, model="encoder", text="the cat " * 200) as explorer:
+        explorer.parts.explored.near_bytes = 1 << 20
+        small = explorer.session.with_text("the cat")
+        await explorer.press("b")
+        long = explorer.session
+        assert long.went_back
+        assert long.cache.held_bytes > long.trace.held_bytes + sum(g.nbytes for g in long.gradients.values.values()) - 1
+        explorer.parts.port.change(small)
+        await explorer.settled()
+        assert not long.went_back
+        assert long.cache.held_bytes == 0
