@@ -27,6 +27,8 @@ MAY_QUIT, THREADS, STATE, HELD = "may-quit", "threads", "front", "held"
 """Files beside the program's folder: leave to quit; where one signal writes what each thread does, and another
 what the program has in front and waits for; the wish to know, once, what its memory holds."""
 
+AT_REST = "the engine computes nothing"
+
 MOST = 40
 """Types of objects that are counted, and arrays that are listed."""
 
@@ -121,6 +123,8 @@ def _state(app: App[Any]) -> str:
     behind = turn and turn.waits_for
     lines += [f"batches: {app._batch_count}", f"behind: {behind and (behind.widget, behind.number)}"]
     lines += [f"{worker and vars(worker)}", *map(_awaits, pumps)]
+    if worker is not None and (not worker._thread._threads or worker._thread._idle_semaphore._value):
+        lines += [AT_REST]
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .events import Event, storm
 from .files import faults_of_files
-from .program import HELD, MAY_QUIT, STATE, THREADS
+from .program import AT_REST, HELD, MAY_QUIT, STATE, THREADS
 from .terminal import Terminal, plain
 
 ROOT = Path(__file__).parents[3]
@@ -148,6 +148,7 @@ def _weather(terminal: Terminal, folder: Path, outcome: Outcome, events: int, ga
     except StormError:
         outcome.last = list(map(str, last))
         raise
+    _wait(lambda: AT_REST in _ask(terminal, folder), "what was cancelled is computed all the same")
     after, most = _used(terminal.process.pid), MEGABYTES + LARGE.get(outcome.model, 0)
     if after[1] - before[1] > MORE_THREADS:
         os.kill(terminal.process.pid, signal.SIGUSR1)
