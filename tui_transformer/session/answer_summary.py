@@ -168,7 +168,9 @@ def telling(session: Session) -> Position:
     Itself, and the first token where there are others, are left out: most heads rest there. Where this would take
     longer than a moment to compute, the first head; where there is no attention, the first step.
     """
-    last = next((step for step in reversed(session.trace.program.steps) if _is_attention(step)), None)
+    last = next(
+        (s for s in reversed(session.trace.program.steps) if s.name.endswith(".weights") and len(s.shape) == 3), None
+    )
     if last is None or last.name not in session.stops:
         return Position(session.stops[0])
     queries, keys = last.shape[-2:]
@@ -184,10 +186,6 @@ def telling(session: Session) -> Position:
         weights[:, [0, row]] = -1
     head, column = divmod(int(weights.argmax()), keys)
     return Position(last.name, Place(head, row, column))
-
-
-def _is_attention(step: Step) -> bool:
-    return step.name.endswith(".weights") and len(step.shape) == 3
 
 
 # What ablations and patches are measured by

@@ -100,13 +100,11 @@ def words_said(before: Session, after: Session) -> str:
         for changed, run in groupby(pairs, partial(differs, before, after, name)):
             if changed:
                 sides = zip(*run, strict=True)
-                was, now = (_written(each, name, side) for each, side in zip((before, after), sides, strict=True))
+                both = zip((before, after), sides, strict=True)
+                texts = ([word_at(each, name, place) for place in side] for each, side in both)
+                was, now = (" ".join(filter(None, words)) for words in texts)
                 said.append(f"{was} became {now}" if was and now else f"{was} went" if was else f"{now} came")
     return ", ".join(said)
-
-
-def _written(session: Session, sequence: str, places: Sequence[int | None]) -> str:
-    return " ".join(filter(None, (word_at(session, sequence, place) for place in places)))
 
 
 def word_at(session: Session, sequence: str, place: int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +15,9 @@ from tui_transformer.analysis.statistics import norm
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Add, Apply, Project, Scale, is_of_any_text
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.gradient import Gradients, backward, backward_from
+from tui_transformer.engine.gradient import Gradients, backward, backward_from, kept_for_backward
 from tui_transformer.engine.gradient_explanation import has_gradient
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import Stop
@@ -133,7 +135,11 @@ class Session(Sentences):
         return self.cache.backward.get("gradients", lambda: self._differentiate(report))
 
     def _differentiate(self, report: Report) -> Gradients:
-        trace = self.trace
+        trace, program = self.trace, self.trace.program
+        if trace.backend.device == "cpu":  # values that are read on the way, and gradients, which all stay
+            cells = sum(math.prod(program.shape(name)) for name in (*has_gradient(trace), *kept_for_backward(program)))
+            needed = trace.batch * cells * trace.backend.dtype.itemsize - trace.held_bytes
+            check_memory(needed, f"gradients of {len(self.predicted):,} tokens need", "use fewer tokens")
         trace.compute(before=lambda step: report(step.name))
         gradients: dict[str, Host] = {}
 

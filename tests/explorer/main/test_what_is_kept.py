@@ -7,6 +7,7 @@ import weakref
 
 from driving import WIDE, exploring
 
+from tui_transformer.engine import parts
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.main.panes.steps import step_lines
 from tui_transformer.model import Model
@@ -55,3 +56,15 @@ async def test_gradients_of_a_long_sentence_are_gone_once_another_is_read():
         await explorer.settled()
         assert not long.went_back
         assert long.cache.held_bytes == 0
+
+
+async def test_gradients_that_do_not_fit_are_refused_before_they_are_computed(monkeypatch):
+    async with exploring(WIDE, model="encoder", text="the cat " * 20) as explorer:
+        monkeypatch.setattr(parts, "available_memory", lambda: 1 << 10)
+        await explorer.press("b")
+        assert not explorer.session.went_back
+        said = " ".join(explorer.text.split())
+        assert "gradients of 40 tokens need" in said or "gradients of 40 tokens need" in " ".join(explorer.messages)
+        monkeypatch.undo()
+        await explorer.press("b", "b")
+        assert explorer.session.went_back
