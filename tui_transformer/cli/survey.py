@@ -123,8 +123,7 @@ class Survey:
         measures = usual if self.measure is None else chosen([name.strip() for name in self.measure.split(",")])
         asked = Asked(measures, parse_layers(self.layers), self.top, self.length)
         vocab = self.vocab if self.vocab is None or self.vocab in built_in_vocabularies() else _anywhere(self.vocab)
-        model = _anywhere(self.model) if "/" in self.model or self.model in (".", "..") else self.model
-        options = ModelOptions(model, vocab, self.device, self.dtype, self.seed)
+        options = ModelOptions(_everywhere(self.model), vocab, self.device, self.dtype, self.seed)
         if self.metric is not None or self.tokens is not None:
             tokens = () if self.tokens is None else token_ids(options.load(), self.tokens)
             of_every_text = self.metric == "loss" and not tokens  # the loss of its own tokens
@@ -153,6 +152,11 @@ class Survey:
 
         check_ray()
         return partial(on_ray, address=self.ray, count=self.workers)
+
+
+def _everywhere(model: str) -> str:
+    """The name of a model as other folders and machines understand it."""
+    return _anywhere(model) if "/" in model or model in (".", "..") else model
 
 
 def _anywhere(name: str) -> str:
