@@ -196,14 +196,16 @@ class Overview(ExplorerScreen[None]):
         self.requests.doing = ""
         self.show_lines()
 
-    def change(self, changed: Callable[[Session], Session]) -> None:
+    def change(self, changed: Callable[[Session], Session], says: str = "") -> None:
         """Change what is explored, here and on the main screen, where it may be another sentence or model by now."""
         same = self.port.session is self.session
         self.session = changed(self.session)
         try:
             self.port.change(self.session if same else changed(self.port.session))
         except InputError as error:
-            self.say(f"the main screen is at another model: {error}")
+            says = f"here alone, as the main screen is at another model: {error}"
+        if says:
+            self.say(says)
 
     # What is shown
 

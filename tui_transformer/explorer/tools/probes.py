@@ -168,7 +168,7 @@ class Probes:
         made = each.probe
         toward = made.classes[1:] if len(made.classes) == 2 else made.classes or ("more",)
         said = [
-            f"toward {_quoted(label)} {self._ends(words)}"
+            f"toward {visible(str(label))[:24]} {self._ends(words)}"
             for label, words in zip(toward, each.words, strict=False)
             if words
         ]
@@ -184,10 +184,6 @@ class Probes:
 
 def _share(number: float, *, numeric: bool) -> str:
     return minus(f"{number:.3f}") if numeric else f"{number:.1%}".replace("%", " %")
-
-
-def _quoted(label: object) -> str:
-    return visible(str(label))[:24]
 
 
 class ProbesScreen(Overview, tool="probes"):

@@ -220,10 +220,9 @@ class BreaksScreen(Overview, tool="breaks"):
     def action_switch(self, *names: str, says: str = "nothing is broken any more") -> None:
         """Break these things in the main screen, and mend all others."""
         if names != self.session.breaks:
-            self.change(lambda session: session.with_breaks(*names))
+            self.change(lambda session: session.with_breaks(*names), says)
             self.history.push(self.session)
             self.show_lines()
-            self.say(says)
 
     def action_turn_back(self, way: Way) -> None:
         same, ids = self.port.session is self.session, self.session.encoding.ids
@@ -231,12 +230,13 @@ class BreaksScreen(Overview, tool="breaks"):
             self.say(f"there is nothing to {way} here")
             return
         names = self.history.current.breaks
+        broken = ", ".join(Broken.read(each).title for each in names)
+        says = f"broken: {broken}" if broken else "nothing is broken any more"
         if same and self.port.turn_back(way):
             self.session = self.port.session
+            self.say(says)
         else:
-            self.change(lambda session: session.with_breaks(*names))
-        broken = ", ".join(Broken.read(each).title for each in names)
-        self.say(f"broken: {broken}" if broken else "nothing is broken any more")
+            self.change(lambda session: session.with_breaks(*names), says)
         if self.session.encoding.ids != ids:
             self._begin_again()
         self.show_lines()
