@@ -38,6 +38,7 @@ from textual.worker import WorkerState
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard.compositor import compose_leanly
 from tui_transformer.explorer.guard.event_queue import Behind, Collecting, InTurn, certain
 from tui_transformer.explorer.guard.failures import DISPATCH, Failures, Messages, Notice, called, saying_what_fails
 from tui_transformer.explorer.guard.frame import Changes, Frame
@@ -49,6 +50,8 @@ SMALLEST = Size(20, 10)
 """The smallest terminal whose palette has a line for a command."""
 
 AnyScreen = TypeVar("AnyScreen", bound=Screen[Any])
+
+compose_leanly()
 
 
 class GuardedApp(App[None]):

@@ -369,5 +369,4 @@ class HeadThumbnails(GridWidget, can_focus=True):
             tall = -(-self._shape[0] // max(len(self.tiles[0]), 1))
             wide = -(-self._shape[1] // max(min(self._columns, self.tiles[0].shape[1]), 1))
             parts += [f"a cell is the largest of up to {tall} × {wide}"] * (tall * wide > 1)
-        if self.border_subtitle != (note := " · ".join(parts)):
-            self.border_subtitle = note
+        self.border_subtitle = " · ".join(parts)

@@ -95,8 +95,7 @@ class MatrixPair(Container):
         if step is not None and step.frame is not None:
             first = Content.styled(visible(step.frame.says), "bold $accent")  # so that nobody takes it for the values
         for pane, text in zip((self.first, self.second), (first, second), strict=True):
-            if pane.border_subtitle != text.markup:
-                pane.border_subtitle = text
+            pane.border_subtitle = text
 
     def _show(self, step: StepScene, scene: Scene) -> None:
         overlay, both = step.overlay, scene.has_pair
@@ -160,8 +159,7 @@ class HeadsPane(HeadThumbnails, can_focus=True):
             return
         self._heads = heads
         title = " · ".join(filter(None, (PANES["heads"], heads.what if heads is not None else "computing")))
-        if self.border_title != title:
-            self.border_title = Content(title)
+        self.border_title = Content(title)
         if heads is None:
             self.show((), head, self.scale)
         else:
@@ -359,8 +357,7 @@ class TextPane(VerticalScroll, can_focus=True):
         """Show the words of a stop in the width that there is; none until they are there."""
         if (words := WORDS.get(scene.position.stop)) is None:
             return
-        if self.border_title != words.title:
-            self.border_title = words.title
+        self.border_title = words.title
         if self._drawn is not (drawn := scene.words or empty):
             self._drawn = drawn
             self._draw()

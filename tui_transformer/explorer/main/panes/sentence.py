@@ -170,8 +170,7 @@ class SentencePane(Widget, can_focus=True):
         if session.batch:
             key = next(each.shown for each in in_use(ACTIONS, self.app) if each.id == "item.next")
             title += f" {session.item + 1} of {len(session.batch)} · {key} next"
-        if self.border_title != title:
-            self.border_title = title
+        self.border_title = title
         sentences = sentences_of(scene)
         if sentences != self._sentences:
             self._sentences = sentences

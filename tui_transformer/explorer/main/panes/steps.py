@@ -80,8 +80,7 @@ class StepsPane(LineList):
         """Show the stops with the numbers that they have beside."""
         session, stop, numbers = scene.session, scene.position.stop, details(scene.session)
         title = PANES["steps"] + (NUMBERS[session.overlay.kind] if numbers else "")
-        if self.border_title != title:  # even the same title would draw the whole list anew
-            self.border_title = title
+        self.border_title = title
         program = session.trace.program
         here = reader(program, stop) if stop in program.weights else stop
         self.show_steps(program, session.stops, here, numbers)

@@ -1,0 +1,181 @@
+"""What is composed leanly is what Textual composes, in full and by what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from driving import NARROW, SMALL, WIDE, Explorer, exploring
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tui_transformer.explorer.guard import compositor
+from tui_transformer.explorer.guard.app import GuardedApp
+from tui_transformer.explorer.guard.frame import Cell, Cells, _pieces
+from tui_transformer.explorer.widgets.heat_map import HeatMap
+
+WALKS = {
+    "steps and cells": [*" " * 12, "tab", "down", "right", "down", *"]] ", "backspace", "pagedown", "end", "home"],
+    "views": ["Z", " ", "Z", "0", " ", "0", "+", "+", "-", "v", " ", "m", "b", " ", "b", "tab", "j", "j", "tab", "k"],
+    "tools": [
+        "?",
+        "down",
+        "escape",
+        "ctrl+p",
+        *"lens",
+        "down",
+        "escape",
+        "W",
+        "escape",
+        "B",
+        "down",
+        "escape",
+        ":",
+        "e",
+    ],
+}
+
+
+@contextmanager
+def as_textual_does() -> Iterator[None]:
+    """Compose as Textual does."""
+    ours = {(kind, name): getattr(kind, name) for kind, name in compositor.USUAL}
+    for (kind, name), usual in compositor.USUAL.items():
+        setattr(kind, name, usual)
+    try:
+        yield
+    finally:
+        for (kind, name), own in ours.items():
+            setattr(kind, name, own)
+
+
+def cells_of(explorer: Explorer, *, anew: bool = True) -> list[list[Cell]]:
+    """The cells of the screen, every widget drawn anew, or as it was drawn last."""
+    for widget in explorer.app.screen.walk_children(Widget) if anew else ():
+        widget._styles_cache.clear()
+    kept = Cells(ColorSystem.TRUECOLOR)
+    return [kept.of([strip]) for strip in explorer.app.screen._compositor.render_strips()]
+
+
+class Written:
+    """The cells of all updates over each other."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cells: dict[tuple[int, int], Cell] = {}
+        self._kept = Cells(ColorSystem.TRUECOLOR)
+        usual = GuardedApp._display
+
+        def display(app: GuardedApp, screen: Any, update: Any) -> None:
+            if hasattr(update, "strips") or hasattr(update, "spans"):
+                for y, x, strips in _pieces(update):
+                    self.cells |= {(y, x + at): cell for at, cell in enumerate(self._kept.of(strips))}
+            usual(app, screen, update)
+
+        monkeypatch.setattr(GuardedApp, "_display", display)
+
+    def lines(self, size: Size) -> list[list[Cell]]:
+        return [[self.cells[y, x] for x in range(size.width)] for y in range(size.height)]
+
+
+@pytest.mark.parametrize("walk", WALKS)
+@pytest.mark.parametrize("size", [WIDE, NARROW, SMALL], ids=str)
+async def test_every_screen_is_the_one_that_textual_composes(
+    walk: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written(monkeypatch)
+    async with exploring(size, whole=None, text="the cat sat on the mat") as explorer:
+        for key in WALKS[walk]:
+            await explorer.press(key)
+            kept = cells_of(explorer, anew=False)
+            with as_textual_does():
+                wanted = cells_of(explorer)
+            assert kept == cells_of(explorer) == wanted, key
+            assert written.lines(explorer.app.size) == wanted, key
+
+
+async def test_what_lies_behind_a_dialog_stays_where_only_covered_cells_change() -> None:
+    async with exploring(WIDE, text="the cat sat on the mat") as explorer:
+        await explorer.press("&")
+        before = explorer.text
+        middle = Region(WIDE[0] // 2, WIDE[1] // 2, 2, 1)
+        explorer.main.query_one(HeatMap).refresh(middle.translate(-explorer.main.query_one(HeatMap).region.offset))
+        await explorer.settled()
+        assert explorer.text == before
+        assert "Steps" in before, "the main screen is seen behind it"
+
+
+class Styled(App[None]):
+    """Widgets with what a style sheet can do to lines, one of them partly outside the screen."""
+
+    CSS = """
+    Static { height: 5; width: 30; }
+    #border { border: round red; }
+    #half { border-left: thick green; border-bottom: heavy yellow; }
+    #padded { border: solid blue; padding: 1 2; }
+    #outlined { outline: round cyan; }
+    #faint { border: round white; opacity: 40%; }
+    #pale { text-opacity: 30%; }
+    #tinted { tint: magenta 30%; }
+    #hatched { hatch: cross green; }
+    #wide { width: 200; }
+    """
+    NAMES = ("border", "half", "padded", "outlined", "faint", "pale", "tinted", "hatched", "wide")
+
+    def compose(self) -> ComposeResult:
+        for name in self.NAMES:
+            said = Static(Text(f"{name} with words\nand more of them"), id=name)
+            said.border_title = said.border_subtitle = f"a {name} title"
+            yield said
+
+
+async def test_widgets_with_effects_are_drawn_as_by_textual() -> None:
+    kept, app = Cells(ColorSystem.TRUECOLOR), Styled()
+    async with app.run_test(size=(60, 50)):
+
+        def drawn() -> list[list[Cell]]:
+            for widget in app.screen.walk_children(Widget):
+                widget._styles_cache.clear()
+            return [kept.of([strip]) for strip in app.screen._compositor.render_strips()]
+
+        with as_textual_does():
+            wanted = drawn()
+        assert drawn() == wanted
+        assert len({tuple(line) for line in wanted}) > len(Styled.NAMES), "they differ from each other"
+
+
+async def test_a_title_draws_its_own_line_and_none_where_it_is_the_same() -> None:
+    app = Styled()
+    async with app.run_test(size=(60, 50)) as pilot:
+        box = app.query_one("#border", Static)
+        before = app.screen._compositor.render_strips()
+        await pilot.pause()
+        for name, line in (("border_title", 0), ("border_subtitle", 4)):
+            setattr(box, name, "a border title")
+            assert not box._repaint_regions
+            setattr(box, name, "another")
+            assert {region.y for region in box._repaint_regions} == {line}
+            await pilot.pause()
+        after = app.screen._compositor.render_strips()
+        assert [y for y, (old, new) in enumerate(zip(before, after, strict=True)) if old.text != new.text] == [0, 4]
+
+
+def test_a_strip_does_all_that_textuals_does() -> None:
+    with as_textual_does():
+        usual = Strip([Segment("abc"), Segment("defg")])
+    own = Strip([Segment("abc"), Segment("defg")])
+    for _ in range(2):  # the second time from what is kept
+        assert own.divide([2, 5, 7]) == usual.divide([2, 5, 7])
+        assert own.crop(1, 6) == usual.crop(1, 6)
+        assert own.crop_extend(1, 9, None) == usual.crop_extend(1, 9, None)
+        assert own.adjust_cell_length(9) == usual.adjust_cell_length(9)
+        assert own.apply_offsets(3, 4) == usual.apply_offsets(3, 4)
+        assert own.link_ids == usual.link_ids
+        assert own.cell_count == usual.cell_count
