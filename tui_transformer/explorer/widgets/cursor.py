@@ -180,6 +180,16 @@ def _reach(scroll: int, start: int, length: int, room: int) -> int:
     return scroll if start + length <= scroll + room else start + length - whole_cells
 
 
+@dataclass(frozen=True)
+class Seen:
+    """How far a widget is scrolled, the room for its cells, its size, and the columns of its vertical bar."""
+
+    scroll: Offset
+    room: Size
+    size: Size
+    bar: int
+
+
 class CursorMessage(Message):
     """The row and column under the cursor when the message was sent, and its number in the widget."""
 
@@ -223,6 +233,7 @@ class GridWidget(ScrollView):
         super().__init__(*children, **options)
         self.at: Cell = (0, 0)
         self._styles: dict[str, Style] = {}
+        self._seen: Seen | None = None
         keep_bars(self)
         for place in ("scroll_x", "scroll_y"):
             self.watch(self, place, lambda: self.scrolled(), init=False)
@@ -337,9 +348,18 @@ class GridWidget(ScrollView):
     # How they are drawn
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw lines; styles are asked for anew."""
-        self._styles = {}
-        return super().render_lines(crop)
+        """Draw lines; styles and sizes are asked for once for all of them."""
+        self._styles, self._seen = {}, None
+        self._seen = self.seen
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._seen = None
+
+    @property
+    def seen(self) -> Seen:
+        """What every line that is drawn asks for."""
+        return self._seen or Seen(self.scroll_offset, self.viewport, self.size, self.scrollbar_size_vertical)
 
     def ink(self, component: str = "") -> Style:
         """The style of a component class, or of the widget: costly to ask for, and the same for all lines."""
@@ -355,9 +375,9 @@ def set_content_size(view: ScrollView, size: Size) -> None:
         return
     view.set_reactive(Widget.virtual_size, size)
     if view.show_horizontal_scrollbar:
-        view.horizontal_scrollbar.window_virtual_size = size.width
+        view.horizontal_scrollbar.window_virtual_size = max(size.width, view.horizontal_scrollbar.window_size)
     if view.show_vertical_scrollbar:
-        view.vertical_scrollbar.window_virtual_size = size.height
+        view.vertical_scrollbar.window_virtual_size = max(size.height, view.vertical_scrollbar.window_size)
     x, y = min(view.scroll_x, view.max_scroll_x), min(view.scroll_y, view.max_scroll_y)
     if (x, y) != (view.scroll_x, view.scroll_y):
         view.scroll_to(x, y, animate=False, force=True)

@@ -201,12 +201,13 @@ class HeatMap(GridWidget, can_focus=True):
         self._request_missing()
 
     def render_line(self, y: int) -> Strip:
+        seen = self.seen
         if not all(self.extent):
-            return Strip.blank(self.size.width, self.ink())
+            return Strip.blank(seen.size.width, self.ink())
         self._drawing = self._drawing or self._make_drawing()
         cursor = (self.at[0], NO_COLUMN) if self.marks_row_alone else self.at
-        strip = self._drawing.line(y, self.scroll_offset, self.viewport.width, cursor)
-        return strip.extend_cell_length(self.size.width, self._drawing.page)
+        strip = self._drawing.line(y, seen.scroll, seen.room.width, cursor)
+        return strip.extend_cell_length(seen.size.width, self._drawing.page)
 
     def _lay_out(self, start: Offset | None = None) -> None:
         """Choose the grid for the size, and draw everything anew, scrolled from where it was or from `start`."""
@@ -283,7 +284,6 @@ class MatrixPane(Vertical):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._titles: Sequence[str] = ("",)
-        self._title: str | None = None
         self.cells = HeatMap(id="cells")
         self._legend = Legend(id="legend")
 
@@ -326,6 +326,4 @@ class MatrixPane(Vertical):
         shown = [visible(title) for title in self._titles]
         room = self.outer_size.width - CORNERS
         title = next((title for title in shown if cells(title) <= room), shown[-1])
-        if title != self._title:
-            self._title = title
-            self.border_title = Content(title)
+        self.border_title = Content(title)

@@ -17,6 +17,9 @@ from tui_transformer.text.display import visible
 NOWHERE = (-1, 0)
 """The place of a cursor that is on no line."""
 
+MOST_KEPT = 256
+"""Lines whose drawing is kept."""
+
 
 class LineList(GridWidget, can_focus=True):
     """Lines with a cursor, of which a filter may show some only."""
@@ -42,6 +45,7 @@ class LineList(GridWidget, can_focus=True):
         self.line_at: Callable[[int], Text] = lambda _: Text()
         self._lines: Sequence[int] = range(0)
         self._count = 0
+        self._strips: dict[tuple[object, ...], Strip] = {}
 
     def show(self, count: int, line: Callable[[int], Text]) -> None:
         """Show so many lines, each made from its index, and never read as markup."""
@@ -87,28 +91,38 @@ class LineList(GridWidget, can_focus=True):
         self.filter(self._lines)
 
     def render_line(self, y: int) -> Strip:
-        at, ground = y + self.scroll_offset.y, self.ink()
+        seen, ground = self.seen, self.ink()
+        at = y + seen.scroll.y
         if at >= len(self._lines):
-            return Strip.blank(self.size.width, ground)
-        style = ground
-        segments = self._segments(self.line_at(self._lines[at]))
-        if at == self.at[0]:
-            style = self.ink("line-list--cursor")
-            segments = self.under_cursor(segments, style)
-        return Strip(list(Segment.apply_style(segments, ground))).adjust_cell_length(self.size.width, style)
+            return Strip.blank(seen.size.width, ground)
+        text = self.line_at(self._lines[at])
+        if at != self.at[0]:
+            return self.strip_of(text)
+        style = self.ink("line-list--cursor")
+        segments = self.under_cursor(self._segments(text), style)
+        return Strip(list(Segment.apply_style(segments, ground))).adjust_cell_length(seen.size.width, style)
 
     def under_cursor(self, segments: list[Segment], style: Style) -> list[Segment]:
         return list(Segment.apply_style(segments, post_style=style))
 
     def strip_of(self, text: Text) -> Strip:
-        style = self.ink()
-        return Strip(list(Segment.apply_style(self._segments(text), style))).adjust_cell_length(self.size.width, style)
+        """A line of text; many are the same after a key."""
+        seen, ground = self.seen, self.ink()
+        width = seen.size.width
+        key = text.plain, text.style, tuple(text.spans), ground, width, seen.bar
+        if (strip := self._strips.get(key)) is None:
+            if len(self._strips) >= MOST_KEPT:
+                self._strips.clear()
+            strip = Strip(list(Segment.apply_style(self._segments(text), ground))).adjust_cell_length(width, ground)
+            self._strips[key] = strip
+        return strip
 
     def _segments(self, text: Text) -> list[Segment]:
         text = text.copy()
         if not text.plain.isprintable():
             text = Text(visible(text.plain), style=text.style)
-        text.truncate(max(self.size.width - self.scrollbar_size_vertical, 0), overflow="ellipsis")
+        seen = self.seen
+        text.truncate(max(seen.size.width - seen.bar, 0), overflow="ellipsis")
         console = self.app.console
         text.end = ""
         return list(Segment.apply_style(text.render(console), console.get_style(text.style)))

@@ -32,6 +32,9 @@ BAR_HEIGHTS, LEAST_BAR = " ▁▂▃▄▅▆▇█", 0.01
 FRONT = "▸"
 """Sign between a label and its row, where that is being made."""
 
+ROWS_AT_ONCE = 32
+"""Rows whose levels are found together."""
+
 _CURSOR_CONTRAST = 2.5
 _REVERSE = Style(bold=True, reverse=True)
 _WHITE, _BLACK = Color.parse("#ffffff"), Color.parse("#000000")
@@ -64,8 +67,9 @@ class Drawing:
     edited: Sequence[tuple[range, range]] = ()
     bars: bool = False
     front: int | None = None
-    _kept: dict[int, tuple[Line, Line]] = field(default_factory=dict)
+    _kept: dict[int, tuple[Line, Line, Levels]] = field(default_factory=dict)
     _kept_columns: range = range(0)
+    _block: tuple[range, range, Levels] = range(0), range(0), np.zeros((0, 0), np.intp)
 
     def line(self, y: int, scroll: Offset, width: int, cursor: Cell) -> Strip:
         """One line of the screen, `width` columns wide."""
@@ -110,14 +114,14 @@ class Drawing:
             self._kept, self._kept_columns = {}, columns
         if row not in self._kept:
             self._kept[row] = self._row(row, columns)
-        text, fill = self._kept[row]
+        text, fill, levels = self._kept[row]
         line = text if is_text else fill
         if row != cursor[0] or cursor[1] not in columns:
             return line
-        levels, _ = self._window(row, range(cursor[1], cursor[1] + 1))
-        return self.table.with_cursor(line, cursor[1] - columns.start, int(levels[0]))
+        at = cursor[1] - columns.start
+        return self.table.with_cursor(line, at, int(levels[at]))
 
-    def _row(self, row: int, columns: range) -> tuple[Line, Line]:
+    def _row(self, row: int, columns: range) -> tuple[Line, Line, Levels]:
         levels, values = self._window(row, columns)
         fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
         line = self.table.text_line(levels, values)
@@ -126,7 +130,7 @@ class Drawing:
         for rows, part in self.edited:
             if row in rows:
                 line = self.table.with_edits(line, [at for at, column in enumerate(columns) if column in part])
-        return line, fill
+        return line, fill, levels
 
     def _bars(self, row: int, columns: range, cursor: Cell, line: int) -> Line:
         """One of the lines of a row of bars, which stand on its last line and do not touch the row above."""
@@ -143,12 +147,22 @@ class Drawing:
         tile, (height, width) = self.tile, self.tile.values.shape
         levels = np.full(len(columns), self.table.missing, dtype=np.intp)
         values = np.zeros(len(columns), dtype=tile.values.dtype)
-        first, last = max(columns.start, tile.column), min(columns.stop, tile.column + width)
-        if tile.row <= row < tile.row + height and first < last:
-            at = slice(first - columns.start, last - columns.start)
-            values[at] = tile.values[row - tile.row, first - tile.column : last - tile.column]
-            levels[at] = self.table.palette.levels(values[at], self.scale)
+        inside = range(max(columns.start, tile.column), min(columns.stop, tile.column + width))
+        if tile.row <= row < tile.row + height and inside:
+            rows, across, known = self._block
+            if row not in rows or across != inside:  # those of many rows at once, which takes as long as of one
+                rows = range(row, min(row + ROWS_AT_ONCE, tile.row + height))
+                part = tile.values[rows.start - tile.row : rows.stop - tile.row, _within(tile.column, inside)]
+                known = self.table.palette.levels(part, self.scale)
+                self._block = rows, inside, known
+            at = _within(columns.start, inside)
+            values[at] = tile.values[row - tile.row, _within(tile.column, inside)]
+            levels[at] = known[row - rows.start]
         return levels, values
+
+
+def _within(first: int, part: range) -> slice:
+    return slice(part.start - first, part.stop - first)
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,12 @@ class CellPane(LineList):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the widget; the last ones are the equation, where that lies further down."""
-        foot, above = self._foot, self.viewport.height
+        seen = self.seen
+        above = seen.room.height
+        foot = self._foot if y >= above else range(0)
         if not above <= y < above + len(foot):  # before a new size is laid out, lines below the pane are asked for
             return super().render_line(y)
-        hidden = foot.start - above - self.scroll_offset.y
+        hidden = foot.start - above - seen.scroll.y
         line = foot[y - above]
         if line == foot.start:
             more = f"… {hidden} more line{'s' * (hidden > 1)}"
@@ -142,8 +144,7 @@ class CellPane(LineList):
     def _redraw(self, cursor: int | None) -> None:
         working = self._working
         title = ABOUT if working is None and self._about else CELL_TITLE
-        if self.border_title != title:
-            self.border_title = title
+        self.border_title = title
         width = max(self.size.width - 1, 1)
         folded = [Text(line) for part in self._about.split("\n") for line in (*wrap(part, width), "")][:-1]
         if working is None:
