@@ -91,8 +91,10 @@ class Arcs(GridWidget, can_focus=True):
 
     def _lay_out(self) -> None:
         self._drawn = -1, []
-        tokens = max(self._weights.shape)
+        tokens, before = max(self._weights.shape), self.limits
         self._pitch = max(min(self.size.height // max(tokens, 1), TALLEST), 1)
+        if self.limits != before:
+            self.post_message(self.Moved(self))
         self.lay_out(Grid(tokens, 1, max(self.size.width, 1), self._pitch, gutter=0, header=0))
 
     def follow(self, before: tuple[int, int]) -> None:
