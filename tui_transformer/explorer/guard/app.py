@@ -124,6 +124,12 @@ class GuardedApp(App[None]):
             shown = cast("RenderableType", changes)  # as every update of Textual's is taken for
         super()._display(screen, shown)
 
+    def _end_batch(self) -> None:
+        """Let the screen in front draw what was held: Textual lets only the app look whether there is something."""
+        super()._end_batch()
+        if not self._batch_count and self.front is not None:
+            self.front.check_idle()
+
     def draw_again(self) -> None:
         """Write all of the screen: the shell wrote to the terminal, or a page shows nothing yet."""
         self._frame.forget()

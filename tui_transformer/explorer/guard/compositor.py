@@ -140,12 +140,20 @@ def _set_title(self: Any, widget: Widget, title: Text | ContentType | None) -> N
     widget.refresh(Region(0, line, width, 1).translate(-widget.content_offset))
 
 
+async def _call_after_refresh(self: Screen[Any]) -> None:
+    """Call what waits for a refresh; Textual calls it at once where drawing is held."""
+    is_due = self._layout_required or self._scroll_required or self._repaint_required or self._dirty_widgets
+    if not (self.app._batch_count and is_due):
+        await USUAL[Screen, "_invoke_and_clear_callbacks"](self)
+
+
 LEAN: Mapping[tuple[type, str], Callable[..., Any]] = {
     (Compositor, "_render_chops"): _wanted_lines,
     (Compositor, "render_partial_update"): _partial_update,
     (StylesCache, "render"): _render,
     (StylesCache, "render_line"): _render_line,
     (Strip, "__init__"): _make_strip,
+    (Screen, "_invoke_and_clear_callbacks"): _call_after_refresh,
     (type(vars(Widget)["border_title"]), "__set__"): _set_title,
 }
 USUAL: Mapping[tuple[type, str], Callable[..., Any]] = {place: getattr(*place) for place in LEAN}
