@@ -36,7 +36,7 @@ def main() -> None:
         Promise(
             "MiniLM, 10 tokens to attention on disk ÷ its imports",
             spent["trace"] / spent["imports"],
-            bound=4,
+            bound=3.5,
             note=milliseconds(**spent),
         ),
         Promise(

@@ -22,7 +22,7 @@ LENGTHS = (32, 256, 768)
 WITHOUT = 64
 """Tokens of the text that is computed again for every token."""
 
-BOUND = 1.3
+BOUND = 1.2
 SETTINGS = Settings(greedy=True, max_new_tokens=1000)
 
 

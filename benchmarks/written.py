@@ -13,7 +13,7 @@ SENTENCE = "Where did the old sailor hide the map of the island?"
 SIZES = ("--d-model", "384", "--heads", "12", "--layers", "6", "--d-ff", "1536")
 COMMAND = (sys.executable, "-m", "tui_transformer", "--device", "cpu", "--text", SENTENCE, *SIZES)
 
-ARROW, STEP, HEADS = 3.0, 12.0, 60.0
+ARROW, STEP, HEADS = 1.2, 1.6, 29.0
 """KiB that are promised."""
 
 REST = 0.6
