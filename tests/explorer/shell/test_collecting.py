@@ -66,7 +66,8 @@ async def test_what_a_screen_leaves_behind_goes_while_keys_come_again_and_again(
 
 async def test_the_lines_of_widgets_that_are_gone_go_with_them() -> None:
     async with (app := Small()).run_test() as pilot:
-        await app.mount(Static("words"))
+        await app.mount(words := Static("words"))
+        words.styles.padding = 1  # such lines are Textual's own
         await pilot.pause()
         kept = StylesCache.get_inner_outer.cache_info
         assert kept().currsize
