@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.style import Style
 from textual import events
@@ -180,8 +180,7 @@ def _reach(scroll: int, start: int, length: int, room: int) -> int:
     return scroll if start + length <= scroll + room else start + length - whole_cells
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """How far a widget is scrolled, the room for its cells, its size, and the columns of its vertical bar."""
 
     scroll: Offset
@@ -233,7 +232,7 @@ class GridWidget(ScrollView):
         super().__init__(*children, **options)
         self.at: Cell = (0, 0)
         self._styles: dict[str, Style] = {}
-        self._seen: Seen | None = None
+        self.seen = Seen(Offset(), Size(), Size(), 0)
         keep_bars(self)
         for place in ("scroll_x", "scroll_y"):
             self.watch(self, place, lambda: self.scrolled(), init=False)
@@ -349,17 +348,9 @@ class GridWidget(ScrollView):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw lines; styles and sizes are asked for once for all of them."""
-        self._styles, self._seen = {}, None
-        self._seen = self.seen
-        try:
-            return super().render_lines(crop)
-        finally:
-            self._seen = None
-
-    @property
-    def seen(self) -> Seen:
-        """What every line that is drawn asks for."""
-        return self._seen or Seen(self.scroll_offset, self.viewport, self.size, self.scrollbar_size_vertical)
+        self._styles = {}
+        self.seen = Seen(self.scroll_offset, self.viewport, self.size, self.scrollbar_size_vertical)
+        return super().render_lines(crop)
 
     def ink(self, component: str = "") -> Style:
         """The style of a component class, or of the widget: costly to ask for, and the same for all lines."""
