@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tui_transformer.explorer.shell.actions.common import ACROSS, CHOOSE, EVERY_WAY, HEAD, HELP, LAYER, UP_DOWN, ZOOM
+from tui_transformer.explorer.shell.actions.dialogs import ACROSS, CHOOSE, EVERY_WAY, HEAD, HELP, LAYER, UP_DOWN, ZOOM
 from tui_transformer.explorer.shell.keys import MENUS, Action, menus_first
 
 _ACTIONS = (

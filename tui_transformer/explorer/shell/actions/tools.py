@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tui_transformer.explorer.shell.actions.common import (
+from tui_transformer.explorer.shell.actions.dialogs import (
     A_HEAD,
     ACROSS,
     CELL_SHOWN,
