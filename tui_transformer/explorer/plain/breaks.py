@@ -39,19 +39,8 @@ def told(session: Session, words: str) -> str:
         InputError: There is nothing of the kind.
     """
     session = whole(session)
-    return _one(session, _read(session, words)) if words else _all(session)
-
-
-def _read(session: Session, words: str) -> Broken:
-    made, trace = Broken.read(words), whole(session).base
-    if made.kind.name == "head" and not made.place:
-        made = replace(made, place=telling_head(whole(session), lambda _: None))
-    if not made.steps(trace):
-        raise InputError(f"nothing to break: {made.kind.absent}")
-    return made
-
-
-def _all(session: Session) -> str:
+    if words:
+        return _one(session, _read(session, words))
     there = fitting(session.base)
     effects = [effect_of(session, _read(session, each.name), lambda _: None) for each in there]
     effects.sort(key=lambda effect: -effect.size)
@@ -67,6 +56,15 @@ def _all(session: Session) -> str:
         "Not here": absent,
     }
     return ". ".join(f"{title}: {said}" for title, said in parts.items() if said) + "."
+
+
+def _read(session: Session, words: str) -> Broken:
+    made, trace = Broken.read(words), whole(session).base
+    if made.kind.name == "head" and not made.place:
+        made = replace(made, place=telling_head(whole(session), lambda _: None))
+    if not made.steps(trace):
+        raise InputError(f"nothing to break: {made.kind.absent}")
+    return made
 
 
 def _named(effect: BreakEffect, said: str) -> str:

@@ -163,20 +163,17 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
         return Typed("go" if typed[0] == ":" else known.get("slash", "find"), words=typed[1:].strip())
     word, _, rest = re.sub(r"^go to\b", "go", typed, flags=re.IGNORECASE).partition(" ")
     if word.casefold() in COMMANDS:
-        return _command(COMMANDS[word.casefold()], rest.strip())
+        meaning, rest = COMMANDS[word.casefold()], rest.strip()
+        moves = meaning.startswith(("next", "before", "cursor.", "layer."))
+        if moves and re.fullmatch(r"[0-9]{1,4}", rest):  # how far
+            return Typed(meaning, int(rest))
+        return Typed(meaning, words=rest)
     match = re.fullmatch(r"([0-9]{0,4}) ?(.+)", typed)
     if match is not None and (meaning := _meaning(match[2], known)):
         return Typed(meaning, min(int(match[1] or 1), MOST))
     if word in known and known[word] in ASKS:
         return Typed(known[word], words=rest.strip())
     raise InputError(f"{typed[:60]!r} is neither a key nor a command: help lists them")
-
-
-def _command(meaning: str, rest: str) -> Typed:
-    """A command; a number behind one that moves is how far."""
-    if meaning.startswith(("next", "before", "cursor.", "layer.")) and re.fullmatch(r"[0-9]{1,4}", rest):
-        return Typed(meaning, int(rest))
-    return Typed(meaning, words=rest)
 
 
 def _meaning(key: str, known: Mapping[str, str]) -> str:
@@ -199,20 +196,14 @@ def pressed(terminal: int) -> Iterator[str]:
     """Keys of a terminal as they are pressed, an arrow as one; read byte by byte, so that a line can follow."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     while byte := os.read(terminal, 1):
-        if byte == ESCAPE:
-            yield _sequence(terminal)
+        if byte == ESCAPE:  # bytes that follow it at once are one key with it
+            while len(byte) < LONGEST_SEQUENCE and select.select([terminal], [], [], AT_ONCE)[0]:
+                byte += os.read(terminal, 1)
+                if len(byte) > len(b"\x1b[") and (byte[-1:].isalpha() or byte.endswith(b"~")):
+                    break
+            yield byte.decode("ascii", errors="replace").replace("\x1bO", "\x1b[")
         elif key := decoder.decode(byte):
             yield key
-
-
-def _sequence(terminal: int) -> str:
-    """The rest of a key: bytes that follow an escape at once are one key with it."""
-    text = ESCAPE
-    while len(text) < LONGEST_SEQUENCE and select.select([terminal], [], [], AT_ONCE)[0]:
-        text += os.read(terminal, 1)
-        if len(text) > len(b"\x1b[") and (text[-1:].isalpha() or text.endswith(b"~")):
-            break
-    return text.decode("ascii", errors="replace").replace("\x1bO", "\x1b[")
 
 
 # Help

@@ -240,10 +240,6 @@ class Reader:
         of = " of the second most likely answer" if found else ""
         return "forward again" if session.backward else f"backward, with gradients{of}"
 
-    def _break(self, typed: Typed) -> str:
-        """Something computed otherwise, or as before; without a name all of it as before."""
-        return self._change(*breaks.changed(self.explored.session, typed.words))
-
     def _slide(self, typed: Typed, by: int = 0) -> str:
         """What is added to a step more or fewer times; and what the model writes by that."""
         session = self.explored.session
@@ -273,9 +269,6 @@ class Reader:
             self._open(Typed("open", words=model_of(name) or ""))
         return self._touring.begin(suitable(self.explored.session, name))
 
-    def _leave(self, _: Typed) -> str:
-        return self._touring.leave()
-
     # Telling
 
     def _explain(self, _: Typed) -> str:
@@ -287,10 +280,6 @@ class Reader:
         working = cell_of(session, view.name, place, "overlay" if session.backward else "value").working
         made = f"is {working.formula}: {working.equation}" if working.equation else f"is {working.formula}"
         return f"{where}; it {visible(made)}; worked out again {spoken(working.recomputed, DIGITS)}."
-
-    def _line(self, _: Typed) -> str:
-        """The numbers of the row."""
-        return f"{describe(self.explored).sentence()}; {line_of(self.explored)}."
 
     def _what(self, _: Typed) -> str:
         """Meaning of the step, why it is there, and what to look for."""
@@ -368,8 +357,8 @@ DOING: Mapping[str, Doing] = {
     "undo": partial(Reader._turn_back, way="undo"),
     "redo": partial(Reader._turn_back, way="redo"),
     "backward": Reader._turn_around,
-    "leave": Reader._leave,
-    "breaks": Reader._break,
+    "leave": lambda reader, _: reader._touring.leave(),
+    "breaks": lambda reader, typed: reader._change(*breaks.changed(reader.explored.session, typed.words)),
     "strength": Reader._slide,
     "cursor.wider": partial(Reader._slide, by=1),
     "cursor.narrower": partial(Reader._slide, by=-1),
@@ -380,7 +369,7 @@ TELLING: Mapping[str, Doing] = {
     "tour": Reader._tour,
     "where": lambda reader, _: f"{describe(reader.explored).sentence()}.",
     "cursor.choose": Reader._explain,
-    "line": Reader._line,
+    "line": lambda reader, _: f"{describe(reader.explored).sentence()}; {line_of(reader.explored)}.",
     "softmax": lambda reader, typed: softmax_row.describe(
         reader.explored.session, reader.explored.position, typed.words
     ),

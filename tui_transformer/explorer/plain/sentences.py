@@ -60,8 +60,11 @@ class Description:
 
 def describe(explored: Exploration, *, counted: bool = True) -> Description:
     """The position, how far it is where steps are counted, and what is there; the cell is moved inside the matrix."""
-    session, stop = explored.session, explored.position.stop
-    step = _step(session, stop, counted=counted)
+    session, stop, stops = explored.session, explored.position.stop, explored.session.stops
+    label = stop if stop in session.trace.program.weights else step_text(stop).label
+    where = f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
+    parts = (label, stop if label.casefold() != stop else "", where if counted else "")
+    step = ", ".join(dict.fromkeys(filter(None, parts)))
     view = matrix_of(explored)
     if view is None:
         return OF_WORDS[stop](explored, step)
@@ -131,15 +134,6 @@ def describe_model(session: Session) -> str:
     edits = active(session.edits, session.base.program)
     edited = f"; edited: {visible(edits)}" if edits else ""
     return f"Model {visible(session.model.name)}, {written or 'Q, K and V are given'}{edited}{told}."
-
-
-def _step(session: Session, stop: str, *, counted: bool) -> str:
-    """`Attention weights, encoder.0.self_attention.weights, step 11 of 26`."""
-    stops = session.stops
-    label = stop if stop in session.trace.program.weights else step_text(stop).label
-    where = f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
-    parts = (label, stop if label.casefold() != stop else "", where if counted else "")
-    return ", ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _named(side: str, axis: Axis, index: int) -> str:

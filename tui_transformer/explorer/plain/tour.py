@@ -95,11 +95,15 @@ class Touring:
         if not 0 <= place < len(stops):
             which = "first" if direction < 0 else "last"
             raise InputError(f"the tour has {len(stops)} stops; this was the {which}: leave ends the tour")
-        stop = stops[place]
+        stop, problem = stops[place], ""
         shown = scenery(state.base, stop, lambda _: None)
         asked = self._question(stop, shown)
         self._stop, self._state, self._shown, self._asking = place, state, (shown.after,), None
-        problem = self._tell_speaker()
+        try:
+            tell_speaker(state.told, place + 1)
+        except InputError as error:
+            self._state = replace(state, told=replace(state.told, notes=None))
+            problem = f"The notes end here: {error}."
         said = self._tell(stop, shown) if asked is None else self._ask(stop, shown, asked)
         return f"{problem} {said}".lstrip()
 
@@ -161,17 +165,6 @@ class Touring:
             self._explored.history.push(shown.after)
             self._explored.stay()
         self._explored.position = position
-
-    def _tell_speaker(self) -> str:
-        """Write the notes of the stop; why they are written no more, where they cannot be."""
-        if self._state is None:
-            return ""
-        try:
-            tell_speaker(self._state.told, self._stop + 1)
-        except InputError as error:
-            self._state = replace(self._state, told=replace(self._state.told, notes=None))
-            return f"The notes end here: {error}."
-        return ""
 
     def leave(self) -> str:
         """End the tour, and go back to what was explored before; what was changed meanwhile, redo brings.

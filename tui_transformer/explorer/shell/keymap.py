@@ -122,12 +122,8 @@ def _filled(text: str, *, keymap: Mapping[str, str], where: str, direct: bool = 
 
 def without(page: str, meanings: Collection[str]) -> str:
     """A page of help without the lines of a list about keys of these meanings alone: "- `{key:generate}`: write"."""
-    return "\n".join(line for line in page.split("\n") if not _of_meanings(line, meanings))
-
-
-def _of_meanings(line: str, meanings: Collection[str]) -> bool:
-    said = _LISTED.match(line)
-    return said is not None and set(_KEY.findall(said[0])) <= set(meanings)
+    lines = ((line, _LISTED.match(line)) for line in page.split("\n"))
+    return "\n".join(line for line, keys in lines if keys is None or not set(_KEY.findall(keys[0])) <= set(meanings))
 
 
 def keymap_of(app: App[Any]) -> Mapping[str, str]:

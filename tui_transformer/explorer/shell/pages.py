@@ -42,7 +42,12 @@ class CardScreen(Dialog[Literal["explain"]]):
         ]
         lines = list[Content]()
         if width >= COLUMN * len(groups):
-            lines += _columns(groups, width // len(groups))
+            column = width // len(groups)
+            lines.append(Content("").join(Content.styled(f"{title:<{column}}", "bold") for title, _ in groups))
+            for row in zip_longest(*(keys for _, keys in groups), fillvalue=("", "")):
+                padded = (_key(key, said).pad_right(max(column - cells(f"{key} {said}"), 0)) for key, said in row)
+                lines.append(Content("").join(padded))
+            lines.append(Content(""))
         else:
             lines += (line for title, keys in groups for line in _paragraph(title, keys, width))
         for name, menu in MENUS.items():
@@ -66,21 +71,7 @@ class CardScreen(Dialog[Literal["explain"]]):
         self.dismiss("explain")
 
 
-Keys = Sequence[tuple[str, str]]
-
-
-def _columns(groups: Sequence[tuple[str, Keys]], width: int) -> list[Content]:
-    """Groups of keys side by side, each under its title."""
-    titles = [Content.styled(f"{title:<{width}}", "bold") for title, _ in groups]
-    rows = zip_longest(*(keys for _, keys in groups), fillvalue=("", ""))
-    lines = [Content("").join(titles)]
-    for row in rows:
-        padded = (_key(key, said).pad_right(max(width - cells(f"{key} {said}"), 0)) for key, said in row)
-        lines.append(Content("").join(padded))
-    return [*lines, Content("")]
-
-
-def _paragraph(title: str, keys: Keys, width: int) -> list[Content]:
+def _paragraph(title: str, keys: Sequence[tuple[str, str]], width: int) -> list[Content]:
     """The entries of a menu, as many in a line as there is room for."""
     lines = [Content.styled(f"{title:<{TITLE}}", "bold")]
     for key, said in keys:

@@ -56,14 +56,7 @@ class Requests:
         self.screen, self.show = screen, show
         self._worker, self._here = worker, here
 
-    def ask(
-        self,
-        kind: str,
-        cost: int,
-        work: Callable[[Task], Result],
-        done: Callable[[Result], None],
-        failed: Callable[[], None] = lambda: None,
-    ) -> None:
+    def ask(self, kind: str, cost: int, work: Callable[[Task], Result], done: Callable[[Result], None]) -> None:
         """Do work now if it is small, else on the worker; then show what it gave, or call `failed`."""
         self._worker.cancel(kind)
         if cost <= AT_ONCE and self._here():
@@ -71,7 +64,7 @@ class Requests:
             try:
                 result = work(Task(kind, 0, lambda _: None))
             except (InputError, MemoryError) as error:
-                self._failed(error, failed)
+                self._fail(error)
             else:
                 done(result)
             return
@@ -83,7 +76,7 @@ class Requests:
                 self.show()
 
         there = self.screen.while_there
-        self._worker.submit(kind, work, there(finish), there(lambda error: self._failed(error, failed)), self._progress)
+        self._worker.submit(kind, work, there(finish), there(self._fail), self._progress)
         later(self.screen, PATIENCE, self._show_progress)
 
     def put_off(self, show: Callable[[], None]) -> bool:
@@ -132,12 +125,11 @@ class Requests:
         else:
             self._say_no_more()
 
-    def _failed(self, error: Exception, failed: Callable[[], None]) -> None:
+    def _fail(self, error: Exception) -> None:
         self.doing = ""
         if not isinstance(error, InputError | MemoryError):
             raise error
         say(self.screen.app, reason(error), "error")
-        failed()
         self.failed(error)
         self.show()
 

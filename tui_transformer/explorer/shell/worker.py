@@ -75,9 +75,21 @@ class Worker:
         task = Task(kind, next(self._numbers), progress)
         self._tasks[kind] = task
 
+        def finish(future: Future[Result]) -> None:
+            if self._tasks.get(kind) is not task:
+                return
+            del self._tasks[kind]
+            error = future.exception()
+            if error is None:
+                done(future.result())
+            elif isinstance(error, Exception):
+                failed(error)
+            else:
+                raise error
+
         def deliver(future: Future[Result]) -> None:
             if not future.cancelled() and not task.ended.is_set():
-                self.post(self._finish, task, future, done, failed)
+                self.post(finish, future)
 
         self._thread.submit(work, task).add_done_callback(deliver)
 
@@ -102,21 +114,3 @@ class Worker:
         """End everything; work that is running stops at its next report."""
         self.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-    def _finish(
-        self,
-        task: Task,
-        future: Future[Result],
-        done: Callable[[Result], None],
-        failed: Callable[[Exception], None],
-    ) -> None:
-        if self._tasks.get(task.kind) is not task:
-            return
-        del self._tasks[task.kind]
-        error = future.exception()
-        if error is None:
-            done(future.result())
-        elif isinstance(error, Exception):
-            failed(error)
-        else:
-            raise error
