@@ -16,8 +16,7 @@ from textual.widgets import Static
 from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.enabled_actions import entries
-from tui_transformer.explorer.main.export import Export
-from tui_transformer.explorer.main.live_recording import LiveRecording
+from tui_transformer.explorer.main.export import Export, LiveRecording
 from tui_transformer.explorer.main.navigation import Navigation
 from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.main.panes.cell import CellPane
