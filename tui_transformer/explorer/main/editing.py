@@ -13,7 +13,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.panes.sentence import SentencePane
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.port import Port
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.user_files import recent, remember
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.opening import TOOLS
@@ -133,22 +133,16 @@ class Editing:
             here, title = (name, index), f"Set {name}[{', '.join(map(str, index))}]"
             value = repr(float(trace.window(name, tuple(range(i, i + 1) for i in index)).reshape(())))
             hint = f"a number, += 0.5 or *= 2 of this cell; {HINT}"
-        asked: list[Callable[[], None]] = []
 
-        def check(text: str) -> None:
+        def read(text: str) -> Callable[[], None]:
             if "=" in text:
-                asked[:] = [self._by_notation(text, here)]
-            elif here is None:
+                return self._by_notation(text, here)
+            if here is None:
                 raise InputError("there is no number here: name a step or a weight")
-            else:
-                number = read_number(text, explored.session.model.backend.dtype)
-                changed = explored.session.with_edits(Edit(*here, number))
-                asked[:] = [lambda: self._port.change(changed)]
+            number = read_number(text, explored.session.model.backend.dtype)
+            return partial(self._port.change, explored.session.with_edits(Edit(*here, number)))
 
-        def finish(text: str | None) -> None:
-            if text is not None:
-                asked[0]()
-
+        check, finish = reading(read, lambda change: change())
         hint, lately = self._port.hint(hint), recent("edits")
         self._port.open(PromptScreen(title, value=value, hint=hint, check=check, lately=lately, replaces=True), finish)
 

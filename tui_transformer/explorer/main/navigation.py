@@ -16,7 +16,7 @@ from tui_transformer.engine.program import Grain
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.presenter import Presenter
 from tui_transformer.explorer.shell.keymap import hint
-from tui_transformer.explorer.shell.prompt import PromptScreen
+from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.user_files import hand_over
 from tui_transformer.explorer.shell.worker import Background, Worker
@@ -146,19 +146,10 @@ class Navigation:
 
     def ask_where(self) -> None:
         """Ask for a step, a layer or a number, and go there."""
-        session, stop = self.session, self.position.stop
-
-        def go(typed: str | None) -> None:
-            if typed is not None:
-                self.go_to_stop(destination(session, stop, typed))
-
-        prompt = PromptScreen(
-            "Go to",
-            hint=f"a number from 1 to {len(session.stops)}, a step such as weights, or 0.weights of layer 0",
-            check=lambda typed: destination(session, stop, typed),
-            suggestions=names(session),
-        )
-        self.open(prompt, go)
+        session = self.session
+        check, go = reading(partial(destination, session, self.position.stop), self.go_to_stop)
+        hint = f"a number from 1 to {len(session.stops)}, a step such as weights, or 0.weights of layer 0"
+        self.open(PromptScreen("Go to", hint=hint, check=check, suggestions=names(session)), go)
 
     def ask_what(self) -> None:
         """Ask for a part of a token, of a step's name or of a word, and go to the first that is found."""
