@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -25,7 +24,7 @@ from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.keymap import first_key, key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
-from tui_transformer.explorer.widgets.labels import INK_CLASSES, inks_of
+from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.guide.texts import step_text
@@ -125,17 +124,11 @@ class InsideScreen(ExplorerScreen[Spot]):
 
     ACTIONS = INSIDE
     HELP_TOPIC = "inside"
-    COMPONENT_CLASSES: ClassVar[set[str]] = INK_CLASSES
     DEFAULT_CSS = """
     InsideScreen {
         layout: vertical;
         background: $background;
-        & > .ink--plain { color: $foreground; }
         & > .ink--quiet { color: $foreground 65%; }
-        & > .ink--accent { color: $accent; text-style: bold; }
-        & > .ink--marked { color: $background; background: $accent; }
-        & > .ink--right { color: $success; }
-        & > .ink--wrong { color: $error; }
         #inside { height: 1fr; width: 1fr; padding: 0 1; border: round $accent; border-title-color: $accent; }
         #inside { border-title-style: bold; border-subtitle-color: $foreground 70%; background: $background; }
         #inside:focus > .line-list--cursor { background: $accent 25%; color: $foreground; }
@@ -195,7 +188,9 @@ class InsideScreen(ExplorerScreen[Spot]):
         self._lines = [*lines_of(self.inside, paint), *self._about(paint)]
         lines, at = self._list, self._list.cursor
         lines.show(len(self._lines), lambda index: self._lines[index].text)
-        lines.cursor = at if keep and at is not None else self._first
+        leading = [place for place, line in enumerate(self._lines) if line.target is not None]
+        own = (place for place in leading if self._lines[place].marked)
+        lines.cursor = at if keep and at is not None else next(own, leading[0] if leading else 0)
         if not keep:
             lines.scroll_home(animate=False)
             lines.scroll_to_cursor()
@@ -207,12 +202,6 @@ class InsideScreen(ExplorerScreen[Spot]):
             yield Line(Text("", paint.inks.plain))
             for line in wrap(part, max(min(paint.width - 1, READABLE), 10)):
                 yield Line(Text(line, paint.inks.plain))
-
-    @property
-    def _first(self) -> int:
-        """The line of the cell itself; else the first that leads anywhere."""
-        leading = [place for place, line in enumerate(self._lines) if line.target is not None]
-        return next((place for place in leading if self._lines[place].marked), leading[0] if leading else 0)
 
     def on_resize(self) -> None:
         """Draw in the columns that there are."""

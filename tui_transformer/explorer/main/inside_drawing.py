@@ -89,14 +89,10 @@ def lines_of(inside: Inside, paint: Paint) -> list[Line]:
     return [*lines, Line(Text("", plain)), Line(Text(f"{exact}   difference {written(inside.difference, 2)}", quiet))]
 
 
-def _note(part: Note, paint: Paint) -> Iterator[Line]:
-    for line in textwrap.wrap(part.text, max(paint.width - 1, 10)):
-        yield Line(Text(line, paint.inks.quiet))
-
-
-def _equation(part: Equation, paint: Paint) -> Iterator[Line]:
-    for line in textwrap.wrap(part.text, max(paint.width - 3, 10)):
-        yield Line(Text(f"  {line}", paint.inks.accent))
+def _words(part: Note | Equation, paint: Paint) -> Iterator[Line]:
+    before, ink = ("", paint.inks.quiet) if isinstance(part, Note) else ("  ", paint.inks.accent)
+    for line in textwrap.wrap(part.text, max(paint.width - len(before) - 1, 10)):
+        yield Line(Text(f"{before}{line}", ink))
 
 
 def _number(part: Number, paint: Paint) -> Iterator[Line]:
@@ -139,15 +135,8 @@ def _product(part: Product, paint: Paint) -> Iterator[Line]:
     if part.others:
         text = Text(f"{part.others:>5} others together{'':>8}{_short(part.rest):>{NUMBER + 1}}", inks.quiet)
         yield Line(_with_right_side(text, left, ("│ ", inks.quiet), ("…", inks.quiet)))
-    yield from _row_into_cell(part, paint, left)
-
-
-def _row_into_cell(part: Product, paint: Paint, left: int) -> Iterator[Line]:
-    inks = paint.inks
     yield Line(_with_right_side(Text(part.row.name, inks.plain), left, ("▼", inks.accent), ("", inks.plain)))
-    room = max((left - 4) // (NUMBER + 1), 1)
-    row = part.row.values[list(part.shown)][:room]
-    text = Text("", inks.plain)
+    row, text = row[: max((left - 4) // (NUMBER + 1), 1)], Text("", inks.plain)
     for value, style in zip(row, paint.heat(row), strict=True):
         text.append(_short(value), style).append(" ")
     text.append("… " if len(part.row.values) > len(row) else "", inks.quiet)
@@ -320,8 +309,8 @@ def _short(value: Any) -> str:
 
 
 _DRAW: Mapping[type[Any], Callable[[Any, Paint], Iterator[Line]]] = {
-    Note: _note,
-    Equation: _equation,
+    Note: _words,
+    Equation: _words,
     Number: _number,
     Product: _product,
     Bars: _bars,

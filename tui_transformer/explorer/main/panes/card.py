@@ -62,19 +62,16 @@ class TourPanel(VerticalScroll, can_focus=True):
     }
     """
 
-    class Asked(Message):
-        """Something that the panel asks for."""
-
-    class Next(Asked):
+    class Next(Message):
         """The next stop is wanted, or no answer."""
 
-    class Back(Asked):
+    class Back(Message):
         """The stop before is wanted."""
 
-    class Left(Asked):
+    class Left(Message):
         """The tour is left."""
 
-    class Answered(Asked):
+    class Answered(Message):
         """What is chosen is the answer; without a question the next stop is wanted."""
 
     @dataclass
@@ -158,7 +155,8 @@ class TourPanel(VerticalScroll, can_focus=True):
 
     def action_ask(self, what: str) -> None:
         """Say what is wanted."""
-        self.post_message(_ASKED[what]())
+        asked: type[Message] = getattr(self, what)
+        self.post_message(asked())
 
     def action_turn(self, by: int) -> None:
         """Choose the answer before or after; without a question scroll."""
@@ -193,8 +191,3 @@ class TourPanel(VerticalScroll, can_focus=True):
         self._show_keys()
         if self.styles.height != Scalar.from_number(lines := card_lines(self.screen.size, self._texts)):
             self.styles.height = lines
-
-
-_ASKED: dict[str, type[TourPanel.Asked]] = {
-    each.__name__: each for each in (TourPanel.Next, TourPanel.Back, TourPanel.Left, TourPanel.Answered)
-}
