@@ -96,18 +96,33 @@ def run(
 
     def begin() -> Start:
         session = open_session(options, **vars(reading))
-        session = _edited(session if features is None else _with_features(session, features, at), edits)
+        if features is not None:
+            from tui_transformer.features.dictionary import Features
+
+            with_features = session.model.with_features(Features.load(features), at)
+            session = session.with_model(with_features, is_the_same=True)
+        session = _edited(session, edits)
         first = stop(session.trace.program)
         said = visible("; ".join(filter(None, (says, *session.model.remarks))))
         start = None if first is None else Position(first)
         if dump is not None:
             dumped = of_dump(session, dump)
             session, start, said = session.with_overlay(dumped.overlay), dumped.at, visible(dumped.says)
-        told = None if tour is None else _with_keys_that_are(suitable(session, tour))
-        return Start(session, start, said, told if told is None or notes is None else with_notes(told, notes))
+        told = None if tour is None else suitable(session, tour)
+        if told is not None:
+            from tui_transformer.explorer.shell.keymap import with_keys
+
+            with_keys(told, {})  # a key that it cannot name is said before anything is shown
+            told = told if notes is None else with_notes(told, notes)
+        return Start(session, start, said, told)
 
     if plain:
-        return _without_screen(begin())
+        from tui_transformer.explorer.plain.run import run_plain
+
+        start = begin()
+        if start.says:
+            print(f"{start.says}.")  # noqa: T201 - the first sentence of what is told
+        return run_plain(start.session, start.at, start.tour)
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
     with nullcontext() if in_browser else FirstFrame(options.model, reading.text, theme):
         app = _explorer(begin(), theme, survey, in_browser=in_browser, tool="features" * (features is not None))
@@ -129,21 +144,6 @@ def check_theme(theme: str) -> None:
         raise UsageError(f"no theme is called {theme[:40]!r}: use {', '.join(names)}")
 
 
-def _with_keys_that_are(told: Lecture) -> Lecture:
-    """The same tour; a key that it cannot name is said before anything is shown."""
-    from tui_transformer.explorer.shell.keymap import with_keys
-
-    with_keys(told, {})
-    return told
-
-
-def _with_features(session: Session, path: Path, at: str | None) -> Session:
-    """The session on a model that has the features of a dictionary."""
-    from tui_transformer.features.dictionary import Features
-
-    return session.with_model(session.model.with_features(Features.load(path), at), is_the_same=True)
-
-
 def _edited(session: Session, edits: Sequence[str]) -> Session:
     """The session with the edits that were given."""
     if not edits:
@@ -154,14 +154,6 @@ def _edited(session: Session, edits: Sequence[str]) -> Session:
         return session.with_edits(*changes(session.model, session.trace.program, edits))
     except UsageError as error:
         raise UsageError(f"--edit: {error}") from error
-
-
-def _without_screen(start: Start) -> int:
-    from tui_transformer.explorer.plain.run import run_plain
-
-    if start.says:
-        print(f"{start.says}.")  # noqa: T201 - the first sentence of what is told
-    return run_plain(start.session, start.at, start.tour)
 
 
 def _given(start: Start) -> Iterator[Path]:

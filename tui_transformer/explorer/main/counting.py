@@ -58,7 +58,10 @@ class Counting:
             return True
         if not digits or event.key in ARROWS or event.key not in keys_of(app, COUNTED):
             return False
-        self._go_back()
+        before, now = self._view, self._explored.view
+        if before is not None and (before.active, before.whole, before.zoom) != (now.active, now.whole, now.zoom):
+            self._explored.change_view(whole=before.whole, zoom=before.zoom)
+            self._presenter.focus(before.active)  # as before the first digit
         app.call_later(_type, app, event.key, event.character, min(int(digits), MOST))
         return True
 
@@ -79,14 +82,6 @@ class Counting:
         if self._digits:
             self._digits = ""
             self._presenter.lines.count("")
-
-    def _go_back(self) -> None:
-        """Give the keys to the pane that had them before the first digit."""
-        before, now = self._view, self._explored.view
-        if before is None or (before.active, before.whole, before.zoom) == (now.active, now.whole, now.zoom):
-            return
-        self._explored.change_view(whole=before.whole, zoom=before.zoom)
-        self._presenter.focus(before.active)
 
 
 def _type(app: App[object], key: str, character: str | None, times: int) -> None:

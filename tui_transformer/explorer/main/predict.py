@@ -170,13 +170,9 @@ class PredictScreen(Dialog[bool]):
     def _picked(self, event: LineList.Chosen) -> None:
         self._reveal(event.index, "")
 
-    @property
-    def _right(self) -> bool:
-        return self._answer == self._question.right
-
     def action_leave(self) -> None:
         """Close; what was answered counts."""
-        self.dismiss(self._right if self._revealed else None)
+        self.dismiss(self._answer == self._question.right if self._revealed else None)
 
     def _reveal(self, answer: int | None, typed: str) -> None:
         if self._revealed:

@@ -168,14 +168,10 @@ class Presenter:
         self.lines.show(made)
         moves = made.view.motion and before is not None and before.position.stop != made.position.stop
         if before is not None and (moves or self._motion is not None):
-            self._move(before, made)
+            from tui_transformer.explorer.main.motion import Motion
 
-    def _move(self, before: Scene, made: Scene) -> None:
-        """Let the step come about before the eye, where the scene leads on from the one before."""
-        from tui_transformer.explorer.main.motion import Motion
-
-        self._motion = self._motion or Motion(self._screen)
-        self._motion.follow(before, made)
+            self._motion = self._motion or Motion(self._screen)
+            self._motion.follow(before, made)
 
     def _stay(self) -> bool:
         """Be where one was, where another step cannot be computed; whether one was anywhere in this session."""

@@ -128,7 +128,9 @@ def _ahead(trace: Trace, view: View, place: Place, best: int, second: int) -> st
     for each in dict.fromkeys(read):
         if each not in program.by_name or program.shape(each) != program.shape(name):
             continue
-        row = _line(trace, each, place)
+        axes = program.axes(each)
+        before = tuple(range(i, i + 1) for i in index_of(axes, place)[:-1])
+        row: Host = trace.window(each, (*before, range(axes[-1].size))).reshape(-1)
         if not np.isfinite(row[best]) or int(np.where(np.isfinite(row), row, -np.inf).argmax()) != best:
             continue
         if view.formula != Softmax().formula:
@@ -228,14 +230,6 @@ def _row(view: View, place: Place) -> Host | None:
 
 def _step(name: str) -> str:
     return f"“{step_text(name).label}”"
-
-
-def _line(trace: Trace, name: str, place: Place) -> Host:
-    """The row of a step that has the place's row of its head."""
-    axes = trace.program.axes(name)
-    before = tuple(range(i, i + 1) for i in index_of(axes, place)[:-1])
-    row: Host = trace.window(name, (*before, range(axes[-1].size))).reshape(-1)
-    return row
 
 
 def _named(view: View, column: int) -> str:

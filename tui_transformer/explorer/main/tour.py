@@ -97,20 +97,16 @@ class Tour:
         elif was_led:
             return
         elif self._given is not None and self._given.path is not None:
-            self._begin_again(self._given, self._given.path)
+            try:
+                self.follow(replace(suitable(self._explored.session, str(self._given.path)), notes=self._given.notes))
+            except InputError as error:  # as its file is now: the model's own is begun next
+                self._given = None
+                self._port.say(str(error))
         elif (name := tour_of(self._explored.session)) is not None:
             self.begin(name)
         else:
             what = f"there is no tour of {self._explored.session.model.name}"
             self._port.say(self._port.hint(f"{what}: {{open}} lists tours"))
-
-    def _begin_again(self, given: Lecture, path: Path) -> None:
-        """Begin a lecture anew as its file is now; where that cannot be led here, the model's own is begun next."""
-        try:
-            self.follow(replace(suitable(self._explored.session, str(path)), notes=given.notes))
-        except InputError as error:
-            self._given = None
-            self._port.say(str(error))
 
     def begin(self, name: str) -> None:
         """Begin a tour of the program; one that goes on is left first."""
@@ -201,19 +197,14 @@ class Tour:
         asks = stop.predict is not None and stop.name not in self._asked
         self._panel.show(told, self._place + 1, asks=asks, goes_on=self._following is not None)
         self._panel.focus()
-        self._tell_speaker()
+        try:
+            tell_speaker(told, self._place + 1)
+        except InputError as error:
+            self._port.say(f"the notes end here: {error}")
+            self._state = replace(self._state, told=replace(told, notes=None))
         cost = AT_ONCE + 1 if stop.cell is not None else 0
         then = partial(self._prepare if asks else self._set, stop)
         self._port.ask("tour", cost, lambda task: scenery(base, stop, task.report), then)
-
-    def _tell_speaker(self) -> None:
-        if self._state is None:
-            return
-        try:
-            tell_speaker(self._state.told, self._place + 1)
-        except InputError as error:
-            self._port.say(f"the notes end here: {error}")
-            self._state = replace(self._state, told=replace(self._state.told, notes=None))
 
     # The question of a stop
 
