@@ -14,9 +14,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
-from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import Measured, Place, PlaceKind, Table, kinds_of, measured, table_of
+from tui_transformer.analysis.paths import DIVERGENCE
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
@@ -29,10 +28,10 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.explorer.tools.patch import Draft
-from tui_transformer.explorer.tools.path_table import PathTable, receivers_of
+from tui_transformer.explorer.tools.path_table import PathTable, TwoSentences, receivers_of
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
-from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
+from tui_transformer.session.answer_summary import metric_of
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.session import Session
@@ -43,7 +42,6 @@ from tui_transformer.views.step_view import placed, scale_for
 from tui_transformer.views.view import Axis, Scale, View, window_of
 
 START = "embedding"
-USUAL = Metric("divergence")
 PAUSE = 0.05
 """Seconds of measuring after which what was found is handed over."""
 
@@ -228,19 +226,12 @@ class PatchingScreen(Overview, tool="patching"):
 
 
 @dataclass(eq=False)
-class PatchTable:
-    """One kind of places (of `kinds_of`) that take values from another sentence, with what was measured so far.
+class PatchTable(TwoSentences):
+    """One kind of places (of `kinds_of`) that take values from another sentence, with what was measured so far."""
 
-    Attributes:
-        ends: The metric of the sentence itself and of the other, once they are known.
-    """
-
-    session: Session
-    other: Session
     kind: PlaceKind
     of: str
     values: dict[Place, float] = field(default_factory=dict)
-    ends: tuple[float, float] | None = None
 
     @property
     def title(self) -> str:
@@ -256,22 +247,13 @@ class PatchTable:
         """The layers; −1 is what enters the first."""
         return tuple(sorted({place.row for place in self.table.places}))
 
-    @cached_property
-    def positions(self) -> range:
-        return answer_positions(self.session.trace, folder=self.session.model.folder)
-
     @property
     def missing(self) -> tuple[Place, ...]:
         return tuple(place for place in self.table.places if place not in self.values)
 
-    @property
-    def metric(self) -> str:
-        metric = metric_said(self.session) or USUAL.said()
-        return metric if on_targets(self.session.measure) else f"{metric} at position {self.positions.start}"
-
     def measure(self, task: Task) -> list[Measured]:
         """On the worker: some of what is missing, until it is time to hand it over."""
-        metric, trace, other = metric_of(self.session) or USUAL, self.session.trace, self.other.trace
+        metric, trace, other = metric_of(self.session) or DIVERGENCE, self.session.trace, self.other.trace
         if self.ends is None:
             for each in (trace, other):
                 each.compute(before=lambda step: task.report(step.name))

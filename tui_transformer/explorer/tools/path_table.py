@@ -39,22 +39,40 @@ def receivers_of(program: Program) -> tuple[str, ...]:
 
 
 @dataclass(eq=False)
-class PathTable:
+class TwoSentences:
+    """A sentence that takes values from another, and how that is measured.
+
+    Attributes:
+        ends: The metric of the sentence itself and of the other, once they are known.
+    """
+
+    session: Session
+    other: Session
+    ends: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def positions(self) -> range:
+        return answer_positions(self.session.trace, folder=self.session.model.folder)
+
+    @property
+    def metric(self) -> str:
+        metric = metric_said(self.session) or DIVERGENCE.said()
+        return metric if on_targets(self.session.measure) else f"{metric} at position {self.positions.start}"
+
+
+@dataclass(eq=False)
+class PathTable(TwoSentences):
     """All senders × the receivers of a kind.
 
     Attributes:
         values: How far every path moves the metric, patched alone; NaN where it is not yet known, or there is none.
         estimates: The same by gradient × difference; None where that is not known, or the metric has no gradient.
-        ends: The metric of the sentence itself and of the other, once they are known.
         done: Senders whose paths are known.
     """
 
-    session: Session
-    other: Session
     kind: str
     values: Host = field(init=False)
     estimates: Host | None = None
-    ends: tuple[float, float] | None = None
     done: int = 0
 
     def __post_init__(self) -> None:
@@ -73,18 +91,9 @@ class PathTable:
         """Senders × receivers, true where there is a path."""
         return leading(self.session.trace.program, self.senders, self.receivers)
 
-    @cached_property
-    def positions(self) -> range:
-        return answer_positions(self.session.trace, folder=self.session.model.folder)
-
     @property
     def title(self) -> str:
         return f"path to {TITLES.get(self.kind, self.kind)}"
-
-    @property
-    def metric(self) -> str:
-        metric = metric_said(self.session) or DIVERGENCE.said()
-        return metric if on_targets(self.session.measure) else f"{metric} at position {self.positions.start}"
 
     @property
     def missing(self) -> bool:
@@ -108,9 +117,12 @@ class PathTable:
         start = self.done
         _, alike = next(groupby(range(start, len(self.senders)), lambda i: self.senders[i].steps))
         some = range(start, start + len(list(alike)))
-        if not self.there[some.start : some.stop].any():
-            return [(some, self._nothing(some))]
-        return [(some, self._paths(task, self.senders[some.start : some.stop], "patching"))]
+        senders = self.senders[some.start : some.stop]
+        if self.there[some.start : some.stop].any():
+            return [(some, self._paths(task, senders, "patching"))]
+        nothing = np.full((len(some), len(self.receivers)), np.nan)
+        own, other = self.ends or (math.nan, math.nan)
+        return [(some, Paths(senders, self.receivers, nothing, own, other, "patching"))]
 
     def _paths(self, task: Task, senders: tuple[Node, ...], by: By) -> Paths:
         metric, trace, other = metric_of(self.session) or DIVERGENCE, self.session.trace, self.other.trace
@@ -125,11 +137,6 @@ class PathTable:
 
         where = self.positions
         return paths(trace, other, names, self.kind, metric, by=by, positions=where, before=before, report=report)
-
-    def _nothing(self, some: range) -> Paths:
-        values = np.full((len(some), len(self.receivers)), np.nan)
-        own, other = self.ends or (math.nan, math.nan)
-        return Paths(self.senders[some.start : some.stop], self.receivers, values, own, other, "patching")
 
     def take(self, found: list[Found]) -> None:
         """Keep what was measured."""
