@@ -45,14 +45,15 @@ LOOKS: Mapping[str, tuple[str, str]] = {
         "From what the head has mixed (rows) back to the residual stream (columns)",
         "{kind}: OV, both matrices in one · {head.next}: the next head",
     ),
+    **{
+        kind: (
+            f"From the residual stream (rows) to the {written} of the head (columns)",
+            "{kind}: the next matrix · {head.next}: the next head · {cursor.choose}: its attention",
+        )
+        for kind, written in (("Q", "queries"), ("K", "keys"), ("V", "values"))
+    },
 }
 """What one looks at, and what to do next, by the matrix."""
-
-FACTOR = (
-    "From the residual stream (rows) to the {letter} of the head (columns)",
-    "{{kind}}: the next matrix · {{head.next}}: the next head · {{cursor.choose}}: its attention",
-)
-LETTERS = {"Q": "queries", "K": "keys", "V": "values"}
 
 FEW = 4
 """Singular values and eigenvalues that are said."""
@@ -163,7 +164,7 @@ class CircuitsScreen(Overview, tool="circuits"):
             "weights alone: norms of layers, biases and rotations are not in it",
             detail,
             "" if self.known is None else f"head {place + 1} of {len(self.known.heads)}",
-            "\n".join(map(self.port.hint, _looks(kind))),
+            "\n".join(map(self.port.hint, LOOKS[COMPOSED if kind.startswith(COMPOSED) else kind])),
             hidden=("head.next", "layer.next") if self.composed else (),
         )
 
@@ -188,14 +189,6 @@ class CircuitsScreen(Overview, tool="circuits"):
         composed = self.shown.kind.startswith(COMPOSED)
         head = self.known.heads[min(column, len(self.known.heads) - 1) if composed else self.shown.at]
         leave_to(self, head.attention.name, head.head)
-
-
-def _looks(kind: str) -> tuple[str, str]:
-    """What one looks at, and what to do next, with meanings of keys."""
-    if kind in LETTERS:
-        looks, further = (line.format(letter=LETTERS[kind]) for line in FACTOR)
-        return looks, further
-    return LOOKS[COMPOSED if kind.startswith(COMPOSED) else kind]
 
 
 def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
