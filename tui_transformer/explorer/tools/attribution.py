@@ -48,6 +48,7 @@ class TermsScreen(Overview, tool="terms"):
         super().__init__(port)
         self.neurons = self.in_order = False
         self.attribution: Attribution | None = None
+        self._terms: tuple[Term, ...] = ()
 
     def begin(self) -> None:
         session, neurons = self.session, self.neurons
@@ -67,8 +68,8 @@ class TermsScreen(Overview, tool="terms"):
         self.compute(AT_ONCE + 1, work, self._take)
 
     def _take(self, attribution: Attribution) -> None:
-        self.attribution = attribution
-        self.lines.show(len(attribution.terms), self._line)
+        self.attribution, self._terms = attribution, attribution.terms
+        self.lines.show(len(self._terms), self._line)
         self._put_in_order()
 
     def _put_in_order(self) -> None:
@@ -78,10 +79,6 @@ class TermsScreen(Overview, tool="terms"):
         self.lines.filter(order)
         self.lines.cursor = order[0] if order else None
         self.show_lines()
-
-    @property
-    def _terms(self) -> tuple[Term, ...]:
-        return () if self.attribution is None else self.attribution.terms
 
     def _line(self, index: int) -> Text:
         terms, width = self._terms, self.lines.size.width
@@ -197,16 +194,21 @@ class InputsScreen(Dialog[None]):
         super().__init__(f"What every token adds to: {attributed.metric.said(session.model.target_label)}")
 
     def body(self) -> ComposeResult:
-        attributed = self.attributed
+        attributed, integrated = self.attributed, self.attributed.integrated
         where = "" if attributed.metric.targets else f" at position {attributed.positions.start}"
-        measured = f"{attributed.metric.name}{where}: {minus(f'{attributed.integrated.value:.4f}')}"
+        total, value, baseline = (
+            minus(f"{each:.4f}") for each in (integrated.cells.sum(), integrated.value, integrated.baseline)
+        )
+        baseline = f"({baseline})" if baseline.startswith("−") else baseline
+        remainder = minus(f"{integrated.remainder:.1e}")
+        sums = f"They sum to {total} = {value} − {baseline} of the baseline, remainder {remainder}."
         table = Static(Content("\n").join(self._lines()), markup=False)
         table.styles.text_wrap, table.styles.text_overflow = "nowrap", "ellipsis"
-        choose = hint(self.app, "{measure} on the main screen chooses another")
+        choose, scale = hint(self.app, "{measure} on the main screen chooses another"), scale_of(attributed.metric.name)
         with Page():
-            yield Static(f"{measured} · {scale_of(attributed.metric.name).says} · {choose}\n", markup=False)
+            yield Static(f"{attributed.metric.name}{where}: {value} · {scale.says} · {choose}\n", markup=False)
             yield table
-            yield Static("\n" + "\n".join((*FORMULAS, self._sum())), markup=False)
+            yield Static("\n" + "\n".join((*FORMULAS, sums)), markup=False)
 
     def _lines(self) -> list[Content]:
         product, integrated = self.attributed.product, self.attributed.integrated
@@ -220,12 +222,3 @@ class InputsScreen(Dialog[None]):
             bars = (f"{minus(f'{value:+9.4f}')} {scale.bar(value, 2 * BAR + 1)}" for value in values)
             lines.append(Content(f"{row:>4} {fit(word, WORD)} {'  '.join(bars)}"))
         return lines
-
-    def _sum(self) -> str:
-        integrated = self.attributed.integrated
-        total, value, baseline = (
-            minus(f"{each:.4f}") for each in (integrated.cells.sum(), integrated.value, integrated.baseline)
-        )
-        baseline = f"({baseline})" if baseline.startswith("−") else baseline
-        remainder = minus(f"{integrated.remainder:.1e}")
-        return f"They sum to {total} = {value} − {baseline} of the baseline, remainder {remainder}."

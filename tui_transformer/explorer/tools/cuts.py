@@ -68,7 +68,15 @@ class CutsScreen(Dialog[None]):
     def text(self) -> Content:
         cuts = cut_by(self.sentence, [tokenizer_for(each) for each in self.vocabularies])
         width = self.app.size.width
-        return Content("\n").join(_table(cuts, width - 5) if width >= self.WIDE else _paragraphs(cuts.cuts))
+        if width >= self.WIDE:
+            return Content("\n").join(_table(cuts, width - 5))
+        lines: list[Content] = []
+        for cut in cuts.cuts:
+            tokens = [token for part in cut.parts for token in part]
+            lines += [Content("")] if lines else []
+            lines.append(Content.assemble((visible(cut.name), "bold"), (f" · {_count(cut)}", QUIET)))
+            lines.append(Content(" ").join(_token(i, token) for i, token in enumerate(tokens)))
+        return Content("\n").join(lines)
 
     def action_add(self) -> None:
         def add(vocabulary: Vocabulary) -> None:
@@ -119,12 +127,3 @@ def _tokens(tokens: Sequence[Token], width: int) -> Content:
 
 def _token(place: int, token: Token) -> Content:
     return Content.styled(shown(token), UNKNOWN if token.unknown else TOKENS[place % len(TOKENS)])
-
-
-def _paragraphs(cuts: Sequence[Cut]) -> Iterator[Content]:
-    for number, cut in enumerate(cuts):
-        if number:
-            yield Content("")
-        tokens = [token for part in cut.parts for token in part]
-        yield Content.assemble((visible(cut.name), "bold"), (f" · {_count(cut)}", QUIET))
-        yield Content(" ").join(_token(i, token) for i, token in enumerate(tokens))

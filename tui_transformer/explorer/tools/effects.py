@@ -189,21 +189,17 @@ class Search:
     def where(self) -> str:
         """Where the answer is read, and what it is, or the metric without an ablation."""
         first, single = self.positions.start, len(self.positions) == 1
-        many = f"positions {first} to {self.positions.stop - 1}"
         if not self.in_words:
             return f"change of {answer_step(self.session.trace)}"
+        at = position_text(self.session, first) if single else f"positions {first} to {self.positions.stop - 1}"
         if self.measure is not None:
             known = next(iter(self.known.effects.values()), None)
             metric = metric_said(self.session)
             if known is not None and known.value is not None:
                 metric += f" {number(known.value - (known.change or 0.0))} as it is"
-            return metric if on_targets(self.measure) else f"{metric} at {self._position if single else many}"
+            return metric if on_targets(self.measure) else f"{metric} at {at}"
         likely = "".join(f": {guess}" for guess in self.known.before[:1])
-        return f"answer at {self._position}{likely}" if single else f"answers at {many}"
-
-    @property
-    def _position(self) -> str:
-        return position_text(self.session, self.positions.start)
+        return f"answer at {at}{likely}" if single else f"answers at {at}"
 
     def progress(self, left: int) -> str:
         return f"{len(self.targets) - left:,} of {len(self.targets):,} {self.scope.kind}s"

@@ -216,7 +216,11 @@ def targets_prompt(session: Session) -> PromptScreen:
 
 def _advice(model: Model, tokens: Sequence[str], typed: str) -> Advice:
     """The target of every position, or the mistake, and the words that the last typed one may become."""
-    completions = _completions(model, typed)
+    before, space, last = typed.rpartition(" ")
+    known, completions = model.target_vocabulary, list[str]()
+    if known is not None and last and not last.lstrip("-−").isdecimal():
+        fitting = (word for word in known.words if completes(word, last) and word != last and visible(word) == word)
+        completions = [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]
     try:
         targets = read_targets(model, typed, len(tokens))
     except InputError as error:
@@ -225,13 +229,3 @@ def _advice(model: Model, tokens: Sequence[str], typed: str) -> Advice:
     pairs = zip(tokens[:MOST_PAIRS], targets, strict=False)
     lines = (f"{token}{TO}{'·' if to == NOT_COUNTED else model.target_label(to)}" for token, to in pairs)
     return Advice(Content("   ").join(map(Content, lines)), completions)
-
-
-def _completions(model: Model, typed: str) -> list[str]:
-    """The typed text with its last word completed from the vocabulary."""
-    before, space, last = typed.rpartition(" ")
-    words = model.target_vocabulary
-    if words is None or not last or last.lstrip("-−").isdecimal():
-        return []
-    fitting = (word for word in words.words if completes(word, last) and word != last and visible(word) == word)
-    return [f"{before}{space}{word}" for word in islice(fitting, MOST_WORDS)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -167,19 +166,15 @@ class Probes:
     def _said(self, each: Fitted) -> str:
         made = each.probe
         toward = made.classes[1:] if len(made.classes) == 2 else made.classes or ("more",)
-        said = [
-            f"toward {visible(str(label))[:24]} {self._ends(words)}"
-            for label, words in zip(toward, each.words, strict=False)
-            if words
-        ]
+        said, word_of = list[str](), self.session.labels.word
+        for label, words in zip(toward, each.words, strict=False):
+            if words:  # those that are raised, the first most, and those that are lowered
+                half = len(words) // 2
+                names = [f"{token_label(word_of(word.token))} {minus(f'{word.logit:+.2f}')}" for word in words]
+                ends = f"↑ {' '.join(names[:half])} ↓ {' '.join(names[: half - 1 : -1])}"
+                said.append(f"toward {visible(str(label))[:24]} {ends}")
         more = f"   and {len(toward) - MOST_SAID:,} more classes" if said and len(toward) > MOST_SAID else ""
         return "   ".join(said) + more or "its direction is on no straight way to words"
-
-    def _ends(self, words: tuple[Word, ...]) -> str:
-        """The words that are raised, the first most, and those that are lowered."""
-        label, half = self.session.labels.word, len(words) // 2
-        names = [f"{token_label(label(each.token))} {minus(f'{each.logit:+.2f}')}" for each in words]
-        return f"↑ {' '.join(names[:half])} ↓ {' '.join(names[: half - 1 : -1])}"
 
 
 def _share(number: float, *, numeric: bool) -> str:
@@ -290,8 +285,14 @@ class ProbesScreen(Overview, tool="probes"):
             self.say(str(error))
             return
         hint = f"{found.probe.step} += 4*probe.npy steers, as --edit and the writing screen take it"
-        check = partial(_write, direction)
-        prompt = PromptScreen("Write the direction to", value="probe.npy", hint=hint, check=check, replaces=True)
+
+        def write(name: str) -> None:
+            path = path_of(name)
+            if path.suffix != ".npy":
+                raise InputError(f"{visible(path.name)}: a direction is written as NPY: let its name end in .npy")
+            direction.save(path)
+
+        prompt = PromptScreen("Write the direction to", value="probe.npy", hint=hint, check=write, replaces=True)
         self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
 
     def chosen(self) -> None:
@@ -304,10 +305,3 @@ class ProbesScreen(Overview, tool="probes"):
 def _labelled(text: str) -> tuple[Path, Labelled]:
     path = expanded(text.strip())
     return path, read_labelled(path)
-
-
-def _write(direction: Direction, name: str) -> None:
-    path = path_of(name)
-    if path.suffix != ".npy":
-        raise InputError(f"{visible(path.name)}: a direction is written as NPY: let its name end in .npy")
-    direction.save(path)
