@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from rich.text import Text
@@ -141,7 +142,7 @@ class FeaturesScreen(Overview, tool="features"):
 
     def _take(self, found: Found) -> None:
         self.found = found
-        self.lines.show(len(found.active.features), self._line)
+        self.lines.show(len(found.active.features), partial(self._line, found))
         self.lines.cursor = 0 if found.active.features else None
 
     # What is shown
@@ -150,10 +151,7 @@ class FeaturesScreen(Overview, tool="features"):
     def _label_room(self) -> int:
         return LABEL if self.labels and self.size.width >= 3 * LABEL else 0
 
-    def _line(self, index: int) -> Text:
-        found = self.found
-        if found is None:
-            return Text()
+    def _line(self, found: Found, index: int) -> Text:
         one, most = found.active.features[index], abs(found.active.features[0].value)
         text = Text(f" f{one.feature:<7}{minus(f'{one.value:.3f}'):>{NUMBER}}  ", no_wrap=True)
         text.append(f"{BarScale(most).bar(abs(one.value), BAR):<{BAR}}", "" if self.app.no_color else "cyan")
@@ -161,15 +159,15 @@ class FeaturesScreen(Overview, tool="features"):
         if self._label_room:
             text.append(f"{fit(self.labels.get(one.feature, ''), self._label_room)}  ")
         room = self.lines.size.width - text.cell_len
-        raised, lowered = self._words(index, max(room // (2 * A_WORD), 1))
+        raised, lowered = self._words(found, index, max(room // (2 * A_WORD), 1))
         text.append(f"↑ {', '.join(raised)}   ↓ {', '.join(lowered)}" if raised else "")
         return text
 
-    def _words(self, index: int, count: int, form: str = "{}") -> tuple[list[str], list[str]]:
+    def _words(self, found: Found, index: int, count: int, form: str = "{}") -> tuple[list[str], list[str]]:
         """The words that a feature raises most, and those that it lowers most."""
-        if self.found is None or self.found.words is None:
+        if found.words is None:
             return [], []
-        logits = self.found.words[index]
+        logits = found.words[index]
         order = np.argsort(logits, kind="stable").tolist()
 
         def told(words: list[int]) -> list[str]:
@@ -183,7 +181,10 @@ class FeaturesScreen(Overview, tool="features"):
         at, token = (self.at, self.token) if found is None else (found.active.at, found.active.token)
         tokens = self.tokens(at)
         self.query_one("#features-text", Static).update(self._text(tokens, token))
-        self.query_one("#features-columns", Static).update(self._columns())
+        label = f"{'label':<{self._label_room}}  " if self._label_room else ""
+        words = "what it adds to logits, norms frozen" if found and found.words is not None else ""
+        columns = f" {'feature':<8}{'value':>{NUMBER}}  {'':<{BAR}}  {'left':>7}  {label}{words}"
+        self.query_one("#features-columns", Static).update(columns)
         heading = f"Features at {at} · token {token}, {visible(tokens[token].strip())}"
         if found is None:
             return Texts(heading, "", ("reading the dictionary", ""))
@@ -193,17 +194,12 @@ class FeaturesScreen(Overview, tool="features"):
         if index is None:
             return Texts(heading, note, ("no feature is active at this token", ""), hidden=hidden)
         one = active.features[index]
-        raised, lowered = self._words(index, max((self.size.width - 12) // (2 * WITH_NUMBER), 1), "{} {}")
-        label = self.labels.get(one.feature)
+        raised, lowered = self._words(found, index, max((self.size.width - 12) // (2 * WITH_NUMBER), 1), "{} {}")
+        own = self.labels.get(one.feature)
         where = np.flatnonzero(found.values[:, index])
-        first = f"f{one.feature}{f' · {label}' if label else ''} · active at {len(where):,} of {len(tokens):,} tokens"
+        first = f"f{one.feature}{f' · {own}' if own else ''} · active at {len(where):,} of {len(tokens):,} tokens"
         words = f"adds ↑ {', '.join(raised)}   ↓ {', '.join(lowered)}" if raised else "it writes toward no words"
         return Texts(heading, note, (visible(first), words), hidden=hidden)
-
-    def _columns(self) -> str:
-        label = f"{'label':<{self._label_room}}  " if self._label_room else ""
-        words = "what it adds to logits, norms frozen" if self.found and self.found.words is not None else ""
-        return f" {'feature':<8}{'value':>{NUMBER}}  {'':<{BAR}}  {'left':>7}  {label}{words}"
 
     def _text(self, tokens: tuple[str, ...], token: int) -> Content:
         """The words around the token, as many as there is room for, shaded by how strong the selected feature is."""

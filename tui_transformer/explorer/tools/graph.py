@@ -9,7 +9,6 @@ from itertools import groupby
 import numpy as np
 from rich.text import Text
 
-from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.features import places_of_features
 from tui_transformer.analysis.graph import graph, label_of
 from tui_transformer.analysis.graph_nodes import GraphNode
@@ -24,7 +23,7 @@ from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.features.dictionary import own_dictionary
 from tui_transformer.features.labels import own_labels
 from tui_transformer.model import Model
-from tui_transformer.session.answer_summary import measure_of
+from tui_transformer.session.answer_summary import answer_position, measure_of
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible
 
@@ -127,8 +126,7 @@ class GraphScreen(Overview, tool="graph"):
         self.waiting = True
 
         def work(task: Task) -> Walked:
-            is_of_words = bool(trace.program.logits)
-            position = answer_positions(trace, folder=session.model.folder).start if is_of_words else None
+            position = answer_position(session) if trace.program.logits else None
             targets = None if measure is None else measure.tokens or None
             whole = graph(trace, targets, position=position, neurons=neurons, report=task.report)
             return Walked.of(whole, neurons, session.model)

@@ -45,6 +45,9 @@ NEXT_MEASURE = "{order}: the next measure · {kind}: the next part"
 NEXT = f"{{cursor.choose}}: texts where it is strongest · {NEXT_MEASURE}"
 """What to do next."""
 
+UNITS = ("head", "neuron", "feature")
+"""What a row may be of besides a layer."""
+
 CONTEXT = "context"
 """The measure of heads that is about their output, not about their weights."""
 
@@ -186,10 +189,8 @@ class ExamplesScreen(Overview, tool="examples", topic="survey"):
 
     def _line(self, index: int) -> Text:
         example = self.examples[index]
-        where, text = (
-            visible(f"{example.file}:{example.line}"),
-            " ".join(visible(example.marked or example.text).split()),
-        )
+        where = visible(f"{example.file}:{example.line}")
+        text = " ".join(visible(example.marked or example.text).split())
         line = f" {example.rank:>3} {number(example.value):>{NUMBER}}  {fit(where, NAME)}  {text}"
         return Text(fit(line, self.lines.size.width), no_wrap=True)
 
@@ -251,8 +252,7 @@ class Table:
     def says(self) -> str:
         """What one looks at: `Every head by previous token (A_i,i−1), mean over the texts`."""
         first, measure = self.rows[0], MEASURES.get(self.measure.partition(":")[0])
-        units = ("head", "neuron", "feature")
-        each = next((unit for unit in units if getattr(first, unit) is not None), "layer")
+        each = next((unit for unit in UNITS if getattr(first, unit) is not None), "layer")
         by = self.measure if measure is None else measure.title.partition(",")[0]
         formula = f" ({measure.formula})" if measure is not None and measure.formula else ""
         return f"Every {each} by {by}{formula}, mean over the texts"
@@ -307,9 +307,7 @@ def name(of: Row | Example) -> str:
     if of.layer is None:
         return "whole model"
     parts = ["embedding" if of.layer < 0 else f"layer {of.layer}"]
-    parts += [] if of.head is None else [f"head {of.head}"]
-    parts += [] if of.neuron is None else [f"neuron {of.neuron}"]
-    parts += [] if of.feature is None else [f"feature {of.feature}"]
+    parts += [f"{unit} {getattr(of, unit)}" for unit in UNITS if getattr(of, unit) is not None]
     return " · ".join(parts)
 
 
