@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -107,10 +107,6 @@ class CircuitsScreen(Overview, tool="circuits"):
         self.known: Known | None = None
         self.shown: Shown | None = None
 
-    @property
-    def composed(self) -> bool:
-        return self.kind.startswith(COMPOSED)
-
     def begin(self) -> None:
         """Read the weights of all heads, and begin with the one that is shown."""
         trace, position = self.session.trace, self.port.position
@@ -165,7 +161,7 @@ class CircuitsScreen(Overview, tool="circuits"):
             detail,
             "" if self.known is None else f"head {place + 1} of {len(self.known.heads)}",
             "\n".join(map(self.port.hint, LOOKS[COMPOSED if kind.startswith(COMPOSED) else kind])),
-            hidden=("head.next", "layer.next") if self.composed else (),
+            hidden=("head.next", "layer.next") if self.kind.startswith(COMPOSED) else (),
         )
 
     def action_kind(self) -> None:
@@ -173,7 +169,7 @@ class CircuitsScreen(Overview, tool="circuits"):
         self._show()
 
     def action_head(self, by: int) -> None:
-        if self.known is not None and not self.composed:
+        if self.known is not None and not self.kind.startswith(COMPOSED):
             self.at = (self.at + by) % len(self.known.heads)
             self._show()
 
@@ -206,22 +202,16 @@ def _made(known: Known, kind: str, at: int, task: Task) -> Shown:
     head = known.heads[at]
     copying = known.words.copying(head)
     said = "" if np.isnan(copying) else minus(f"copying score {copying:+.3f}")
-    norms = (
-        f"‖{name}‖ {np.linalg.norm(values):.3f}" for name, values in (("OV", head.ov_values), ("QK", head.qk_values))
-    )
-    return Shown(kind, at, circuit_view(head, kind), said, "   ".join((*norms, *_spectrum(head, kind))))
-
-
-def _spectrum(head: Circuit, kind: str) -> Iterator[str]:
-    """The largest singular values of the matrix, and eigenvalues where it is square."""
-    known = {"OV": (head.ov_values, head.ov_eigenvalues), "QK": (head.qk_values, head.qk_eigenvalues)}
-    singular, eigen = known.get(kind, (np.zeros(0), None))
+    square = {"OV": (head.ov_values, head.ov_eigenvalues), "QK": (head.qk_values, head.qk_eigenvalues)}
+    numbers = [f"‖{name}‖ {np.linalg.norm(values):.3f}" for name, (values, _) in square.items()]
+    singular, eigen = square.get(kind, (np.zeros(0), None))
     if eigen is None:
         matrix = HEAD_MATRICES[kind][1](head)
         singular = np.linalg.svd(matrix, compute_uv=False)
-        yield f"‖W_{kind}‖ {np.linalg.norm(matrix):.3f}"
-    yield f"singular values {', '.join(f'{value:.3g}' for value in singular[:FEW])} …"
+        numbers.append(f"‖W_{kind}‖ {np.linalg.norm(matrix):.3f}")
+    numbers.append(f"singular values {', '.join(f'{value:.3g}' for value in singular[:FEW])} …")
     if eigen is not None:
         largest = eigen[np.argsort(-np.abs(eigen), kind="stable")][:FEW]
         values = (f"{v.real:.3g}" + (f"{v.imag:+.2g}i" if abs(v.imag) > 1e-9 * abs(v) else "") for v in largest)
-        yield f"eigenvalues {', '.join(values)} …".replace("-", "−")
+        numbers.append(f"eigenvalues {', '.join(values)} …".replace("-", "−"))
+    return Shown(kind, at, circuit_view(head, kind), said, "   ".join(numbers))

@@ -86,10 +86,6 @@ class ScoreScreen(Dialog[None]):
         super().__init__("How likely the text is")
         self.session, self.both, self._ask = session, scored, ask
 
-    @property
-    def scored(self) -> Score:
-        return self.both.plain
-
     def action_warmer(self, steps: int) -> None:
         place = TEMPERATURES.index(self.both.temperature) + steps
 
@@ -102,7 +98,7 @@ class ScoreScreen(Dialog[None]):
 
     def text(self) -> Content:
         ids, ahead = self.session.predicted, predicts_next(self.session.trace.program)
-        scored, count = self.scored, len(self.scored.tokens)
+        scored, count = self.both.plain, len(self.both.plain.tokens)
         known = {token.position + ahead: token for token in scored.tokens}
         parts = zip(token_texts(self.session.model, ids), map(known.get, range(len(ids))), strict=True)
         shaded = Content("").join(Content.styled(visible(text), _shade(token)) for text, token in parts)
