@@ -25,7 +25,7 @@ from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, s
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.ablation import perform
+from tui_transformer.explorer.tools.ablation import PAUSE, perform
 from tui_transformer.explorer.tools.measure import choose
 from tui_transformer.explorer.tools.patch import Draft
 from tui_transformer.explorer.tools.path_table import PathTable, TwoSentences, receivers_of
@@ -42,9 +42,6 @@ from tui_transformer.views.step_view import placed, scale_for
 from tui_transformer.views.view import Axis, Scale, View, window_of
 
 START = "embedding"
-PAUSE = 0.05
-"""Seconds of measuring after which what was found is handed over."""
-
 LEAST_RANGE = 1.0
 """Nats, or so much of a logit, that the colours reach over at least: what changes less has nearly one colour."""
 
@@ -130,18 +127,15 @@ class PatchingScreen(Overview, tool="patching"):
             self.table = PathTable(self.session, other, self.receivers[self.to])
         else:
             self.table = PatchTable(self.session, other, kind, of)
-        self._show()
+        self._show(self.table)
         self.pieces.again()
 
     def _take(self, part: tuple[AnyTable, Any]) -> None:
         table, found = part
         table.take(found)
-        self._show()
+        self._show(table)
 
-    def _show(self) -> None:
-        table = self.table
-        if table is None:
-            return
+    def _show(self, table: AnyTable) -> None:
         show_map(self, table.view, table.scale, table.note)
         estimate = table.estimate
         self.set_class(estimate is not None, "-estimated")

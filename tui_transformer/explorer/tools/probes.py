@@ -224,7 +224,7 @@ class ProbesScreen(Overview, tool="probes"):
 
     def _begin(self, probes: Probes) -> None:
         self.ended, self.probes = False, probes
-        self._show()
+        self._show(probes)
         self.pieces.again()
 
     def _measure(self, cell: Cell, task: Task) -> tuple[Cell, Mapping[str, Values] | Fitted | str]:
@@ -240,14 +240,12 @@ class ProbesScreen(Overview, tool="probes"):
             self.probes.found[cell] = found
         else:
             self.probes.values = found
-        self._show()
+        self._show(self.probes)
 
-    def _show(self) -> None:
-        probes = self.probes
-        if probes is not None:
-            what = "R² of numbers" if probes.numeric else "share that is right"
-            show_map(self, probes.view, probes.scale, f"{what}, of texts that were held out")
-            self.show_lines()
+    def _show(self, probes: Probes) -> None:
+        what = "R² of numbers" if probes.numeric else "share that is right"
+        show_map(self, probes.view, probes.scale, f"{what}, of texts that were held out")
+        self.show_lines()
 
     def texts(self) -> Texts:
         probes = self.probes
