@@ -198,20 +198,19 @@ class GraphScreen(Overview, tool="graph"):
         columns = inputs if self.way else " answers"
         which = f", {walked.neurons} neurons a layer" if walked.neurons else ""
         heading = f"Attribution graph{which} · {' → '.join(way) or 'the answers'}"
-        detail = ("nothing that stayed leads here", "") if index is None else self._detail(walked, index)
+        detail = ("nothing that stayed leads here", "")
+        if index is not None:
+            node, edges = self._sources[index], self._inputs
+            count = len(walked.into(node))
+            what = f"{walked.called(node)} at token {walked.at(node)} · {minus(f'{node.value:.4g}')}"
+            if node.kind == "feature" and (label := self.labels.get(node.number or 0)):
+                what += f" · {label}"
+            more = self.port.hint(f"{count:,} inputs: {{cursor.right}}") if count else "nothing leads to it"
+            if edges:
+                effect = f"{in_percent(edges[index].share)} of all that leads to {walked.called(self.way[-1])}"
+                more += f" · {effect}, {in_percent(edges[index].influence)} of the influence on the answer"
+            detail = what, more
         return Texts(heading, note, detail, columns=columns, hidden=() if walked.has_layers else ("kind",))
-
-    def _detail(self, walked: Walked, index: int) -> tuple[str, str]:
-        node, edges = self._sources[index], self._inputs
-        inputs = len(walked.into(node))
-        what = f"{walked.called(node)} at token {walked.at(node)} · {minus(f'{node.value:.4g}')}"
-        if node.kind == "feature" and (label := self.labels.get(node.number or 0)):
-            what += f" · {label}"
-        more = self.port.hint(f"{inputs:,} inputs: {{cursor.right}}") if inputs else "nothing leads to it"
-        if not edges:
-            return what, more
-        effect = f"{in_percent(edges[index].share)} of all that leads to {walked.called(self.way[-1])}"
-        return what, f"{more} · {effect}, {in_percent(edges[index].influence)} of the influence on the answer"
 
     # What keys do
 

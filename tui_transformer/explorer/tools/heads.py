@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -283,8 +283,13 @@ class OrderedHeads:
 
     def _labels(self, index: int) -> Sequence[str]:
         step, head = self.measured.place(self.order[index])
-        if self.measure is None:
-            return *self._telling(self.order[index], f"head {head}", f"H{head}"), f"head {head}", f"H{head}", str(head)
+        if self.measure is None:  # with the largest of its measures that are shares, where one is known
+            name, short, at = f"head {head}", f"H{head}", self.order[index]
+            shares = [(self.measured.value(at, each), each.name) for each in self.measured.measures if not each.unit]
+            share, most = max((each for each in shares if not math.isnan(each[0])), default=(math.nan, ""))
+            said = f"{share:.2f}".removeprefix("0")
+            telling = f"{name}  {most} {said}", f"{short} {most} {said}", f"{short} {most[:4]} {said}"
+            return *(telling if most else ()), name, short, str(head)
         number = self.measured.value(self.order[index], self.measure)
         value = written(number, self.measure)
         short = value.removeprefix("0")
@@ -292,16 +297,6 @@ class OrderedHeads:
         name, joint = f"L{step.layer} H{head}", f"L{step.layer}H{head}"
         with_value = (f"{name}  {value}", f"{name} {value}", f"{name} {short}", f"{joint} {short}", f"{joint} {rough}")
         return *with_value, name, joint
-
-    def _telling(self, head: int, name: str, short: str) -> Iterator[str]:
-        """The head with the largest of its measures that are shares; nothing where none is known."""
-        shares = [(self.measured.value(head, each), each.name) for each in self.measured.measures if not each.unit]
-        value, measure = max((each for each in shares if not math.isnan(each[0])), default=(math.nan, ""))
-        if measure:
-            number = f"{value:.2f}".removeprefix("0")
-            yield f"{name}  {measure} {number}"
-            yield f"{short} {measure} {number}"
-            yield f"{short} {measure[:4]} {number}"
 
 
 def in_order(measured: MeasuredHeads, measure: Measure | None, *, reverse: bool, common: bool) -> OrderedHeads:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 from rich.text import Text
 
@@ -105,7 +104,18 @@ class PosterScreen(Overview, tool="poster"):
 
         def write(name: str) -> None:
             path = path_of(name)
-            write_whole(path, _written(root, about, path))
+            ending = path.suffix.lower()
+            if ending not in ENDINGS:
+                raise InputError(f"{path.name}: a poster ends in {', '.join(ENDINGS)}")
+            if ending == ".txt":
+                made = "".join(poster_text(root, str, None)).encode()
+            elif ending == ".svg":
+                made = poster_svg(root, str, about).encode()
+            elif (png := png_drawing()) is not None:
+                made = png(poster_svg(root, str, about))
+            else:
+                raise InputError("a PNG needs the extra record: pip install 'tui-transformer[record]'; or write .svg")
+            write_whole(path, made)
 
         prompt = PromptScreen(
             "Write the poster to",
@@ -115,19 +125,3 @@ class PosterScreen(Overview, tool="poster"):
             replaces=True,
         )
         self.open(prompt, lambda name: self.port.written(name) if name is not None else None)
-
-
-def _written(root: Cell, about: str, path: Path) -> bytes:
-    """The poster in the form that the ending of a path asks for."""
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise InputError(f"{path.name}: a poster ends in {', '.join(ENDINGS)}")
-    if ending == ".txt":
-        return "".join(poster_text(root, str, None)).encode()
-    svg = poster_svg(root, str, about)
-    if ending == ".svg":
-        return svg.encode()
-    png = png_drawing()
-    if png is None:
-        raise InputError("a PNG needs the extra record: pip install 'tui-transformer[record]'; or write .svg")
-    return png(svg)

@@ -145,7 +145,11 @@ class Findings:
         others = [self.made[each.name] for each in BREAKS if each.name in self.there and each is not selected]
         rows = ([first] if selected.name in self.there else []) + others
         jobs = (
-            *(job for made in rows for job in self._effect_of(made)),
+            *(
+                Job("effect" if made.place or made.kind.name != HEAD else "head", made)
+                for made in rows
+                if str(made) not in self.effects
+            ),
             *(job for job in self._further_of(first) if selected.name in self.there),
             *(
                 job
@@ -156,11 +160,6 @@ class Findings:
             ),
         )
         return next((job for job in jobs if job not in self.failed), None)
-
-    def _effect_of(self, made: Broken) -> tuple[Job, ...]:
-        if made.kind.name == HEAD and not made.place:
-            return (Job("head", made),)
-        return () if str(made) in self.effects else (Job("effect", made),)
 
     def _further_of(self, made: Broken) -> tuple[Job, ...]:
         """What is missing of a break, as it is switched."""

@@ -43,12 +43,8 @@ def described(findings: Findings, each: Break, width: int, height: int) -> Conte
 
 
 def _parts(findings: Findings, each: Break, width: int, height: int) -> Iterator[Part]:
-    slider, effect, turn, elsewhere = (
-        findings.slider(each),
-        findings.effect(each),
-        findings.turn(each),
-        findings.matters(each),
-    )
+    slider, effect = findings.slider(each), findings.effect(each)
+    turn, elsewhere = findings.turn(each), findings.matters(each)
     yield 4, [Content.styled(fit(each.lesson, width).rstrip(), QUIET)]
     if each.name not in findings.there:
         yield 0, [Content(f"Not here: {visible(each.absent)}.")]

@@ -153,22 +153,12 @@ def _heads(change: SentenceChange, width: int, height: int, *, heading: bool) ->
     if heading:
         texts = HEADS_SAID if moved else NONE_MOVED if change.heads else ("",)
         yield Content.styled(first_fitting(texts, width), QUIET)
-    yield from _head_lines(moved[: height - heading], change, width)
-
-
-def readable(session: Session) -> str:
-    """What a model reads: `up to 4,096 tokens`, or IDs of them where it has no words."""
-    what = "token IDs" if session.model.vocabulary is None else "tokens"
-    return f"up to {session.model.most_tokens:,} {what}"
-
-
-def _head_lines(heads: Sequence[HeadChange], change: SentenceChange, width: int) -> Iterator[Content]:
-    """`L0 H2  .61 ████▉  the to map  .02 → .61`, below one another."""
+    heads = moved[: height - heading]
     names, links = [head.name for head in heads], [_link(head, change) for head in heads]
     if len({head.step.group for head in change.heads}) > 1:
         names = [f"{STACKS.get(head.step.kind, head.step.stack[:3])} {head.name}" for head in heads]
     name, link = (max(map(cells, texts), default=0) for texts in (names, links))
-    for at, head in enumerate(heads):
+    for at, head in enumerate(heads):  # `L0 H2  .61 ████▉  the to map  .02 → .61`
         line = Content(f"{fit(names[at], name)} {_short(head.size):>4} ")
         line += Content.styled(share_bar(head.size, HEAD_BAR), "$accent")
         sides = zip(head.key, (head.was, head.now), strict=True)
@@ -176,6 +166,12 @@ def _head_lines(heads: Sequence[HeadChange], change: SentenceChange, width: int)
         weights = f"{was:>4} → {now}"
         room = min(width - line.cell_length - len(weights) - 3, link)
         yield line if room < LEAST_LINK else line + f"  {fit(links[at], room)} {weights}"
+
+
+def readable(session: Session) -> str:
+    """What a model reads: `up to 4,096 tokens`, or IDs of them where it has no words."""
+    what = "token IDs" if session.model.vocabulary is None else "tokens"
+    return f"up to {session.model.most_tokens:,} {what}"
 
 
 def _link(head: HeadChange, change: SentenceChange) -> str:
