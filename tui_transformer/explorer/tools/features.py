@@ -13,12 +13,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_transformer.analysis.attentions import prepared
-from tui_transformer.analysis.features import (
-    ActiveFeatures,
-    active_features,
-    feature_words,
-    places_of_features,
-)
+from tui_transformer.analysis.features import ActiveFeatures, active_features, feature_words, places_of_features
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.targets import FEATURES

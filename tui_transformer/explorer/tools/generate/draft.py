@@ -204,7 +204,16 @@ def view_of(draft: Draft, layer: int) -> GenerationView:
         logit, own, share = (float(each[token]) for each in (state.logits, alone, shares))
         listed.append(Choice(token, logit, own, share, why, note))
     cut = {name: int(out.sum()) for name, out in reasons.items() if out.any()}
-    return GenerationView(draft, tuple(listed), cut, _picture(draft.writer, state, layer), memory(draft.writer, state))
+    writer, name = draft.writer, sublayers(draft.writer)[layer]
+    trace, attention, unknown = writer.trace(state), tuple[tuple[float, ...], ...](), ""
+    cost = trace.pending([f"{name}.weights"])
+    if cost > CHEAP:
+        unknown = f"not computed: {cost / 1e9:.1f} GFLOP"
+    else:
+        attention = tuple(map(tuple, trace[f"{name}.weights"][:, -1].tolist()))
+    queries, words = shared_queries(writer.model.program(1, 1), name), tuple(token_texts(writer.model, state.ids))
+    picture = CachePicture(queries, words, state.computed, writer.model.config.max_length, attention, unknown)
+    return GenerationView(draft, tuple(listed), cut, picture, memory(writer, state))
 
 
 def _reasons(draft: Draft, shares: Host) -> tuple[dict[str, Host], list[int]]:
@@ -232,19 +241,6 @@ def sublayers(writer: Writer) -> tuple[str, ...]:
     """The self-attention of every layer that writes."""
     names = writer.cache_shapes(1)
     return tuple(name.removesuffix(f".{KEY}") for name in names if name.endswith(KEY) and not is_cross(name))
-
-
-def _picture(writer: Writer, state: State, layer: int) -> CachePicture:
-    """The cache of one layer after a state was computed, and where its newest token looks, if that is cheap."""
-    words, name = tuple(token_texts(writer.model, state.ids)), sublayers(writer)[layer]
-    trace, attention, note = writer.trace(state), tuple[tuple[float, ...], ...](), ""
-    cost = trace.pending([f"{name}.weights"])
-    if cost > CHEAP:
-        note = f"not computed: {cost / 1e9:.1f} GFLOP"
-    else:
-        attention = tuple(map(tuple, trace[f"{name}.weights"][:, -1].tolist()))
-    queries = shared_queries(writer.model.program(1, 1), name)
-    return CachePicture(queries, words, state.computed, writer.model.config.max_length, attention, note)
 
 
 def shared_queries(program: Program, sublayer: str) -> tuple[tuple[int, ...], ...]:

@@ -153,7 +153,13 @@ class GenerateView(Vertical):
         written = list(map(WrittenToken, texts, shares))
         text = self.query_one("#text", TokenText)
         text.show(written, len(draft.state.ids))
-        self._show_without(draft)
+        without, edit = draft.without, draft.steering
+        if without is not None and edit is not None:
+            texts_without = token_texts(without.writer.model, without.ids)
+            shares = [*([None] * prompt), *without.shares]
+            place = min(len(draft.state.ids), len(texts_without))
+            self.query_one("#without-text", TokenText).show(list(map(WrittenToken, texts_without, shares)), place)
+            self._written.write("with-line", Text(f"with {added(edit)}", no_wrap=True, overflow="ellipsis"))
         has_color = Surface.of(self.app).depth != "none"
         shade = "shaded by probability" if has_color else "bold from 50 %, underlined below 10 %"
         subtitle = f"{prompt:,} given · {len(texts) - prompt:,} written, {shade}"
@@ -164,17 +170,6 @@ class GenerateView(Vertical):
             words = visible("".join(token_texts(draft.writer.model, source, source=True)))
             line = Text("source  ", inks.quiet, no_wrap=True)
             self._written.write("source", line.append(fit(words, max(text.size.width - 8, 0)), inks.plain))
-
-    def _show_without(self, draft: Draft) -> None:
-        """The text as it is written without what is added, beside the one with it."""
-        without, edit = draft.without, draft.steering
-        if without is None or edit is None:
-            return
-        texts = token_texts(without.writer.model, without.ids)
-        shares = [*([None] * draft.state.prompt), *without.shares]
-        place = min(len(draft.state.ids), len(texts))
-        self.query_one("#without-text", TokenText).show(list(map(WrittenToken, texts, shares)), place)
-        self._written.write("with-line", Text(f"with {added(edit)}", no_wrap=True, overflow="ellipsis"))
 
     def show_slider(self, edit: Add | None, end: float) -> None:
         """What is added, and where its slider is, which a key moves at once; the texts follow."""

@@ -169,7 +169,11 @@ class TrainPanel(Vertical):
         if run is not None and self.query_one("#now").display:
             room = self.query_one("#numbers").size.width
             self._written.write("numbers", numbers(status, run.trainer.settings, inks_of(self.screen), room))
-        self._written.write("tabs", self._tabs())
+        tabs = [
+            Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
+            for name, text in ((name, TABS.get(name, name)) for name in self.others)
+        ]
+        self._written.write("tabs", Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *tabs))
         self.query_one("#problem").set_class(bool(status.problem), "-said")
         self._written.write("problem", visible(status.problem), grows=True)
         if not self._throttle.due() and not everything:
@@ -191,14 +195,6 @@ class TrainPanel(Vertical):
             self._outputs = made.outputs
             width, height = self.query_one("#outputs-text", Static).size
             self._written.write("outputs-text", outputs(self._outputs, width, height, inks_of(self.screen)))
-
-    def _tabs(self) -> Content:
-        names = {name: TABS.get(name, name) for name in self.others}
-        parts = [
-            Content.styled(f"[{text}]", "bold $accent") if name == self.part else Content.styled(f" {text} ", "dim")
-            for name, text in names.items()
-        ]
-        return Content.assemble((first_key(self.app, "pane.next"), "bold $accent"), *parts)
 
     def turn(self, what: Turned, by: int) -> None:
         heads = self.heads
