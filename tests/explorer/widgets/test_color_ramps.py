@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 from rich.style import Style
 
-from tui_transformer.explorer.widgets.matrix_drawing import FEW, LEVELS, small_picture
-from tui_transformer.explorer.widgets.palette import Depth, Surface, contrast_ratio, luminance, palette, ramp
+from tui_transformer.explorer.widgets.palette import (
+    FEW,
+    LEVELS,
+    Depth,
+    Surface,
+    contrast_ratio,
+    luminance,
+    palette,
+    ramp,
+    small_picture,
+)
 from tui_transformer.views.view import Scale, ScaleKind
 
 DEPTHS: tuple[Depth, ...] = ("truecolor", "256", "standard")

@@ -124,13 +124,6 @@ class GuardedApp(App[None]):
             shown = cast("RenderableType", changes)  # as every update of Textual's is taken for
         super()._display(screen, shown)
 
-    def _end_batch(self) -> None:
-        """Let what was held be drawn, also behind a dialog: Textual lets only the app look whether there is something."""
-        super()._end_batch()
-        for screen in self._screen_stack if not self._batch_count else ():
-            if screen is self.front or screen._dirty_widgets or screen._layout_required or screen._scroll_required:
-                screen.check_idle()
-
     def draw_again(self) -> None:
         """Write all of the screen: the shell wrote to the terminal, or a page shows nothing yet."""
         self._frame.forget()

@@ -10,8 +10,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_transformer.explorer.guard.failures import careful
-from tui_transformer.explorer.widgets.matrix_drawing import BEYOND_GLYPHS, EDITED_GLYPH, MASKED_GLYPH, small_picture
-from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.explorer.widgets.matrix_drawing import BEYOND_GLYPHS, EDITED_GLYPH, MASKED_GLYPH
+from tui_transformer.explorer.widgets.palette import Palette, Surface, palette, small_picture
 from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Frame, Meeting, Scale

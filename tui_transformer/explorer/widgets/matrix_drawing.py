@@ -1,4 +1,4 @@
-"""A matrix drawn line by line: column labels, row labels and cells; or small, without numbers."""
+"""A matrix drawn line by line: column labels, row labels and cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from textual.geometry import Offset, Size
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import Cell, Grid
-from tui_transformer.explorer.widgets.palette import Levels, Palette, Surface, palette, readable
+from tui_transformer.explorer.widgets.palette import Levels, Palette, readable
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.views.numbers import SMALLEST_NUMBER_CELL, NumberFormat
 from tui_transformer.views.view import Scale, Tile, Values
@@ -365,50 +365,3 @@ def _automatic_width(room: int, columns: int, number_width: int, *, always: bool
     if even >= number_width:
         return min(even, max(number_width, _WIDEST_AUTOMATIC))
     return number_width if always else min(max(even, NARROW), 2 * NARROW)
-
-
-# Small, a column for each column and a line for two rows
-
-
-LEVELS, FEW = 17, 11
-"""Colours of a picture, and of one among many: the fewer they are, the less it takes to write them."""
-
-Picture = list[list[Segment]]
-"""Lines of segments, each one column wide."""
-
-
-def small_picture(tile: Values, scale: Scale, surface: Surface, page: Style, levels: int = LEVELS) -> Picture:
-    """Draw a matrix, a column for each of its columns and a line for two of its rows."""
-    colors = palette(scale.kind, surface, page, levels)
-    if not colors.has_color:
-        return _glyphs(tile, scale, colors)
-    at = colors.levels(tile, scale)
-    below = np.vstack([at[1::2], np.full((len(at) % 2, at.shape[1]), -1)])
-    blocks = _blocks(colors, page)
-    return [
-        [blocks[pair[0]][pair[1]] for pair in zip(upper, lower, strict=True)]
-        for upper, lower in zip(at[::2].tolist(), below.tolist(), strict=True)
-    ]
-
-
-@lru_cache(maxsize=16)
-def _blocks(colors: Palette, page: Style) -> list[list[Segment]]:
-    """A segment for each pair of levels above each other; masked cells, and −1 for outside, have the page's colour."""
-
-    def block(top: Color | None, bottom: Color | None) -> Segment:
-        if top is None:
-            return Segment("▄" if bottom else " ", page + Style(color=bottom))
-        return Segment("▀", page + Style(color=top, bgcolor=bottom))
-
-    paints = (*(style.bgcolor for style in colors.styles), None, None)
-    return [[block(top, bottom) for bottom in paints] for top in paints]
-
-
-def _glyphs(tile: Values, scale: Scale, colors: Palette) -> Picture:
-    """Two rows a line: of each pair the value further from 0."""
-    padded = np.vstack([tile, np.full((len(tile) % 2, tile.shape[1]), np.nan)])
-    upper, lower = padded[::2], padded[1::2]
-    further = np.isneginf(upper) | np.isnan(upper) | (np.isfinite(lower) & (np.abs(lower) > np.abs(upper)))
-    levels = colors.levels(np.where(further, lower, upper), scale)
-    glyphs = [*(glyph[-1] for glyph in colors.glyphs), "×"]
-    return [[Segment(glyphs[level], colors.styles[0]) for level in row] for row in levels.tolist()]

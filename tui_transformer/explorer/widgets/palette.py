@@ -1,4 +1,4 @@
-"""Colour ramps and glyph ramps: the styles that stand for values.
+"""Colour ramps and glyph ramps: the styles that stand for values, and small pictures in them.
 
 The ramps are monotone in lightness, so that they survive greyscale, and need no telling of red from green. The signed
 ramps go from blue to orange through a neutral middle (after PuOr of ColorBrewer). Terminals with 256 or 16 colours have
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.color import Color
 from rich.color_triplet import ColorTriplet
+from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 
@@ -205,3 +206,50 @@ def luminance(color: ColorTriplet) -> float:
     channels = [channel / 255 for channel in color]
     red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
     return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+
+
+# Small, a column for each column and a line for two rows
+
+
+LEVELS, FEW = 17, 11
+"""Colours of a picture, and of one among many: the fewer they are, the less it takes to write them."""
+
+Picture = list[list[Segment]]
+"""Lines of segments, each one column wide."""
+
+
+def small_picture(tile: Values, scale: Scale, surface: Surface, page: Style, levels: int = LEVELS) -> Picture:
+    """Draw a matrix, a column for each of its columns and a line for two of its rows."""
+    colors = palette(scale.kind, surface, page, levels)
+    if not colors.has_color:
+        return _glyphs(tile, scale, colors)
+    at = colors.levels(tile, scale)
+    below = np.vstack([at[1::2], np.full((len(at) % 2, at.shape[1]), -1)])
+    blocks = _blocks(colors, page)
+    return [
+        [blocks[pair[0]][pair[1]] for pair in zip(upper, lower, strict=True)]
+        for upper, lower in zip(at[::2].tolist(), below.tolist(), strict=True)
+    ]
+
+
+@lru_cache(maxsize=16)
+def _blocks(colors: Palette, page: Style) -> list[list[Segment]]:
+    """A segment for each pair of levels above each other; masked cells, and −1 for outside, have the page's colour."""
+
+    def block(top: Color | None, bottom: Color | None) -> Segment:
+        if top is None:
+            return Segment("▄" if bottom else " ", page + Style(color=bottom))
+        return Segment("▀", page + Style(color=top, bgcolor=bottom))
+
+    paints = (*(style.bgcolor for style in colors.styles), None, None)
+    return [[block(top, bottom) for bottom in paints] for top in paints]
+
+
+def _glyphs(tile: Values, scale: Scale, colors: Palette) -> Picture:
+    """Two rows a line: of each pair the value further from 0."""
+    padded = np.vstack([tile, np.full((len(tile) % 2, tile.shape[1]), np.nan)])
+    upper, lower = padded[::2], padded[1::2]
+    further = np.isneginf(upper) | np.isnan(upper) | (np.isfinite(lower) & (np.abs(lower) > np.abs(upper)))
+    levels = colors.levels(np.where(further, lower, upper), scale)
+    glyphs = [*(glyph[-1] for glyph in colors.glyphs), "×"]
+    return [[Segment(glyphs[level], colors.styles[0]) for level in row] for row in levels.tolist()]

@@ -26,8 +26,7 @@ from tui_transformer.explorer.widgets.cursor import (
     GridWidget,
     next_size,
 )
-from tui_transformer.explorer.widgets.matrix_drawing import FEW, Picture, small_picture
-from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.explorer.widgets.palette import FEW, Picture, Surface, small_picture
 from tui_transformer.text.display import first_fitting, fit_label
 from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values

@@ -14,13 +14,13 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import Static
 
+from tui_transformer.explorer.guard.scroll_bars import keep_bars
 from tui_transformer.explorer.main.panes.lines import ASKS, CARD, ENDS
 from tui_transformer.explorer.main.question import Question
 from tui_transformer.explorer.shell.actions.main import ASKED_BY_TOUR, TOUR, TOUR_AFTER
 from tui_transformer.explorer.shell.dialog import CORNERS, plain
 from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.widgets.cursor import keep_bars
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.guide.texts import tour_question
 from tui_transformer.session.pane_fit import card_lines, has_question

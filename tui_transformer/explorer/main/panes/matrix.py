@@ -22,6 +22,7 @@ from textual.widgets import Input, Static
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
+from tui_transformer.explorer.guard.scroll_bars import keep_bars
 from tui_transformer.explorer.main.panes.lines import stop_title
 from tui_transformer.explorer.shell.actions.main import TEMPERATURE
 from tui_transformer.explorer.shell.actions.main import VOCABULARY as FIND
@@ -29,7 +30,6 @@ from tui_transformer.explorer.shell.keymap import first_key
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.widgets.chart import Chart
-from tui_transformer.explorer.widgets.cursor import keep_bars
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails

@@ -21,8 +21,7 @@ from textual.widget import Widget
 from tui_transformer.explorer.guard.failures import STYLE, careful, carefully
 from tui_transformer.explorer.shell.actions.main import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
-from tui_transformer.explorer.widgets.matrix_drawing import small_picture
-from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.explorer.widgets.palette import Surface, small_picture
 from tui_transformer.session.overlay import FOLLOWS, WRONG
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.whole.layout import Placement

@@ -1,0 +1,60 @@
+"""Scroll bars that know how large the content is, and where it stands, without a new layout of the screen.
+
+Of Textual 8.2: a new size of the content lays out the whole screen, and a bar that comes back stands where it stood.
+"""
+
+from __future__ import annotations
+
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.widget import Widget
+
+
+def set_content_size(view: ScrollView, size: Size) -> None:
+    """Say how large the content is; only where a scroll bar comes or goes is the whole screen laid out again."""
+    if not view.container_size or _bars(view, size) != (view.show_horizontal_scrollbar, view.show_vertical_scrollbar):
+        view.virtual_size = size
+        return
+    view.set_reactive(Widget.virtual_size, size)
+    if view.show_horizontal_scrollbar:
+        view.horizontal_scrollbar.window_virtual_size = max(size.width, view.horizontal_scrollbar.window_size)
+    if view.show_vertical_scrollbar:
+        view.vertical_scrollbar.window_virtual_size = max(size.height, view.vertical_scrollbar.window_size)
+    x, y = min(view.scroll_x, view.max_scroll_x), min(view.scroll_y, view.max_scroll_y)
+    if (x, y) != (view.scroll_x, view.scroll_y):
+        view.scroll_to(x, y, animate=False, force=True)
+    view.refresh()
+
+
+def keep_bars(view: Widget) -> None:
+    """Let scroll bars that come back stand where the view is scrolled to by then."""
+    for axis in ("horizontal", "vertical"):
+        view.watch(view, f"show_{axis}_scrollbar", lambda: put_bars(view), init=False)
+
+
+def put_bars(view: Widget) -> None:
+    """Put the scroll bars where the view is scrolled to, in its colours: away, they were told of neither."""
+    if view.show_horizontal_scrollbar:
+        view.horizontal_scrollbar.position = view.scroll_x
+        view.horizontal_scrollbar.refresh()
+    if view.show_vertical_scrollbar:
+        view.vertical_scrollbar.position = view.scroll_y
+        view.vertical_scrollbar.refresh()
+    if view.show_horizontal_scrollbar and view.show_vertical_scrollbar:
+        view.scrollbar_corner.refresh()
+
+
+def _bars(view: ScrollView, size: Size) -> tuple[bool, bool]:
+    """Whether content of this size needs a horizontal and a vertical scroll bar; each takes room from the other."""
+    styles, room = view.styles, view.container_size
+
+    def needed(overflow: str, content: int, there: int) -> bool:
+        return overflow == "scroll" or (overflow == "auto" and content > there)
+
+    across = needed(styles.overflow_x, size.width, room.width)
+    down = needed(styles.overflow_y, size.height, room.height)
+    if down and not across:
+        across = needed(styles.overflow_x, size.width, room.width - styles.scrollbar_size_vertical)
+    if across and not down:
+        down = needed(styles.overflow_y, size.height, room.height - styles.scrollbar_size_horizontal)
+    return across, down
