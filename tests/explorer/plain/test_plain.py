@@ -14,7 +14,16 @@ import pytest
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.plain.keys import COMMANDS, WITHOUT_A_SCREEN, Typed, help_of, key_name, meanings, read
+from tui_transformer.explorer.plain.keys import (
+    COMMANDS,
+    WITHOUT_A_SCREEN,
+    Typed,
+    help_of,
+    key_name,
+    meanings,
+    pressed,
+    read,
+)
 from tui_transformer.explorer.plain.reader import DOING, TELLING, Reader
 from tui_transformer.explorer.plain.run import run_plain
 from tui_transformer.explorer.run import run
@@ -306,3 +315,21 @@ def test_a_row_that_is_masked_is_told_without_shares(session):
 def test_what_has_no_softmax_is_said(reader, lines, says):
     with pytest.raises(InputError, match=says):
         typed(reader, *lines)
+
+
+@pytest.mark.parametrize(
+    ("typed", "keys"),
+    [
+        (b"\x1b", ["\x1b"]),
+        (b"a\x1b[Aq", ["a", "\x1b[A", "q"]),
+        (b"\x1bOB\x1b[5~", ["\x1b[B", "\x1b[5~"]),
+        (b"\x1b[12", ["\x1b[12"]),
+        ("ü".encode(), ["ü"]),
+    ],
+)
+def test_keys_end_with_what_they_are_typed_at(typed: bytes, keys: list[str]) -> None:
+    reads, writes = os.pipe()
+    os.write(writes, typed)
+    os.close(writes)
+    assert list(pressed(reads)) == keys
+    os.close(reads)

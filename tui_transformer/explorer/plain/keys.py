@@ -198,8 +198,9 @@ def pressed(terminal: int) -> Iterator[str]:
     while byte := os.read(terminal, 1):
         if byte == ESCAPE:  # bytes that follow it at once are one key with it
             while len(byte) < LONGEST_SEQUENCE and select.select([terminal], [], [], AT_ONCE)[0]:
-                byte += os.read(terminal, 1)
-                if len(byte) > len(b"\x1b[") and (byte[-1:].isalpha() or byte.endswith(b"~")):
+                more = os.read(terminal, 1)
+                byte += more
+                if not more or (len(byte) > len(b"\x1b[") and (more.isalpha() or more == b"~")):
                     break
             yield byte.decode("ascii", errors="replace").replace("\x1bO", "\x1b[")
         elif key := decoder.decode(byte):
