@@ -159,7 +159,7 @@ class InTurn:
         self._held.close()
         self._held = ExitStack()
         self._held.enter_context(self._app.batch_update())
-        later(self._app, HELD, self._held.close)
+        asyncio.get_running_loop().call_later(HELD, self._held.close)
 
     def _catch_up(self) -> None:
         late, self._put_off = self._put_off, None
