@@ -61,7 +61,7 @@ def _composed(compositor: Compositor, wanted: dict[int, set[int]]) -> Chops:
     for widget, (region, clip) in compositor.visible_widgets.items():
         seen = region.intersection(clip)
         left, right = seen.column_span
-        lines = [y for y in seen.line_range if any(left <= cut < right for cut in wanted.get(y, ()))]
+        lines = [y for y in seen.line_range if wanted.get(y) and any(left <= cut < right for cut in wanted[y])]
         drawn = asked if isinstance(widget, Screen) else lines
         if not drawn:
             continue
