@@ -39,17 +39,19 @@ _WIDE = frozenset(
 )
 
 
-class _Shown:
-    """The table of `str.translate`: how each code point is shown."""
+class _Shown(dict[int, str]):
+    """The table of `str.translate`: how each code point is shown, of the last thousands."""
 
-    def __getitem__(self, code: int) -> str:
-        return _shown(code)
+    def __missing__(self, code: int) -> str:
+        if len(self) >= MOST_SHOWN:
+            self.clear()
+        return self.setdefault(code, _shown(code))
 
 
+MOST_SHOWN = 4096
 _SHOWN = _Shown()
 
 
-@lru_cache(maxsize=4096)
 def _shown(code: int) -> str:
     if code < 0x20:
         return chr(_CONTROL_PICTURES + code)
