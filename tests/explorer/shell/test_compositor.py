@@ -21,7 +21,6 @@ from tui_transformer.explorer.guard import compositor
 from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.frame import Cell, Cells, _pieces
 from tui_transformer.explorer.widgets.heat_map import HeatMap
-from tui_transformer.explorer.widgets.legend import Legend
 
 WALKS = {
     "steps and cells": [*" " * 12, "tab", "down", "right", "down", *"]] ", "backspace", "pagedown", "end", "home"],
@@ -180,18 +179,3 @@ def test_a_strip_does_all_that_textuals_does() -> None:
         assert own.apply_offsets(3, 4) == usual.apply_offsets(3, 4)
         assert own.link_ids == usual.link_ids
         assert own.cell_count == usual.cell_count
-
-
-async def test_what_waits_for_a_refresh_waits_for_one_that_is_held_too() -> None:
-    async with exploring(NARROW) as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
-        seen = list[Region]()
-        with explorer.app.batch_update():
-            legend = explorer.main.query_one(Legend)
-            before = legend.region
-            legend.styles.height = 2
-            explorer.main.call_after_refresh(lambda: seen.append(legend.region))
-            await explorer._rest()
-            assert not seen
-        await explorer.settled()
-        assert [region.height for region in (before, *seen)] == [1, 2]

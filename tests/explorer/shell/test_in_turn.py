@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
-from driving import MEDIUM, NARROW, WIDE, exploring
+from driving import MEDIUM, NARROW, exploring
 from textual import events
-from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Button, Input, Static
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.guard import event_queue
 from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.event_queue import Behind, InTurn
 from tui_transformer.explorer.shell.overview import Overview
@@ -248,43 +246,3 @@ async def test_a_key_that_comes_to_a_screen_before_it_is_composed_is_handed_on_w
         assert not app.messages.text
         assert isinstance(app.screen, Opened)
         assert str(app.screen.query_one(Static).content) == "2"
-
-
-async def test_all_that_a_key_changes_is_drawn_at_once_and_never_waits_for_what_hangs(monkeypatch: pytest.MonkeyPatch):
-    usual, drawn = Compositor.render_update, list[int]()
-
-    def counted(self: Compositor, *arguments: Any, **named: Any) -> Any:
-        drawn.append(len(self._dirty_regions))
-        return usual(self, *arguments, **named)
-
-    async with exploring(WIDE) as explorer:
-        await explorer.go("encoder.0.self_attention.weights")
-        await explorer.press("down")
-        follow, held = explorer.parts.presenter.move_cell, list[int]()
-
-        def followed(*cell: Any) -> None:
-            held.append(explorer.app._batch_count)
-            follow(*cell)
-
-        monkeypatch.setattr(explorer.parts.presenter, "move_cell", followed)
-        monkeypatch.setattr(Compositor, "render_update", counted)
-        monkeypatch.setattr(event_queue, "HELD", 60.0)  # however busy the machine is
-        before = explorer.text
-        await explorer.press("up")
-        assert [regions > 1 for regions in drawn] == [True], "the cursor with the working of its cell"
-        assert held == [1], "nothing was drawn before the cell was followed"
-        assert explorer.text != before
-
-        monkeypatch.setattr(event_queue, "HELD", 0.02)
-        never = asyncio.Event()
-
-        async def hang(_: object) -> None:
-            explorer.main.sub_title = "hangs"
-            explorer.main.refresh()
-            await never.wait()
-
-        monkeypatch.setattr(explorer.main, "on_key", hang)
-        drawn.clear()
-        explorer.send("down")
-        await explorer.until(lambda: drawn)
-        never.set()

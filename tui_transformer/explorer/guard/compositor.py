@@ -19,7 +19,6 @@ from rich.text import Text
 from textual._border import get_box
 from textual._compositor import ChopsUpdate, Compositor
 from textual._styles_cache import StylesCache
-from textual.app import App
 from textual.color import Color
 from textual.content import Content, ContentType
 from textual.css.styles import StylesBase
@@ -141,30 +140,12 @@ def _set_title(self: Any, widget: Widget, title: Text | ContentType | None) -> N
     widget.refresh(Region(0, line, width, 1).translate(-widget.content_offset))
 
 
-async def _call_after_refresh(self: Screen[Any]) -> None:
-    """Call what waits for a refresh; Textual calls it at once where drawing is held."""
-    is_due = self._layout_required or self._scroll_required or self._repaint_required or self._dirty_widgets
-    if not (self.app._batch_count and is_due):
-        await USUAL[Screen, "_invoke_and_clear_callbacks"](self)
-
-
-def _end_batch(self: App[Any]) -> None:
-    """Let what was held be drawn, also behind a dialog; Textual lets only the app look whether there is something."""
-    USUAL[App, "_end_batch"](self)
-    for screen in self._screen_stack if not self._batch_count else ():
-        in_front = screen is self._screen_stack[-1]
-        if in_front or screen._dirty_widgets or screen._layout_required or screen._scroll_required:
-            screen.check_idle()
-
-
 LEAN: Mapping[tuple[type, str], Callable[..., Any]] = {
     (Compositor, "_render_chops"): _wanted_lines,
     (Compositor, "render_partial_update"): _partial_update,
     (StylesCache, "render"): _render,
     (StylesCache, "render_line"): _render_line,
     (Strip, "__init__"): _make_strip,
-    (App, "_end_batch"): _end_batch,
-    (Screen, "_invoke_and_clear_callbacks"): _call_after_refresh,
     (type(vars(Widget)["border_title"]), "__set__"): _set_title,
 }
 USUAL: Mapping[tuple[type, str], Callable[..., Any]] = {place: getattr(*place) for place in LEAN}

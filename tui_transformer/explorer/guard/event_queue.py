@@ -17,7 +17,6 @@ import asyncio
 import gc
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from typing import Any
 
 from textual import events
@@ -38,9 +37,6 @@ Handle = Callable[[events.Event], Awaitable[None]]
 
 ROUNDS = 8
 """Messages behind one event at most: focus that never comes to rest holds up no key."""
-
-HELD = 0.02
-"""Seconds for which nothing is drawn at most, while what has seen an event handles it."""
 
 LOST = 0.25
 """Seconds after which a message that is not back is looked for: a widget that is removed takes it with it."""
@@ -69,7 +65,6 @@ class InTurn:
         self._lost: asyncio.TimerHandle | None = None
         self._now: events.Event | None = None
         self._put_off: Callable[[], None] | None = None
-        self._held = ExitStack()
         self._ends: Callable[[], None] = lambda: None
 
     @property
@@ -123,7 +118,6 @@ class InTurn:
         settled = behind.number > 1 and behind.widget is front
         if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):
             self._forget()
-            self._held.close()
             await self._next()
 
     async def _next(self) -> None:
@@ -146,20 +140,9 @@ class InTurn:
         target = self._target(event)
         if target is None or not target.is_attached:
             return  # a notice that went away is still drawn where the mouse is
-        self._hold_drawing()
         await self._handle(event)
-        if isinstance(event, events.MouseMove) or not self._send(target, 1):
-            self._held.close()
-
-    def _hold_drawing(self) -> None:
-        """Let all be drawn at once that changes because of an event: what a widget says of it comes a little later.
-
-        Textual would draw the cursor at once, and what follows it a sixtieth of a second later.
-        """
-        self._held.close()
-        self._held = ExitStack()
-        self._held.enter_context(self._app.batch_update())
-        asyncio.get_running_loop().call_later(HELD, self._held.close)
+        if not isinstance(event, events.MouseMove):
+            self._send(target, 1)
 
     def _catch_up(self) -> None:
         late, self._put_off = self._put_off, None
