@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_965, 38),
     "diagnosis": (6_628, 26),
     "engine": (7_362, 33),
-    "explorer": (26_850, 133),
+    "explorer": (26_800, 133),
     "features": (1_100, 6),
     "generation": (1_250, 7),
     "guide": (515, 3),
