@@ -110,6 +110,8 @@ async def test_what_lies_behind_a_dialog_stays_where_only_covered_cells_change()
         await explorer.settled()
         assert explorer.text == before
         assert "Steps" in before, "the main screen is seen behind it"
+        explorer.app.screen.refresh()
+        assert explorer.text == before, "also where it is asked for before it is drawn"
 
 
 class Styled(App[None]):

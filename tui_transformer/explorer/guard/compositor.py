@@ -3,7 +3,8 @@
 Of Textual 8.2: for an update, all lines of all widgets between the first line that changed and the last are asked for
 and cut into pieces, also of those that lie behind others, as containers do; each piece makes seven caches that hardly
 one of them uses; each line of a widget looks for every effect that a style sheet can have; and a title draws all lines
-of its widget. Together that is nearly half of what a key costs.
+of its widget. Together that is nearly half of what a key costs. And where lines are asked for between two updates, a
+dialog does not know what is behind it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rich.style import Style
 from rich.text import Text
 from textual._border import get_box
 from textual._compositor import ChopsUpdate, Compositor
+from textual._context import visible_screen_stack
 from textual._styles_cache import StylesCache
 from textual.color import Color
 from textual.content import Content, ContentType
@@ -42,29 +44,29 @@ def _partial_update(self: Compositor) -> ChopsUpdate | None:
     """What changed since the last time; None where nothing did."""
     cuts, spans = self.cuts, list(self._regions_to_spans(self._dirty_regions))
     self._dirty_regions.clear()
+    if not spans:
+        return None
     wanted: dict[int, set[int]] = {}
     for y, first, last in spans:
         pieces = zip(cuts[y], cuts[y][1:], strict=False)
         wanted.setdefault(y, set()).update(start for start, end in pieces if start < last and end > first)
-    chops = _composed(self, wanted)
-    return ChopsUpdate(chops, spans, [ends[1:] for ends in cuts]) if spans else None
+    return ChopsUpdate(_composed(self, wanted), spans, [ends[1:] for ends in cuts])
 
 
 def _composed(compositor: Compositor, wanted: dict[int, set[int]]) -> Chops:
-    """The pieces that are wanted of each line, from the widgets in front to those behind.
-
-    A screen is asked for in any case: only now does it know the screens behind it, which it shows.
-    """
-    cuts, asked = compositor.cuts, sorted(wanted)
+    """The pieces that are wanted of each line, from the widgets in front to those behind."""
+    cuts = compositor.cuts
     chops: Chops = [dict.fromkeys(line[:-1]) for line in cuts]
     for widget, (region, clip) in compositor.visible_widgets.items():
         seen = region.intersection(clip)
         left, right = seen.column_span
         lines = [y for y in seen.line_range if wanted.get(y) and any(left <= cut < right for cut in wanted[y])]
-        drawn = asked if isinstance(widget, Screen) else lines
-        if not drawn:
+        if not lines:
             continue
-        first, height = drawn[0], drawn[-1] + 1 - drawn[0]
+        if isinstance(widget, Screen):  # whoever asks, it shows the screens behind it
+            behind = widget.app._background_screens
+            visible_screen_stack.set(behind[: behind.index(widget)] if widget in behind else behind)
+        first, height = lines[0], lines[-1] + 1 - lines[0]
         strips = widget.render_lines(Region(left - region.x, first - region.y, seen.width, height))
         for y in lines:
             start, end = bisect_left(cuts[y], left), bisect_right(cuts[y], right)

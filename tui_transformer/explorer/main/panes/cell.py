@@ -143,8 +143,7 @@ class CellPane(LineList):
 
     def _redraw(self, cursor: int | None) -> None:
         working = self._working
-        title = ABOUT if working is None and self._about else CELL_TITLE
-        self.border_title = title
+        self.border_title = ABOUT if working is None and self._about else CELL_TITLE
         width = max(self.size.width - 1, 1)
         folded = [Text(line) for part in self._about.split("\n") for line in (*wrap(part, width), "")][:-1]
         if working is None:
