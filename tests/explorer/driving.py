@@ -111,16 +111,20 @@ class Explorer:
     async def handled(self) -> None:
         """Wait until every message is handled that is there now, with those that they give rise to; then draw."""
         await self._rest()
-        self.app.screen._on_timer_update()
-        await self._rest()
+        await self._draw()
         for _ in range(3):
             screen = self.app.screen
             if self.app.is_running and (
                 screen._layout_required or screen._scroll_required
             ):  # bars came, or it scrolled
-                self.app.screen._on_timer_update()
-                await self._rest()
+                await self._draw()
         assert self.app.is_running, self.app._exception
+
+    async def _draw(self) -> None:
+        """Draw what is to be drawn, first of the screens behind: a dialog shows them."""
+        for screen in [*self.app._background_screens, self.app.screen]:
+            screen._on_timer_update()
+        await self._rest()
 
     async def _rest(self) -> None:
         """Wait until every widget waits for messages: exact, and far cheaper than to send one to each of them."""
