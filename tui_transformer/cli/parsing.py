@@ -8,7 +8,7 @@ import re
 import typer
 
 from tui_transformer.errors import UsageError
-from tui_transformer.sizes import parse_size
+from tui_transformer.machine import parse_size
 
 
 def parse_ids(text: str, option: str = "--ids") -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TypeVar
 
 from tui_transformer.errors import UsageError
+from tui_transformer.machine import THREADS
 from tui_transformer.text.display import fit, visible
 
 
@@ -29,7 +30,6 @@ def check_terminal() -> None:
         )
 
 
-NUMBERS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 PAUSE, SHORT = "OPENBLAS_THREAD_TIMEOUT", "18"
 """How long a thread of OpenBLAS looks for more work before it sleeps, as a power of 2 in ticks (usually 26)."""
 
@@ -42,8 +42,8 @@ def choose_threads() -> None:
     if "numpy" in sys.modules:
         return
     os.environ.setdefault(PAUSE, SHORT)
-    if not any(os.environ.get(name) for name in NUMBERS) and _waiting() >= (os.cpu_count() or 1):
-        os.environ[NUMBERS[0]] = "1"
+    if not any(os.environ.get(name) for name in THREADS) and _waiting() >= (os.cpu_count() or 1):
+        os.environ[THREADS[0]] = "1"
 
 
 def _waiting() -> float:

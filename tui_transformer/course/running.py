@@ -35,6 +35,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import json_object, read_regular
 from tui_transformer.gate import check_may_run
+from tui_transformer.machine import THREADS
 
 CHILD = Path(__file__).with_name("child.py")
 LARGEST_FILE = 1 << 20
@@ -53,7 +54,7 @@ SHARE = 5
 KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH",
         "DYLD_FALLBACK_LIBRARY_PATH", "JAVA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT", "PATHEXT")  # fmt: skip
 """Of the user's environment: what programs and their libraries are found by, and the language."""
-ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 """Threads take memory each, and exercises are small."""
 
 

@@ -18,6 +18,7 @@ from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
 from tui_transformer.features.dictionary import Features
 from tui_transformer.files import is_folder, is_there, json_object
+from tui_transformer.machine import THREADS
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.text.encoding import MAX_CHARACTERS
@@ -25,9 +26,7 @@ from tui_transformer.text.files import lines_of, read_lines, shown_path
 
 Batch = tuple[Item, ...]
 
-ONE_THREAD = dict.fromkeys(
-    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 """A worker computes on one core: products of several threads may be rounded otherwise, and workers share the cores."""
 
 

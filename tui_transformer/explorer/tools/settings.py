@@ -20,12 +20,12 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.files import expanded
+from tui_transformer.machine import parse_size
 from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
 from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
 from tui_transformer.session.store import AT_ONCE
-from tui_transformer.sizes import parse_size
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import built_in_vocabularies

@@ -7,7 +7,7 @@ from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.parts import keep_plan, readable
 from tui_transformer.explorer.tools.settings import SettingsScreen
-from tui_transformer.sizes import parse_size
+from tui_transformer.machine import parse_size
 
 LONG = {"text": "the waves " * 40, "sizes": {"heads": 8}}
 

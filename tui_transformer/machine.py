@@ -1,8 +1,14 @@
-"""Amounts of memory as people write them. Only the standard library is imported: the command line reads this first."""
+"""What a machine has, as people and settings write it: memory and threads.
+
+Only the standard library is imported: the command line reads this first.
+"""
 
 from __future__ import annotations
 
 import re
+
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""Settings of the environment that say how many threads products may take, whichever library makes them."""
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 LARGEST = 1 << 50
