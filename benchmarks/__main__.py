@@ -20,6 +20,7 @@ SUBJECTS = (
     "memory",
     "learning",
     "checkpoint",
+    "quantized",
     "recording",
     "ablating",
     "generation",

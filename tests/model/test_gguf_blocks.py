@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tui_transformer.engine.edits import Edit
+from tui_transformer.engine.gradient import gradients
 from tui_transformer.errors import InputError
+from tui_transformer.generation.rules import Rules
+from tui_transformer.generation.sampling import Settings
+from tui_transformer.generation.writing import Writer
 from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model import Model
 from tui_transformer.model.gguf.blocks import FORMATS
@@ -109,6 +115,56 @@ def test_part_of_a_weight_is_the_part_of_the_whole(kind, tmp_path):
             assert np.array_equal(weights.part(f"{name}.weight", index), whole[index])
         rows = np.array([0, 3, 4, 7])
         assert np.array_equal(weights.part(f"{name}.weight", rows), whole[rows])
+
+
+@pytest.fixture(params=["llama", "gpt2", "qwen2_moe", "phi3"], ids=["ordered", "turned", "experts", "side_by_side"])
+def both(request, tmp_path) -> tuple[Model, Model]:
+    """A model whose matrices are made where products read them, and the same with all that is read held."""
+    model = Model.load(write_gguf(tmp_path / "m.gguf", request.param, "Q4_1"), device="cpu")
+    weights = model.weights
+    return model, replace(model, weights=replace(weights, held={}, packed=lambda _: False))
+
+
+def test_matrices_in_blocks_are_made_where_products_read_them_and_never_held(both):
+    packed, held = (model.trace(ids=IDS) for model in both)
+    matrices = {name for name in packed.program.weights if packed.weights.packed(name)}
+    assert len(matrices) >= 10
+    for step in packed.program.steps:
+        np.testing.assert_allclose(packed[step.name], held[step.name], rtol=1e-5, atol=1e-6)
+    assert matrices.isdisjoint(packed.weights.held)
+    assert not matrices.isdisjoint(held.weights.held)
+    part = (range(1, 4), range(2, 9))
+    for name in matrices:
+        assert np.array_equal(packed.window(name, part), held.window(name, part))
+
+
+def test_matrices_in_blocks_have_the_gradients_of_those_that_are_held(both):
+    packed, held = (gradients(model.trace(ids=IDS), [*IDS[1:], -1]) for model in both)
+    assert packed.values.keys() == held.values.keys()
+    for name, gradient in packed.values.items():
+        np.testing.assert_allclose(gradient, held.values[name], rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_a_matrix_in_blocks_can_be_edited_and_written_on_with(both):
+    name = next(name for name in both[0].program(3).weights if both[0].weights.packed(name))
+    edits, settings = [Edit(name, (0, 1), 3.0)], Settings(greedy=True, max_new_tokens=4)
+    writers = [Writer(model, settings, Rules(), edits=edits) for model in both]
+    written = [[state.ids for state in writer.run(writer.begin(IDS))] for writer in writers]
+    assert len(written[0][-1]) == len(IDS) + 4
+    assert written[0] == written[1]
+    traces = [model.trace(ids=IDS).edited(edits) for model in both]
+    logits = traces[0].program.logits
+    np.testing.assert_allclose(traces[0][logits], traces[1][logits], rtol=1e-5, atol=1e-6)
+
+
+def test_a_scale_that_is_no_number_is_named_by_the_first_product_that_reads_it(tmp_path):
+    path = write_gguf(tmp_path / "m.gguf", "llama", "Q8_0")
+    start = read_gguf(path).tensors["blk.0.ffn_up.weight"].start
+    data = bytearray(path.read_bytes())
+    data[start : start + 2] = np.array([np.inf], "<f2").tobytes()
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"up_proj.* holds NaN or infinity"):
+        Model.load(path).trace(ids=IDS).compute()
 
 
 def test_sizes_of_blocks_are_those_of_the_library():

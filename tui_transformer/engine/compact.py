@@ -30,11 +30,13 @@ class StoredMatrix:
         read: Gives cells of the whole on the device, by a pair of slices, or rows by ascending numbers.
         rows: Those that it has of the whole.
         columns: The same.
+        panel: How many columns are read together; None where it is read by its longer side, as much as a block.
     """
 
     read: Callable[[Any], Array]
     rows: range
     columns: range
+    panel: int | None = None
 
     @property
     def shape(self) -> Shape:
@@ -61,12 +63,12 @@ class StoredMatrix:
 
     @property
     def _wide(self) -> bool:
-        return len(self.columns) > len(self.rows)
+        return self.panel is not None or len(self.columns) > len(self.rows)
 
     def _blocks(self, backend: Backend, chosen: Host | None) -> Iterator[tuple[Any, Any, Array]]:
         """Rows and columns that are read together, by their places here, with their cells; all or the chosen rows."""
         long, short = (self.columns, self.rows) if self._wide else (self.rows, self.columns)
-        step, whole = max(BLOCK // max(len(short), 1), 1), slice(0, len(short))
+        step, whole = self.panel or max(BLOCK // max(len(short), 1), 1), slice(0, len(short))
         for start in range(0, len(long) if chosen is None else len(chosen), step):
             part = slice(start, min(start + step, len(long)))
             if chosen is not None:

@@ -22,6 +22,8 @@ Reader = Callable[[str, Shape], Host]
 """Gives a weight of this name and shape as a host array."""
 
 LARGE = 1 << 22
+PANEL = 1 << 19
+"""Cells of a matrix that are made together (2 MiB in float32): they are still in the cache when they are multiplied."""
 SMALL = MEBIBYTE
 
 SPARE = 0.25
@@ -52,8 +54,9 @@ class Weights:
 
     Where memory is short, those of a file are let go and read again: a model may be larger than memory. Of a weight of
     a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole; products read
-    a matrix of more than `most` so each time. For less than `small` bytes the system is not asked what is free. Some
-    names may be those of `others`. Pickled, they are only how they are opened or made `again`.
+    a matrix of more than `most` so each time, and on the CPU one that is `packed`, some columns at a time. For less
+    than `small` bytes the system is not asked what is free. Some names may be those of `others`. Pickled, they are only
+    how they are opened or made `again`.
     """
 
     backend: Backend
@@ -63,6 +66,7 @@ class Weights:
     large: int = LARGE
     small: int = SMALL
     most: float = math.inf
+    packed: Callable[[str], bool] = lambda _: False
     others: Mapping[str, Weights] = field(default_factory=dict)
     again: Callable[[], Loaded] | None = field(default=None, repr=False)
     _given: frozenset[str] = field(init=False, repr=False)
@@ -109,9 +113,17 @@ class Weights:
         """The weight as products read it: one that is too large to be held is read in blocks."""
         if name in self.others:
             return self.others[name].operand(name, shape)
-        if len(shape) != 2 or math.prod(shape) <= self.most or not self.apart(name, shape):
+        packed = self._packed(name, shape)
+        if not packed and (len(shape) != 2 or math.prod(shape) <= self.most or not self.apart(name, shape)):
             return self.get(name, shape)
-        return StoredMatrix(partial(self.part, name, shape), *map(range, shape))
+        panel = max(16, PANEL // shape[0]) if packed else None
+        rows, columns = map(range, shape)
+        return StoredMatrix(partial(self.part, name, shape), rows, columns, panel)
+
+    def _packed(self, name: str, shape: Shape) -> bool:
+        """Whether a matrix takes no memory: it is made a panel at a time, as fast as its numbers could be read."""
+        at_hand = len(shape) != 2 or name in self.held or self.backend.device != "cpu"
+        return not at_hand and self.packed(name)
 
     def _make_room(self, name: str, shape: Shape) -> None:
         """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""
@@ -137,7 +149,8 @@ class Weights:
         """Whether a part of a weight can be had for less than the whole."""
         if name in self.others:
             return self.others[name].apart(name, shape)
-        return self.file is not None and name not in self.held and math.prod(shape) > self.large
+        large = math.prod(shape) > self.large or self._packed(name, shape)
+        return self.file is not None and name not in self.held and large
 
     def part(self, name: str, shape: Shape, index: Any) -> Array:
         """The cells of a weight at an index, on the device; of one that can be had apart, nothing else is read."""
@@ -161,7 +174,8 @@ class Weights:
     def check_room(self, wanted: Mapping[str, Shape]) -> None:
         """Raise InputError where weights do not fit into memory together."""
         held = self.held.keys() | self.others.keys()
-        needed = sum(self._taken(shape) for name, shape in wanted.items() if name not in held)
+        left = ((name, shape) for name, shape in wanted.items() if name not in held)
+        needed = sum(self._taken(shape) for name, shape in left if not self._packed(name, shape))
         if needed >= self.small:
             check_memory(needed, f"the weights take, as {self.backend.dtype},", "use a smaller model")
 

@@ -75,7 +75,8 @@ class OneToken:
         weights.check_room(shapes)
         of_weights = of_pass(edits, program, 1)
         for name, shape in shapes.items():
-            weight = weights.operand(name, shape)
+            is_changed = any(change.name == name for change in of_weights)
+            weight = weights.get(name, shape) if is_changed else weights.operand(name, shape)
             start[names[name]] = changed(of_weights, name, weights.backend, weight, whole(shape))
         changes: dict[str, list[tuple[Change, Place]]] = {}
         for change, place in places(edits, program):

@@ -104,6 +104,12 @@ class StoredWeights:
             return place.numbers(self.tensors.read(place.name, place.take, rows=index))
         return place.numbers(self.tensors.read(place.name, lambda tensor: place.take(tensor)[index]))
 
+    def packed(self, name: str) -> bool:
+        """Whether a weight is a matrix that is made of blocks of few bits wherever it is read, some columns at once."""
+        place = self.places[name]
+        as_stored = place.make is as_it_is and place.times == 1.0 and place.plus == 0.0
+        return as_stored and self.tensors.find(place.name).packed(place.take)
+
     def unread(self, config: BaseConfig) -> tuple[str, ...]:
         """The tensors that no weight is read from, but for known buffers and copies of what is read."""
         held, names, table = self.tensors.by_name, self.tensors.names, _table(self.tensors, config)

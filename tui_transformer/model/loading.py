@@ -272,7 +272,7 @@ def _from_folder(where: str | Path, words: Words, at: Where) -> Parts:
                     f"vocabulary {words_of.name} has {words_of.rows} words, the model {rows} embedding rows"
                 )
     backend = choose_backend(*at, small=program.weight_count() < SMALL)
-    weights, left = Weights(backend, stored.whole, file=stored), stored.unread(config)
+    weights, left = Weights(backend, stored.whole, file=stored, packed=stored.packed), stored.unread(config)
     return Parts(local.name, config, weights, tokenizer, folder=local.folder, unread=left)
 
 

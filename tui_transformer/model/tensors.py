@@ -141,6 +141,11 @@ class Tensor:
         del what, take
         return None
 
+    def packed(self, take: Callable[[Host], Host]) -> bool:
+        """Whether what is taken of it is a matrix of which products read some columns at a time, and hold none."""
+        del take
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class Tensors:
@@ -226,6 +231,11 @@ def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callabl
 
 def is_finite(numbers: Host) -> bool:
     """Whether all are; many are looked at a block at a time, in the order in which they lie in memory."""
+    if numbers.dtype.itemsize >= 4:
+        flat = numbers.ravel(order="K")
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.dot(flat, flat)):  # one number that is not would make it so
+                return True
     if numbers.size <= BLOCK:
         return bool(np.isfinite(numbers).all())
     outer = numbers.swapaxes(0, int(np.argmax(numbers.strides)))

@@ -41,7 +41,9 @@ class WeightProduct(Op):
         x, weight, *biases = inputs
         rows = flat(gradient)
         if isinstance(weight, StoredMatrix):
-            return weight.product_back(backend, rows).reshape(x.shape), None, *(rows.sum(axis=0) for _ in biases)
+            toward_weight = None if weight.panel is None else backend.xp.matmul(flat(x).T, rows)
+            toward_x = weight.product_back(backend, rows).reshape(x.shape)
+            return toward_x, toward_weight, *(rows.sum(axis=0) for _ in biases)
         toward_x = backend.xp.matmul(rows, weight.T, out=backend.like(flat(x))).reshape(x.shape)
         return toward_x, backend.xp.matmul(flat(x).T, rows), *(rows.sum(axis=0) for _ in biases)
 

@@ -23,7 +23,7 @@ from tui_transformer.model.families import family_of
 from tui_transformer.model.gguf import names, settings
 from tui_transformer.model.gguf.names import Names, Parts, first_of
 from tui_transformer.model.gguf.settings import READ_HERE, Settings
-from tui_transformer.model.gguf.tensors import Make, Placed, check_places, open_gguf
+from tui_transformer.model.gguf.tensors import Make, Placed, Reorder, check_places, open_gguf
 from tui_transformer.model.tensors import Tensors
 from tui_transformer.model.weight_table import TABLES
 
@@ -174,7 +174,7 @@ def _paired(heads: str) -> Callable[[Settings], Make]:
             pairs = rows.reshape(count, -1, 2, *rows.shape[1:])
             return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
 
-        return put_back
+        return Reorder(put_back)
 
     return made
 
