@@ -15,6 +15,7 @@ from textual.geometry import Size
 from textual.keys import _character_to_key
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 
 from tui_transformer.explorer.app import ExplorerApp
@@ -113,18 +114,20 @@ class Explorer:
         await self._rest()
         await self._draw()
         for _ in range(3):
-            screen = self.app.screen
-            if self.app.is_running and (
-                screen._layout_required or screen._scroll_required
-            ):  # bars came, or it scrolled
+            if self.app.is_running and any(map(_is_undrawn, self._seen)):  # bars came, or it scrolled
                 await self._draw()
         assert self.app.is_running, self.app._exception
 
     async def _draw(self) -> None:
         """Draw what is to be drawn, first of the screens behind: a dialog shows them."""
-        for screen in [*self.app._background_screens, self.app.screen]:
-            screen._on_timer_update()
+        for screen in self._seen:
+            if _is_undrawn(screen) or screen is self.app.screen:
+                screen._on_timer_update()
         await self._rest()
+
+    @property
+    def _seen(self) -> list[Screen[Any]]:
+        return [*self.app._background_screens, self.app.screen]
 
     async def _rest(self) -> None:
         """Wait until every widget waits for messages: exact, and far cheaper than to send one to each of them."""
@@ -236,6 +239,11 @@ async def exploring(
         await explorer.settled()
         yield explorer
         assert not app.failures.told, list(app.failures.told.values())
+
+
+def _is_undrawn(screen: Screen[Any]) -> bool:
+    """Whether something on it is to be drawn; one that lies behind another says always that it is itself."""
+    return bool(screen._dirty_widgets) or screen._layout_required or screen._scroll_required
 
 
 def _waits(pump: MessagePump) -> bool:

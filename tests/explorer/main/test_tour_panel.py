@@ -171,6 +171,7 @@ async def test_a_long_text_scrolls_in_a_small_terminal():
         await pilot.pause()
         assert panel.max_scroll_y > 0
         await pilot.press("down")
+        await pilot.pause()
         assert panel.scroll_y > 0
 
 

@@ -21,7 +21,8 @@ async def test_it_is_shown_and_closed(open_screen, screen_text, key, nothing):
 async def test_keys_scroll(open_screen, screen_text, keys, first):
     async with open_screen(MessageScreen("Vocabulary", WORDS)) as pilot:
         await pilot.press(*keys)
-        await pilot.pause()
+        for _ in range(3):
+            await pilot.pause()
         shown = screen_text(pilot.app).splitlines()
         assert f"{first:5}  word{first} " in shown[1]
 

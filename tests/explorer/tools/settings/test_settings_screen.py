@@ -197,8 +197,8 @@ async def test_at_40_by_12_the_field_its_help_and_the_result_are_seen(open_scree
     async with open_screen(settings(encoder), (40, 12), theme) as pilot:
         for key in ("seed", "norm", "device", "vocabulary"):
             focus(pilot, key)
-            await pilot.pause()
-            await pilot.pause()
+            for _ in range(4):
+                await pilot.pause()
             here = pilot.app.screen.query_one(f"#{key}")
             assert pilot.app.screen.query_one("#fields").region.contains_region(here.region)
         text = screen_text(pilot.app)
