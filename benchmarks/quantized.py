@@ -1,30 +1,67 @@
-"""A pass over weights in blocks of few bits, and the products that it makes with float32 weights in memory."""
+"""Weights in blocks of few bits: a pass beside its products with float32 weights in memory, and the first screen."""
 
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "18")  # before NumPy is loaded: as the program sets it
 import numpy as np
 
 from benchmarks.measure import Promise, interleaved, milliseconds, repetitions, report, timed
+from benchmarks.start import LAST_WORD, PROGRAM
+from benchmarks.terminal import Terminal
 from tui_transformer.model import Model
 
-WIDTH, INNER, HEADS, KEY_HEADS, WORDS = 2048, 8192, 32, 8, 32_000
-LAYERS = 4
-"""Of the 16 that Llama 3.2 1B has, whose widths these are: every layer costs the same."""
-TOKENS = 10
 BOUND = 2.5
+FRAME = 1.5
 MIB = 1 << 20
 MOST_MEMORY = 100
+TOKENS = 10
+KINDS = {"Q4_0": (0,), "Q4_K": (0, 2), "Q6_K": (208,), "Q8_0": (0,)}
+"""Types, and where in a block its numbers of 16 bits are."""
+
+
+@dataclass(frozen=True)
+class Llama:
+    """Sizes of a Llama."""
+
+    width: int
+    inner: int
+    words: int
+    layers: int
+    heads: int = 32
+    key_heads: int = 8
+
+    def matrices(self) -> Iterator[tuple[str, int, int]]:
+        """Every matrix by its name in the file: rows and columns as they are stored, out × in."""
+        narrow = self.width // self.heads * self.key_heads
+        for layer in range(self.layers):
+            for name, out, inner in (
+                ("attn_q", self.width, self.width),
+                ("attn_k", narrow, self.width),
+                ("attn_v", narrow, self.width),
+                ("attn_output", self.width, self.width),
+                ("ffn_gate", self.inner, self.width),
+                ("ffn_up", self.inner, self.width),
+                ("ffn_down", self.width, self.inner),
+            ):
+                yield f"blk.{layer}.{name}.weight", out, inner
+        yield "output.weight", self.words, self.width
+
+
+SMALL = Llama(2048, 8192, 32_000, layers=4)
+"""Llama 3.2 1B with four of its 16 layers, which all cost the same, and fewer words."""
+LARGE = Llama(4096, 14336, 128_256, layers=32)
+"""Llama 3.1 8B."""
 
 
 def main() -> None:
@@ -32,13 +69,18 @@ def main() -> None:
         print("  not measured: the package gguf, which writes the files, is not installed")
         return
     with tempfile.TemporaryDirectory() as folder:
-        paths = {kind: write(Path(folder) / f"{kind}.gguf", kind) for kind in ("Q4_0", "Q4_K", "Q6_K", "Q8_0")}
-        bare = products()
+        large = write(Path(folder) / "large.gguf", "Q4_0", LARGE, filled=False)
+        frames = {"8b": partial(_frame, str(large)), "small": partial(_frame, "question")}
+        spent = interleaved(frames, repetitions(9))
+        name = "first screen of an 8B file ÷ of the embedded model"
+        report(Promise(name, spent["8b"] / spent["small"], bound=FRAME, note=milliseconds(**spent)))
+        paths = {kind: write(Path(folder) / f"{kind}.gguf", kind, SMALL) for kind in KINDS}
+        bare, cells = products(), sum(out * inner for _, out, inner in SMALL.matrices())
         for kind, path in paths.items():
             passes = partial(timed, partial(a_pass, Model.load(path, device="cpu")))
             spent = interleaved({"pass": passes, "products": partial(timed, bare)}, repetitions(9))
             name = f"{TOKENS} tokens over {kind} weights ÷ their products in float32"
-            size = f"the file {path.stat().st_size / MIB:.0f} MiB, in float32 {4 * CELLS / MIB:.0f} MiB"
+            size = f"the file {path.stat().st_size / MIB:.0f} MiB, in float32 {4 * cells / MIB:.0f} MiB"
             report(
                 Promise(name, spent["pass"] / spent["products"], bound=BOUND, note=milliseconds(**spent)),
                 Promise("the same, peak memory of the process", peak(path) / MIB, "MiB", MOST_MEMORY, size),
@@ -64,68 +106,63 @@ def own_peak() -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
-def shapes() -> Iterator[tuple[str, int, int]]:
-    """Every matrix by its name in the file: rows and columns as they are stored, out × in."""
-    narrow = WIDTH // HEADS * KEY_HEADS
-    for layer in range(LAYERS):
-        for name, out, inner in (
-            ("attn_q", WIDTH, WIDTH),
-            ("attn_k", narrow, WIDTH),
-            ("attn_v", narrow, WIDTH),
-            ("attn_output", WIDTH, WIDTH),
-            ("ffn_gate", INNER, WIDTH),
-            ("ffn_up", INNER, WIDTH),
-            ("ffn_down", WIDTH, INNER),
-        ):
-            yield f"blk.{layer}.{name}.weight", out, inner
-    yield "output.weight", WORDS, WIDTH
-
-
-CELLS = sum(out * inner for _, out, inner in shapes())
-
-
 def products() -> Callable[[], object]:
     """What is multiplied in a pass, with weights as those of a float32 file are held: out × in, turned."""
     random = np.random.default_rng(0)
     pairs = [
         (random.standard_normal((TOKENS, inner), np.float32), random.standard_normal((out, inner), np.float32).T)
-        for _, out, inner in shapes()
+        for _, out, inner in SMALL.matrices()
     ]
     return lambda: [left @ right for left, right in pairs]
 
 
-def write(path: Path, kind: str) -> Path:
-    """A file of random codes with scales of one size."""
+def write(path: Path, kind: str, sizes: Llama, *, filled: bool = True) -> Path:
+    """A file of random codes with scales of one size, or one that takes no room on the disk."""
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFWriter
 
-    typed = GGMLQuantizationType[kind]
-    numbers, size = GGML_QUANT_SIZES[typed]
-    random, writer = np.random.default_rng(0), GGUFWriter(path, "llama")
-    writer.add_embedding_length(WIDTH)
-    writer.add_feed_forward_length(INNER)
-    writer.add_block_count(LAYERS)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(KEY_HEADS)
+    writer, random, typed = GGUFWriter(path, "llama"), np.random.default_rng(0), GGMLQuantizationType[kind]
+    writer.add_embedding_length(sizes.width)
+    writer.add_feed_forward_length(sizes.inner)
+    writer.add_block_count(sizes.layers)
+    writer.add_head_count(sizes.heads)
+    writer.add_head_count_kv(sizes.key_heads)
     writer.add_context_length(4096)
     writer.add_layer_norm_rms_eps(1e-5)
-
-    def blocks(out: int, inner: int) -> Any:
-        data = random.integers(0, 256, (out, inner // numbers, size), np.uint8)
-        scale = np.array([2.0**-13], np.float16).view(np.uint8)
-        for place in {"Q4_0": (0,), "Q8_0": (0,), "Q4_K": (0, 2), "Q6_K": (208,)}[kind]:
-            data[..., place : place + 2] = scale
-        return data.reshape(out, -1)
-
-    writer.add_tensor("token_embd.weight", blocks(WORDS, WIDTH), raw_dtype=typed)
-    for name, out, inner in shapes():
-        writer.add_tensor(name, blocks(out, inner), raw_dtype=typed)
-    for name in ("output_norm", *(f"blk.{n}.{norm}" for n in range(LAYERS) for norm in ("attn_norm", "ffn_norm"))):
-        writer.add_tensor(f"{name}.weight", np.ones(WIDTH, np.float32))
+    numbers, size = GGML_QUANT_SIZES[typed]
+    shapes = [
+        (out, inner // numbers, size) for _, out, inner in (("token_embd", sizes.words, sizes.width), *sizes.matrices())
+    ]
+    names = ["token_embd.weight", *(name for name, _, _ in sizes.matrices())]
+    for name, shape in zip(names, shapes, strict=True):
+        writer.add_tensor_info(name, (shape[0], shape[1] * size), np.dtype(np.uint8), math.prod(shape), typed)
+    norms = ("attn_norm", "ffn_norm")
+    for name in ("output_norm", *(f"blk.{layer}.{norm}" for layer in range(sizes.layers) for norm in norms)):
+        writer.add_tensor_info(f"{name}.weight", (sizes.width,), np.dtype(np.float32), 4 * sizes.width)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
+    writer.write_ti_data_to_file()
     writer.close()
+    with path.open("r+b") as file:
+        place = _aligned(file.seek(0, os.SEEK_END))
+        for shape in shapes:
+            if filled:
+                blocks = random.integers(0, 256, shape, np.uint8)
+                for at in KINDS[kind]:
+                    blocks[..., at : at + 2] = np.array([2.0**-13], np.float16).view(np.uint8)
+                file.seek(place)
+                file.write(blocks.tobytes())
+            place = _aligned(place + math.prod(shape))
+        file.truncate(place + 4 * sizes.width * (1 + len(norms) * sizes.layers))
     return path
+
+
+def _aligned(place: int) -> int:
+    return -(-place // 32) * 32
+
+
+def _frame(model: str) -> float:
+    with Terminal((*PROGRAM, "--model", model, "--ids", "1,2,3"), 120, 40) as terminal:
+        return terminal.until(LAST_WORD)
 
 
 if __name__ == "__main__":

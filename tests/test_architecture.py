@@ -54,7 +54,7 @@ CEILINGS = {
     "generation": (1_250, 7),
     "guide": (515, 3),
     "learning": (2_330, 12),
-    "model": (10_720, 45),
+    "model": (10_725, 45),
     "report": (1_375, 8),
     "session": (6_500, 31),
     "survey": (1_705, 8),

@@ -121,16 +121,18 @@ class GgufTensor(Tensor):
         if self.make is None and self.kind in STORED:
             return super().read(what, take, rows)
         if rows is None and (turned := self._turned_rows(take)) is not None:
-            return FORMATS[self.kind].numbers(self._blocks(what, turned), self.blocks.numbers)
+            data = self._bytes(what, turned).reshape(len(turned), -1, self.blocks.bytes)
+            return FORMATS[self.kind].numbers(data, self.blocks.numbers)
         if self.make is None and rows is not None and take is as_it_is:
             if len(rows) and rows[-1] >= self.stored[0]:
                 raise IndexError(f"row {rows[-1]} of {self.stored[0]}")
             return self._numbers(self.file.rows(self._rows(), rows, np.asarray, what))
-        if self.make is not None:
-            taken = take(self.make(self._between(what, 0, self.stored[0]).reshape(self.stored)))
+        axes = len(self.stored) - 1
+        if self.make is None or self._ordered:
+            taken = part_of(self.stored, axes, take, lambda *ends: self._numbers(self._bytes(what, range(*ends))))
         else:
-            axes = len(self.stored) - 1
-            taken = part_of(self.stored, axes, take, lambda first, stop: self._between(what, first, stop))
+            everything = self._numbers(self._bytes(what, range(math.prod(self.stored[:axes]))))
+            taken = take(self.make(everything.reshape(self.stored)))
         return taken if rows is None else taken[rows]
 
     def rounded(self, what: str, take: Make) -> Rounded | None:
@@ -163,29 +165,39 @@ class GgufTensor(Tensor):
         if self.kind not in FORMATS:
             return None
         room: Host = np.empty(self.stored, np.float32)
-        taken = take(room if self.make is None or isinstance(self.make, Reorder) else self.make(room))
+        taken = take(room if self.make is None or self._ordered else self.make(room))
         width = self.stored[-1] * room.itemsize
         if taken.ndim != 2 or taken.strides != (room.itemsize, width) or len(taken) != self.stored[-1]:
             return None
         first, rest = divmod(int(taken.ctypes.data) - int(room.ctypes.data), width)
         return range(first, first + taken.shape[1]) if not rest and np.may_share_memory(taken, room) else None
 
-    def _blocks(self, what: str, rows: range) -> Host:
-        """The bytes of rows, as rows × blocks × bytes of a block."""
-        if not isinstance(self.make, Reorder):
-            data = self.file.numbers(self._rows()[rows.start : rows.stop], np.asarray, what)
-        else:
-            order = self.make(np.arange(self.stored[0]))[rows.start : rows.stop]
-            first, stop = int(order.min(initial=0)), int(order.max(initial=-1)) + 1
-            data = self.file.numbers(self._rows()[first:stop], np.asarray, what)[order - first]
-        return data.reshape(len(rows), -1, self.blocks.bytes)
+    @property
+    def _ordered(self) -> bool:
+        """Whether it is a matrix whose rows are stored in another order, and no more."""
+        return isinstance(self.make, Reorder) and len(self.stored) == 2
+
+    def _order(self) -> Host:
+        """Of every row its place in the file."""
+        rows = np.arange(math.prod(self.stored[:-1]))
+        return rows if self.make is None or not self._ordered else np.asarray(self.make(rows))
+
+    def _bytes(self, what: str, rows: range) -> Host:
+        """The bytes of rows, which are counted over all axes but the last."""
+        if not self._ordered:
+            return self.file.numbers(self._rows()[rows.start : rows.stop], np.asarray, what)
+        order = self._order()[rows.start : rows.stop]
+        first, stop = int(order.min(initial=len(self._rows()))), int(order.max(initial=-1)) + 1
+        between = self.file.numbers(self._rows()[first:stop], np.asarray, what)
+        return np.asarray(between[order - first])
 
     def _place(self, take: Make) -> int:
         """Where in the file the one cell is that is taken, counted in numbers."""
         room: Host = np.empty(self.stored, np.float32)
-        cell = take(room) if self.make is None else room[:0]
+        cell = take(room) if self.make is None or self._ordered else room[:0]
         if cell.size and np.may_share_memory(cell, room):
-            return (int(cell.ctypes.data) - int(room.ctypes.data)) // room.itemsize
+            row, column = divmod((int(cell.ctypes.data) - int(room.ctypes.data)) // room.itemsize, self.stored[-1])
+            return int(self._order()[row]) * self.stored[-1] + column
         numbered = np.arange(room.size).reshape(room.shape)
         return int(take(numbered if self.make is None else self.make(numbered)).reshape(()))
 
@@ -195,12 +207,6 @@ class GgufTensor(Tensor):
     def _rows(self) -> Host:
         row = self.stored[-1] // self.blocks.numbers * self.blocks.bytes
         return self._layout((math.prod(self.stored[:-1]), row))
-
-    def _between(self, what: str, first: int, stop: int) -> Host:
-        """The numbers of some of the rows, which are counted over all axes but the last."""
-        if first == 0 and stop == self.stored[0]:
-            stop = math.prod(self.stored[:-1])
-        return self._numbers(self.file.numbers(self._rows()[first:stop], np.asarray, what))
 
     def _numbers(self, data: Host) -> Host:
         """The numbers of rows of blocks."""
@@ -283,5 +289,9 @@ def _tensor(file: WeightsFile, name: str, entry: Entry, make: Make | None) -> Gg
     stop = entry.start + math.prod(entry.shape) // blocks.numbers * blocks.bytes
     if stop > file.size:
         raise InputError(f"{what} ends at byte {stop:,}, and the file has {file.size:,}: copy it again")
-    shape = entry.shape if make is None else make(np.empty(entry.shape, np.float32)).shape
+    shape = entry.shape
+    if isinstance(make, Reorder):  # it says whether the rows can be put in order
+        make(np.empty(shape[0]))
+    elif make is not None:
+        shape = make(np.empty(shape, np.float32)).shape
     return GgufTensor(file, blocks.name, shape, entry.start, stop, entry.shape, blocks, make)
