@@ -28,6 +28,7 @@ SUBJECTS = (
     "parity",
     "survey",
     "studies",
+    "searches",
     "gpu",
 )
 

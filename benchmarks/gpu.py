@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from benchmarks.keys import DEFAULT, LARGE, PRESSES, Case, bare, measured, reported
+from benchmarks.keys import BARE, DEFAULT, LARGE, PRESSES, Case, measured, reported
 from benchmarks.measure import Promise, milliseconds, quick, repetitions, report
 from benchmarks.sides import Side, python_with
 from benchmarks.start import LAST_WORD, PROGRAM
@@ -71,11 +71,12 @@ def _screens() -> None:
     for device in ("cpu", "gpu"):
         with Terminal((*PROGRAM, "--device", device), 160, 45) as terminal:
             report(Promise(f"first screen, --device {device}", terminal.until(LAST_WORD), "s"))
-    plain = bare()
     for sizes in (LARGE,) if quick() else (DEFAULT, LARGE):
         for device in ("cpu", "gpu"):
             case = Case(f"n 512, d {sizes.get('d_model', 16)}, {device}", 512, sizes, device=device)
-            for name, spent in measured(case, PRESSES).items():
+            taken = measured(case, PRESSES, beside=True)
+            plain = taken.pop(BARE)
+            for name, spent in taken.items():
                 reported(f"{name}, {case.name}", spent, plain)
 
 

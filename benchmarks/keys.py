@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from benchmarks.measure import Promise, percentile, repetitions, report
@@ -14,6 +14,8 @@ from benchmarks.terminal import Terminal
 COLUMNS, LINES = 160, 45
 STEP, CELL, LAST = 1.6, 1.3, 4.0
 """What is promised, beside a bare repaint: of a step or a head, of a cell, and of the last repaint of a held key."""
+
+BARE = "a bare Textual program repaints its whole screen"
 
 QUIET = 0.04
 """Seconds without output that end a repaint: what follows sooner, heads and chart, is counted."""
@@ -70,14 +72,15 @@ class Case:
 
 
 def main() -> None:
-    plain = bare()
-    report(Promise("a bare Textual program repaints its whole screen", statistics.median(plain), "ms"))
     cases = (
         Case("n 512, default", 512, DEFAULT),
         Case("n 512, d 384, 6 layers", 512, LARGE),
     )
     for case in cases:
-        for name, spent in measured(case, PRESSES).items():
+        taken = measured(case, PRESSES, beside=True)
+        plain = taken.pop(BARE)
+        report(Promise(f"{BARE}, beside {case.name}", statistics.median(plain), "ms"))
+        for name, spent in taken.items():
             reported(f"{name}, {case.name}", spent, plain)
         _hold(case, statistics.median(plain))
     _scrolling()
@@ -114,16 +117,18 @@ def reported(name: str, spent: Sequence[float], other: Sequence[float], *, bound
     report(Promise(name, median / beside, bound=bound if bounded else None, note=note))
 
 
-def bare() -> list[float]:
+def measured(case: Case, presses: Mapping[str, bytes], *, beside: bool = False) -> dict[str, list[float]]:
+    """Milliseconds of each key, in turn, and between them of a bare repaint, where that is wanted."""
+    with _opened(case) as terminal, _bare() if beside else nullcontext() as bare:
+        keys = {name: (terminal, key) for name, key in presses.items()}
+        return _milliseconds(keys if bare is None else {BARE: (bare, b"x"), **keys})
+
+
+@contextmanager
+def _bare() -> Iterator[Terminal]:
     with Terminal([sys.executable, "-m", "benchmarks.bare"], COLUMNS, LINES) as terminal:
         terminal.drain(1.0)
-        return _milliseconds(terminal, {"key": b"x"})["key"]
-
-
-def measured(case: Case, presses: Mapping[str, bytes]) -> dict[str, list[float]]:
-    """Milliseconds of each key, in turn."""
-    with _opened(case) as terminal:
-        return _milliseconds(terminal, presses)
+        yield terminal
 
 
 @contextmanager
@@ -139,10 +144,10 @@ def _opened(case: Case) -> Iterator[Terminal]:
         yield terminal
 
 
-def _milliseconds(terminal: Terminal, presses: Mapping[str, bytes]) -> dict[str, list[float]]:
+def _milliseconds(presses: Mapping[str, tuple[Terminal, bytes]]) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {name: [] for name in presses}
     for turn in range(repetitions(30) + 1):
-        for name, key in presses.items():
+        for name, (terminal, key) in presses.items():
             spent = terminal.repaint(key, QUIET)
             terminal.drain(REST)
             if turn:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tui_transformer.engine import weights
 from tui_transformer.engine.edits import Edit
 from tui_transformer.engine.gradient import gradients
 from tui_transformer.errors import InputError
@@ -121,21 +122,36 @@ def test_part_of_a_weight_is_the_part_of_the_whole(kind, tmp_path):
 def both(request, tmp_path) -> tuple[Model, Model]:
     """A model whose matrices are made where products read them, and the same with all that is read held."""
     model = Model.load(write_gguf(tmp_path / "m.gguf", request.param, "Q4_1"), device="cpu")
-    weights = model.weights
-    return model, replace(model, weights=replace(weights, held={}, packed=lambda _: False))
+    return model, replace(model, weights=replace(model.weights, held={}, packed=lambda _: False))
 
 
-def test_matrices_in_blocks_are_made_where_products_read_them_and_never_held(both):
+def test_matrices_in_blocks_are_made_where_products_read_them(both):
     packed, held = (model.trace(ids=IDS) for model in both)
     matrices = {name for name in packed.program.weights if packed.weights.packed(name)}
     assert len(matrices) >= 10
     for step in packed.program.steps:
         np.testing.assert_allclose(packed[step.name], held[step.name], rtol=1e-5, atol=1e-6)
-    assert matrices.isdisjoint(packed.weights.held)
     assert not matrices.isdisjoint(held.weights.held)
     part = (range(1, 4), range(2, 9))
     for name in matrices:
         assert np.array_equal(packed.window(name, part), held.window(name, part))
+
+
+def test_matrices_in_blocks_are_held_when_they_are_read_again_and_memory_is_free(both, monkeypatch):
+    model, _ = both
+    matrices = {name for name in model.program(3).weights if model.weights.packed(name)}
+    model.trace(ids=IDS, budget=0).compute()
+    assert matrices.isdisjoint(model.weights.held)
+    monkeypatch.setattr(weights, "available_memory", lambda: 1 << 14)
+    model.trace(ids=IDS, budget=0).compute()
+    assert matrices.isdisjoint(model.weights.held)
+    monkeypatch.undo()
+    model.trace(ids=IDS, budget=0).compute()
+    assert not matrices.isdisjoint(model.weights.held)
+    model.weights.let_go()
+    assert not model.weights.held
+    model.trace(ids=IDS, budget=0).compute()
+    assert matrices.isdisjoint(model.weights.held)
 
 
 def test_matrices_in_blocks_have_the_gradients_of_those_that_are_held(both):

@@ -29,6 +29,9 @@ SMALL = MEBIBYTE
 SPARE = 0.25
 """So much of what the weights take is left free."""
 
+FREE = 4
+"""What is free is so many times what matrices take that need not be held, or they are not."""
+
 
 class Stored(Protocol):
     """The file that weights are read from."""
@@ -53,10 +56,10 @@ class Weights:
     """A weight is asked for by name and shape; the first time it is read and put on the device, then held.
 
     Where memory is short, those of a file are let go and read again: a model may be larger than memory. Of a weight of
-    a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole; products read
-    a matrix of more than `most` so each time, and on the CPU one that is `packed`, some columns at a time. For less
-    than `small` bytes the system is not asked what is free. Some names may be those of `others`. Pickled, they are only
-    how they are opened or made `again`.
+    a file with more than `large` cells a part is read alone, as long as nobody has asked for the whole; products read a
+    matrix of more than `most` so each time, and on the CPU one that is `packed`, some columns at a time, the first time
+    or where memory is short. For less than `small` bytes the system is not asked what is free. Some names may be those
+    of `others`. Pickled, they are only how they are opened or made `again`.
     """
 
     backend: Backend
@@ -70,6 +73,7 @@ class Weights:
     others: Mapping[str, Weights] = field(default_factory=dict)
     again: Callable[[], Loaded] | None = field(default=None, repr=False)
     _given: frozenset[str] = field(init=False, repr=False)
+    _asked: dict[str, int] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_given", frozenset(self.held))
@@ -94,6 +98,7 @@ class Weights:
         for each in (self, *self.others.values()):
             for name in each.held.keys() - each._given:
                 each.held.pop(name, None)
+            each._asked.clear()
 
     def get(self, name: str, shape: Shape) -> Array:
         """The weight on the device.
@@ -114,7 +119,8 @@ class Weights:
         if name in self.others:
             return self.others[name].operand(name, shape)
         packed = self._packed(name, shape)
-        if not packed and (len(shape) != 2 or math.prod(shape) <= self.most or not self.apart(name, shape)):
+        whole = len(shape) != 2 or math.prod(shape) <= self.most or not self.apart(name, shape)
+        if self._worth_holding(name, shape) if packed else whole:
             return self.get(name, shape)
         panel = max(16, PANEL // shape[0]) if packed else None
         rows, columns = map(range, shape)
@@ -124,6 +130,16 @@ class Weights:
         """Whether a matrix takes no memory: it is made a panel at a time, as fast as its numbers could be read."""
         at_hand = len(shape) != 2 or name in self.held or self.backend.device != "cpu"
         return not at_hand and self.packed(name)
+
+    def _worth_holding(self, name: str, shape: Shape) -> bool:
+        """Whether a matrix that is packed is asked for again, and all of them together are little beside what is free.
+
+        To make it costs several times what it costs to read it from memory: with one token, nearly all of a pass.
+        """
+        again = name in self._asked
+        self._asked[name] = self._taken(shape)
+        left = sum(size for each, size in self._asked.items() if each not in self.held)
+        return again and left * FREE < available_memory()
 
     def _make_room(self, name: str, shape: Shape) -> None:
         """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""

@@ -22,8 +22,8 @@ from tui_transformer.model.weights_file import WeightsFile
 INSTALL = "install tui-transformer[gguf]"
 AGAIN = "copy the file again"
 
-ROWS = 128
-"""Rows of blocks that are made numbers together."""
+ROWS = 1024
+"""Rows of blocks that are made numbers together, at most."""
 
 
 class Blocks(NamedTuple):
@@ -121,8 +121,7 @@ class GgufTensor(Tensor):
         if self.make is None and self.kind in STORED:
             return super().read(what, take, rows)
         if rows is None and (turned := self._turned_rows(take)) is not None:
-            data = self._bytes(what, turned).reshape(len(turned), -1, self.blocks.bytes)
-            return FORMATS[self.kind].numbers(data, self.blocks.numbers)
+            return self._in_numbers(self._bytes(what, turned))
         if self.make is None and rows is not None and take is as_it_is:
             if len(rows) and rows[-1] >= self.stored[0]:
                 raise IndexError(f"row {rows[-1]} of {self.stored[0]}")
@@ -208,18 +207,24 @@ class GgufTensor(Tensor):
         row = self.stored[-1] // self.blocks.numbers * self.blocks.bytes
         return self._layout((math.prod(self.stored[:-1]), row))
 
+    def _in_numbers(self, rows: Host) -> Host:
+        """The numbers of rows of blocks, as numbers of a row × rows."""
+        form, blocks = FORMATS[self.kind], rows.reshape(len(rows), -1, self.blocks.bytes)
+        if len(blocks) <= ROWS:
+            return form.numbers(blocks, self.blocks.numbers)
+        numbers: Host = np.empty((blocks.shape[1] * self.blocks.numbers, len(blocks)), np.float32)
+        for start in range(0, len(blocks), ROWS):
+            numbers[:, start : start + ROWS] = form.numbers(blocks[start : start + ROWS], self.blocks.numbers)
+        return numbers
+
     def _numbers(self, data: Host) -> Host:
         """The numbers of rows of blocks."""
         kind = STORED.get(self.kind)
         if kind is not None:
             return kind.floats(np.ascontiguousarray(data).view(kind.dtype))
         if self.kind in FORMATS:
-            blocks = data.reshape(math.prod(data.shape[:-1]), -1, self.blocks.bytes)
-            numbers: Host = np.empty((len(blocks), blocks.shape[1] * self.blocks.numbers), np.float32)
-            for start in range(0, len(blocks), ROWS):
-                some = slice(start, start + ROWS)
-                numbers[some] = FORMATS[self.kind].numbers(blocks[some], self.blocks.numbers).T
-            return numbers.reshape(*data.shape[:-1], -1)
+            numbers = self._in_numbers(data.reshape(math.prod(data.shape[:-1]), data.shape[-1]))
+            return np.ascontiguousarray(numbers.T).reshape(*data.shape[:-1], -1)
         try:
             from gguf import GGMLQuantizationType
             from gguf.quants import dequantize
