@@ -6,14 +6,16 @@ import asyncio
 from typing import ClassVar
 
 import pytest
-from driving import MEDIUM, NARROW, exploring
+from driving import MEDIUM, NARROW, WIDE, exploring
 from textual import events
+from textual._compositor import ChopsUpdate
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Button, Input, Static
 
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.guard import event_queue
 from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.event_queue import Behind, InTurn
 from tui_transformer.explorer.shell.overview import Overview
@@ -246,3 +248,32 @@ async def test_a_key_that_comes_to_a_screen_before_it_is_composed_is_handed_on_w
         assert not app.messages.text
         assert isinstance(app.screen, Opened)
         assert str(app.screen.query_one(Static).content) == "2"
+
+
+async def test_what_a_key_changes_is_drawn_once_and_as_soon_as_all_have_seen_it(monkeypatch):
+    drawn: list[object] = []
+    usual = GuardedApp._display
+
+    def display(app: GuardedApp, screen: Screen, update: object) -> None:
+        drawn.extend([update] if isinstance(update, ChopsUpdate) else [])
+        usual(app, screen, update)
+
+    async with exploring(WIDE, model="question", whole=None) as explorer:
+        monkeypatch.setattr(event_queue, "HOLDS", 60.0)
+        monkeypatch.setattr(GuardedApp, "_display", display)
+        await explorer.press("tab", "down")
+        for key in ("down", "up", "down"):
+            drawn.clear()
+            explorer.send(key)
+            await explorer.until(lambda: drawn and explorer.app.settled)
+            await asyncio.sleep(0.1)  # several times as long as Textual waits
+            assert len(drawn) == 1, key
+
+
+async def test_a_mouse_that_moves_on_and_on_holds_no_drawing():
+    async with exploring(NARROW, model="question") as explorer:
+        move = events.MouseMove(None, 5, 5, 1, 0, 0, False, False, False, screen_x=5, screen_y=5, style=None)
+        before = explorer.app.in_turn.taken
+        explorer.app.post_message(move)
+        await explorer.until(lambda: explorer.app.in_turn.taken > before)
+        assert not explorer.app.in_turn.holds

@@ -142,6 +142,13 @@ def _set_title(self: Any, widget: Widget, title: Text | ContentType | None) -> N
     widget.refresh(Region(0, line, width, 1).translate(-widget.content_offset))
 
 
+def _draw_in_time(self: Screen[Any]) -> None:
+    """Draw what has changed, but where more is about to change: then it is drawn together a moment later."""
+    in_turn = getattr(self.app, "in_turn", None)
+    if in_turn is None or not in_turn.holds:
+        USUAL[Screen, "_on_timer_update"](self)
+
+
 LEAN: Mapping[tuple[type, str], Callable[..., Any]] = {
     (Compositor, "_render_chops"): _wanted_lines,
     (Compositor, "render_partial_update"): _partial_update,
@@ -149,6 +156,7 @@ LEAN: Mapping[tuple[type, str], Callable[..., Any]] = {
     (StylesCache, "render_line"): _render_line,
     (Strip, "__init__"): _make_strip,
     (type(vars(Widget)["border_title"]), "__set__"): _set_title,
+    (Screen, "_on_timer_update"): _draw_in_time,
 }
 USUAL: Mapping[tuple[type, str], Callable[..., Any]] = {place: getattr(*place) for place in LEAN}
 """What is done in the place of Textual's methods, in this process and for all screens; and Textual's own."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -37,6 +38,9 @@ Handle = Callable[[events.Event], Awaitable[None]]
 
 ROUNDS = 8
 """Messages behind one event at most: focus that never comes to rest holds up no key."""
+
+HOLDS = 0.03
+"""Seconds for which nothing is drawn until all have seen an event: a frame or two."""
 
 LOST = 0.25
 """Seconds after which a message that is not back is looked for: a widget that is removed takes it with it."""
@@ -65,6 +69,7 @@ class InTurn:
         self._lost: asyncio.TimerHandle | None = None
         self._now: events.Event | None = None
         self._put_off: Callable[[], None] | None = None
+        self._holds_until = 0.0
         self._ends: Callable[[], None] = lambda: None
 
     @property
@@ -103,7 +108,14 @@ class InTurn:
             self._waiting.pop()
         self._waiting.append((event, self._screen()))
         if self._behind is None:
+            if not isinstance(event, events.MouseMove):  # nothing follows it that says that all have seen it
+                self._holds_until = time.monotonic() + HOLDS
             await self._next()
+
+    @property
+    def holds(self) -> bool:
+        """Whether an event is on its way, and what it changes is drawn together as soon as all have seen it."""
+        return time.monotonic() < self._holds_until
 
     def again(self) -> None:
         """Hand on the key that is being handled once more, before all others: it came too early for what it is for."""
@@ -118,7 +130,18 @@ class InTurn:
         settled = behind.number > 1 and behind.widget is front
         if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):
             self._forget()
+            if front is not None and not self._waiting:
+                front.screen.call_later(self.draw)  # behind what widgets told their screen before
             await self._next()
+
+    def draw(self) -> None:
+        """Draw what an event changed, at once: what is to be drawn a sixtieth of a second after it waits no longer."""
+        self._holds_until = 0.0
+        front = self._screen()
+        for screen in () if front is None else (*self._app._background_screens, front):
+            screen._dirty_widgets.update(widget for widget in screen._compositor.visible_widgets if _takes(widget))
+            if screen is front or screen._dirty_widgets or screen._layout_required or screen._scroll_required:
+                screen._on_timer_update()
 
     async def _next(self) -> None:
         while self._waiting and self._behind is None:
@@ -197,6 +220,14 @@ class InTurn:
 
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
+
+
+def _takes(widget: Widget) -> bool:
+    """Whether a widget is about to tell its screen that it has to be drawn; then it need not do so any more."""
+    if isinstance(widget, Screen):
+        return False
+    required, widget._repaint_required = widget._repaint_required, False
+    return required
 
 
 # Timers

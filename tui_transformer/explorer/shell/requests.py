@@ -136,7 +136,10 @@ class Requests:
 
 def draw_together(screen: Screen[Any]) -> None:
     """Let the panes that change now be drawn at once: else the first is drawn alone, and the rest a frame later."""
+    in_turn: InTurn | None = getattr(screen.app, "in_turn", None)
+    if in_turn is not None and in_turn.holds:
+        return  # they are
     held = ExitStack()
+    held.callback(screen.check_idle if in_turn is None else in_turn.draw)
     held.enter_context(screen.app.batch_update())
-    held.callback(screen.check_idle)
     later(screen.app, TOGETHER, held.close)  # a timer of the screen would end with it, and hold for good
