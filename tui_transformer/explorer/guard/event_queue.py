@@ -8,7 +8,9 @@ widget says because of a key comes behind the first. What was typed at a screen 
 one; what was typed at a screen that was left by then is dropped, as nobody means it for what is below: but at a menu,
 whose letter is half of what is typed, it is meant for what the menu opens.
 
-While a key is held, what one press shows is stale before it is drawn: it may be put off until the last of them.
+While a key is held, what one press shows is stale before it is drawn: it may be put off until the last of them. What
+an event changes is drawn at once when all have seen it, and not before: Textual draws what changes first at once, and
+what follows from it a sixtieth of a second later.
 """
 
 from __future__ import annotations
@@ -137,7 +139,7 @@ class InTurn:
     def draw(self) -> None:
         """Draw what an event changed, at once: what is to be drawn a sixtieth of a second after it waits no longer."""
         self._holds_until = 0.0
-        front = self._screen()
+        front = None if self._app._batch_count else self._screen()  # who holds it draws it
         for screen in () if front is None else (*self._app._background_screens, front):
             screen._dirty_widgets.update(widget for widget in screen._compositor.visible_widgets if _takes(widget))
             if screen is front or screen._dirty_widgets or screen._layout_required or screen._scroll_required:
