@@ -127,7 +127,7 @@ class Weights:
         return StoredMatrix(partial(self.part, name, shape), rows, columns, panel)
 
     def _packed(self, name: str, shape: Shape) -> bool:
-        """Whether a matrix takes no memory: it is made a panel at a time, as fast as its numbers could be read."""
+        """Whether a matrix need not be held: products read it some columns at a time, which are made then."""
         at_hand = len(shape) != 2 or name in self.held or self.backend.device != "cpu"
         return not at_hand and self.packed(name)
 
@@ -138,8 +138,8 @@ class Weights:
         """
         again = name in self._asked
         self._asked[name] = self._taken(shape)
-        left = sum(size for each, size in self._asked.items() if each not in self.held)
-        return again and left * FREE < available_memory()
+        asked = [*self._asked.items()]  # once: another thread may ask, too
+        return again and FREE * sum(size for each, size in asked if each not in self.held) < available_memory()
 
     def _make_room(self, name: str, shape: Shape) -> None:
         """Let go of weights that can be read again, the oldest first, as long as there is too little memory."""

@@ -231,7 +231,7 @@ def part_of(shape: Shape, axes: int, take: Callable[[Host], Host], read: Callabl
 
 def is_finite(numbers: Host) -> bool:
     """Whether all are; many are looked at a block at a time, in the order in which they lie in memory."""
-    if numbers.dtype.itemsize >= 4:
+    if numbers.dtype.itemsize >= 4 and numbers.flags.forc:  # others would be copied
         flat = numbers.ravel(order="K")
         with np.errstate(all="ignore"):
             if np.isfinite(np.dot(flat, flat)):  # one number that is not would make it so

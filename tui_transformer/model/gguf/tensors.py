@@ -156,7 +156,7 @@ class GgufTensor(Tensor):
         )
 
     def packed(self, take: Make) -> bool:
-        """Whether what is taken are whole rows of blocks, turned: as fast to make as to read from memory."""
+        """Whether what is taken are whole rows of blocks, turned: some of them can be had without the others."""
         return self._turned_rows(take) is not None
 
     def _turned_rows(self, take: Make) -> range | None:
