@@ -62,7 +62,7 @@ def cells_of(explorer: Explorer, *, anew: bool = True) -> list[list[Cell]]:
     for widget in explorer.app.screen.walk_children(Widget) if anew else ():
         widget._styles_cache.clear()
     kept = Cells(ColorSystem.TRUECOLOR)
-    return [kept.of([strip]) for strip in explorer.app.screen._compositor.render_strips()]
+    return [kept.of([strip])[0] for strip in explorer.app.screen._compositor.render_strips()]
 
 
 class Written:
@@ -76,7 +76,7 @@ class Written:
         def display(app: GuardedApp, screen: Any, update: Any) -> None:
             if hasattr(update, "strips") or hasattr(update, "spans"):
                 for y, x, strips in _pieces(update):
-                    self.cells |= {(y, x + at): cell for at, cell in enumerate(self._kept.of(strips))}
+                    self.cells |= {(y, x + at): cell for at, cell in enumerate(self._kept.of(strips)[0])}
             usual(app, screen, update)
 
         monkeypatch.setattr(GuardedApp, "_display", display)
@@ -145,7 +145,7 @@ async def test_widgets_with_effects_are_drawn_as_by_textual() -> None:
         def drawn() -> list[list[Cell]]:
             for widget in app.screen.walk_children(Widget):
                 widget._styles_cache.clear()
-            return [kept.of([strip]) for strip in app.screen._compositor.render_strips()]
+            return [kept.of([strip])[0] for strip in app.screen._compositor.render_strips()]
 
         with as_textual_does():
             wanted = drawn()

@@ -10,7 +10,7 @@ dialog does not know what is behind it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -23,44 +23,56 @@ from textual._context import visible_screen_stack
 from textual._styles_cache import StylesCache
 from textual.color import Color
 from textual.content import Content, ContentType
-from textual.css.styles import StylesBase
+from textual.css.styles import RenderStyles, StylesBase
 from textual.css.types import EdgeType
+from textual.dom import DOMNode
+from textual.events import Key
 from textual.geometry import Region, Size
 from textual.screen import Screen
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.style import Style as TextualStyle
 from textual.widget import Widget
 
-Chops = Sequence[dict[int, Strip | None]]
-"""Of each line of the screen the pieces by their first column; None where nobody asks for it."""
+from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens
+from tui_transformer.explorer.guard.scroll_bars import kept_lines
+
+Spans = list[tuple[int, int]]
+"""Parts of a line, each by its first column and the one behind its last, from left to right."""
 
 
-def _wanted_lines(self: Compositor, crop: Region, is_rendered_line: Callable[[int], bool]) -> Chops:
+def _wanted_lines(self: Compositor, crop: Region, is_rendered_line: Callable[[int], bool]) -> list[dict[int, Strip]]:
     lines = range(max(crop.y, 0), min(crop.bottom, len(self.cuts)))
-    return _composed(self, {y: set(self.cuts[y][:-1]) for y in lines if is_rendered_line(y)})
+    pieces = _composed(self, {y: [(0, self.size.width)] for y in lines if is_rendered_line(y)})
+    return [pieces.get(y, {}) for y in range(len(self.cuts))]
 
 
 def _partial_update(self: Compositor) -> ChopsUpdate | None:
-    """What changed since the last time; None where nothing did."""
+    """What changed since the last time, from edge to edge of what lies there; None where nothing did."""
     cuts, spans = self.cuts, list(self._regions_to_spans(self._dirty_regions))
     self._dirty_regions.clear()
     if not spans:
         return None
-    wanted: dict[int, set[int]] = {}
+    wanted: dict[int, Spans] = {}
     for y, first, last in spans:
-        pieces = zip(cuts[y], cuts[y][1:], strict=False)
-        wanted.setdefault(y, set()).update(start for start, end in pieces if start < last and end > first)
-    return ChopsUpdate(_composed(self, wanted), spans, [ends[1:] for ends in cuts])
+        edges, line = cuts[y], wanted.setdefault(y, [])
+        start, end = edges[bisect_right(edges, first) - 1], edges[min(bisect_left(edges, last), len(edges) - 1)]
+        if line and start < line[-1][1]:
+            start, _ = line.pop()
+        line.append((start, end))
+    pieces = _composed(self, wanted)
+    ends = {y: [start + strip.cell_length for start, strip in line.items()] for y, line in pieces.items()}
+    lines = range(len(cuts))
+    return ChopsUpdate([pieces.get(y, {}) for y in lines], spans, [ends.get(y, []) for y in lines])
 
 
-def _composed(compositor: Compositor, wanted: dict[int, set[int]]) -> Chops:
-    """The pieces that are wanted of each line, from the widgets in front to those behind."""
-    cuts = compositor.cuts
-    chops: Chops = [dict.fromkeys(line[:-1]) for line in cuts]
+def _composed(compositor: Compositor, wanted: dict[int, Spans]) -> dict[int, dict[int, Strip]]:
+    """What is seen in the parts of lines that are wanted, by its first column: what is in front hides what is behind."""
+    pieces: dict[int, dict[int, Strip]] = {}
     for widget, (region, clip) in compositor.visible_widgets.items():
         seen = region.intersection(clip)
         left, right = seen.column_span
-        lines = [y for y in seen.line_range if wanted.get(y) and any(left <= cut < right for cut in wanted[y])]
+        lines = [y for y in seen.line_range if (spans := wanted.get(y)) and spans[0][0] < right and spans[-1][1] > left]
         if not lines:
             continue
         if isinstance(widget, Screen):  # whoever asks, it shows the screens behind it
@@ -69,13 +81,43 @@ def _composed(compositor: Compositor, wanted: dict[int, set[int]]) -> Chops:
         first, height = lines[0], lines[-1] + 1 - lines[0]
         strips = widget.render_lines(Region(left - region.x, first - region.y, seen.width, height))
         for y in lines:
-            start, end = bisect_left(cuts[y], left), bisect_right(cuts[y], right)
-            pieces = strips[y - first].divide([cut - left for cut in cuts[y][start + 1 : end]])
-            for cut, piece in zip(cuts[y][start:], pieces, strict=False):
-                if cut in wanted[y]:
-                    chops[y][cut] = piece
-                    wanted[y].remove(cut)
-    return chops
+            line, strip = pieces.setdefault(y, {}), strips[y - first]
+            for start, end in _taken(wanted[y], left, right):
+                line[start] = _part(strip, start - left, end - left)
+    return {y: dict(sorted(line.items())) for y, line in pieces.items()}
+
+
+def _taken(spans: Spans, left: int, right: int) -> Spans:
+    """The parts of spans that lie between two columns, which are taken out of them."""
+    taken, rest = list[tuple[int, int]](), list[tuple[int, int]]()
+    for start, end in spans:
+        if end <= left or right <= start:
+            rest.append((start, end))
+            continue
+        if start < left:
+            rest.append((start, left))
+        if right < end:
+            rest.append((right, end))
+        taken.append((max(start, left), min(end, right)))
+    spans[:] = rest
+    return taken
+
+
+def _part(strip: Strip, start: int, end: int) -> Strip:
+    """A part of a strip: mostly all of it, or all but the few segments that a scroll bar or a border has beside it."""
+    segments, width = strip._segments, strip.cell_length
+    first, last = 0, len(segments)
+    while width > end:
+        last -= 1
+        width -= segments[last].cell_length
+    if width == end and start:
+        first = last
+        while first and width > start:
+            first -= 1
+            width -= segments[first].cell_length
+    if width != (start or end):
+        return strip.crop(start, end)
+    return strip if last - first == len(segments) else Strip(segments[first:last], end - start)
 
 
 @dataclass(frozen=True)
@@ -104,7 +146,9 @@ def _frame(styles: StylesBase, size: Size, base: Color, background: Color, opaci
 
 
 def _render(self: Any, styles: StylesBase, size: Size, base: Color, background: Color, *more: Any, **named: Any) -> Any:
-    self.frame = _frame(styles, size, base, background, named["opacity"])
+    look = cast("RenderStyles", styles)._cache_key, size, base, background, named["opacity"]
+    if getattr(self, "look", None) != look:
+        self.look, self.frame = look, _frame(styles, size, base, background, named["opacity"])
     return USUAL[StylesCache, "render"](self, styles, size, base, background, *more, **named)
 
 
@@ -142,6 +186,20 @@ def _set_title(self: Any, widget: Widget, title: Text | ContentType | None) -> N
     widget.refresh(Region(0, line, width, 1).translate(-widget.content_offset))
 
 
+def _kept_by_styles(name: str) -> property:
+    """What follows from the styles of a node and of all that hold it, found anew only where one of them changed."""
+    find, kept_as = vars(DOMNode)[name].fget, f"_kept_{name}"
+
+    def value(node: DOMNode) -> Any:
+        styles = [each.styles._cache_key for each in node.ancestors_with_self]
+        kept = vars(node).get(kept_as)
+        if kept is None or kept[0] != styles:
+            kept = vars(node)[kept_as] = styles, find(node)
+        return kept[1]
+
+    return property(value)
+
+
 def _draw_in_time(self: Screen[Any]) -> None:
     """Draw what has changed, but where more is about to change: then it is drawn together a moment later."""
     in_turn = getattr(self.app, "in_turn", None)
@@ -149,7 +207,7 @@ def _draw_in_time(self: Screen[Any]) -> None:
         USUAL[Screen, "_on_timer_update"](self)
 
 
-LEAN: Mapping[tuple[type, str], Callable[..., Any]] = {
+LEAN: Mapping[tuple[type, str], Any] = {
     (Compositor, "_render_chops"): _wanted_lines,
     (Compositor, "render_partial_update"): _partial_update,
     (StylesCache, "render"): _render,
@@ -157,8 +215,12 @@ LEAN: Mapping[tuple[type, str], Callable[..., Any]] = {
     (Strip, "__init__"): _make_strip,
     (type(vars(Widget)["border_title"]), "__set__"): _set_title,
     (Screen, "_on_timer_update"): _draw_in_time,
+    (DOMNode, "background_colors"): _kept_by_styles("background_colors"),
+    (DOMNode, "rich_style"): _kept_by_styles("rich_style"),
+    (Key, "_bubble_to"): bubble_to_who_listens,
+    (ScrollBar, "render_lines"): kept_lines(Widget.render_lines),
 }
-USUAL: Mapping[tuple[type, str], Callable[..., Any]] = {place: getattr(*place) for place in LEAN}
+USUAL: Mapping[tuple[type, str], Any] = {place: getattr(*place) for place in LEAN}
 """What is done in the place of Textual's methods, in this process and for all screens; and Textual's own."""
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
+from itertools import compress, pairwise
+from operator import attrgetter, is_not
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -42,34 +43,50 @@ class Frame:
         """The sequences that make the terminal show an update, after which it counts as written."""
         changes = list[Change]()
         for y, x, strips in _pieces(update):
-            changes += self._changed(y, x, self._cells.of(strips))
+            changes += self._changed(y, x, *self._cells.of(strips))
         return written(changes, max(map(len, self._lines.values()), default=0))
 
-    def _changed(self, y: int, x: int, cells: list[Cell]) -> list[Change]:
-        """Those of the cells from a column on that are not on the terminal, which count as written now."""
+    def _changed(self, y: int, x: int, cells: list[Cell], is_wide: bool) -> Iterable[Change]:  # noqa: FBT001 - of `of`
+        """What of the cells from a column on is not on the terminal, which counts as written now."""
         line = self._lines.setdefault(y, [])
         line += [None] * (x + len(cells) - len(line))
         before = line[x : x + len(cells)]
         if before == cells:
-            return []
+            return ()
         line[x : x + len(cells)] = cells
-        if all(len(text) == 1 for text, _ in cells):
-            changed = [at for at, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
-            return [(y, x + at, cells[at]) for at in _bridged(changed, cells)]
-        # terminals disagree on how wide such text is: all of it again, every part at its column
-        return [(y, at, cell) for at, cell in enumerate(cells, x) if cell[0]]
+        if is_wide:  # terminals disagree on how wide such text is: all of it again, every part at its column
+            return [(y, at, text, _columns(text), style) for at, (text, style) in enumerate(cells, x) if text]
+        changed = list(compress(range(len(cells)), map(is_not, before, cells)))  # there is one object of each cell
+        return _together(y, x, cells, _bridged(changed, cells))
 
 
-def _bridged(changed: list[int], cells: list[Cell]) -> Iterator[int]:
+def _bridged(changed: list[int], cells: list[Cell]) -> list[int]:
     """The places of cells that changed, and of the few between two that take fewer bytes than a move over them."""
-    before = None
-    for at in changed:
-        if before is not None and 1 < at - before <= MOVE:
+    if not changed or changed[-1] - changed[0] == len(changed) - 1:
+        return changed
+    bridged = changed[:1]
+    for before, at in pairwise(changed):
+        if 1 < at - before <= MOVE:
             between = cells[before + 1 : at]
             if all(look is cells[at][1] is cells[before][1] and text.isascii() for text, look in between):
-                yield from range(before + 1, at)
-        yield at
-        before = at
+                bridged += range(before + 1, at)
+        bridged.append(at)
+    return bridged
+
+
+def _together(y: int, x: int, cells: list[Cell], places: list[int]) -> Iterator[Change]:
+    """Cells at places of a line that begins in a column, those side by side in one style together."""
+    texts, own, start, end = list[str](), OWN, 0, -1
+    for at in places:
+        text, style = cells[at]
+        if at != end or style is not own:
+            if texts:
+                yield y, x + start, "".join(texts), len(texts), own
+            texts, own, start = [], style, at
+        texts.append(text)
+        end = at + 1
+    if texts:
+        yield y, x + start, "".join(texts), len(texts), own
 
 
 class Changes(CompositorUpdate):
@@ -175,35 +192,58 @@ class Cells:
 
     def __init__(self, system: ColorSystem) -> None:
         self._system = system
-        self._known: dict[tuple[str, int], tuple[Any, list[Cell]]] = {}
+        self._known: dict[tuple[str, int], tuple[Any, list[Cell], bool]] = {}
 
-    def of(self, strips: Iterable[Strip]) -> list[Cell]:
-        """The cells of strips side by side."""
-        cells, known = list[Cell](), self._known
+    def of(self, strips: Iterable[Strip]) -> tuple[list[Cell], bool]:
+        """The cells of strips side by side, and whether any of them takes several columns."""
+        cells, is_wide, known = list[Cell](), False, self._known
         for strip in strips:
-            for text, style, _ in strip:
-                kept = known.get((text, id(style)))
-                cells += self._made(text, style) if kept is None else kept[1]
-        return cells
+            for text, style, _ in strip._segments:
+                _, made, wide = known.get((text, id(style))) or self._made(text, style)
+                cells += made
+                is_wide = is_wide or wide
+        return cells, is_wide
 
-    def _made(self, text: str, style: Style | None) -> list[Cell]:
+    def _made(self, text: str, style: Style | None) -> tuple[Any, list[Cell], bool]:
         """The cells of a segment; the style is kept with them, so that no other has its number."""
         if len(self._known) >= MOST_KEPT:
             self._known.clear()
-        made = _cells(text, _style_of(style or Style.null(), self._system))
-        self._known[text, id(style)] = style, made
+        is_wide = not text.isascii() and not all(map(_columns, text))
+        ink = _ink(_style_of(style or Style.null(), self._system))
+        cells = _wide(text, ink.own) if is_wide else list(map(ink.__getitem__, text))
+        made = self._known[text, id(style)] = style, cells, is_wide
         return made
 
 
-def _cells(text: str, own: CellStyle) -> list[Cell]:
-    if text.isascii() or all(get_character_cell_size(character) == 1 for character in text):
-        return [_cell(character, own) for character in text]
+def _columns(text: str) -> int:
+    """1 for a character that takes a column; 0 for text of which terminals disagree."""
+    return int(len(text) == 1 and (text.isascii() or get_character_cell_size(text) == 1))
+
+
+def _wide(text: str, own: CellStyle) -> list[Cell]:
     width = cell_len(text)
     return [(text, own), *[("", own)] * (width - 1)] if width else []
 
 
+class Ink(dict[str, Cell]):
+    """The cells of characters in a style."""
+
+    def __init__(self, own: CellStyle) -> None:
+        super().__init__()
+        self.own = own
+
+    def __missing__(self, character: str) -> Cell:
+        text, own = _seen(character, self.own)
+        cell = self[character] = (text, own) if own is self.own and text == character else _ink(own)[text]
+        return cell
+
+
 @lru_cache(1 << 12)
-def _cell(character: str, own: CellStyle) -> Cell:
+def _ink(own: CellStyle) -> Ink:
+    return Ink(own)
+
+
+def _seen(character: str, own: CellStyle) -> Cell:
     """A character; a blank where nothing of it is seen but the background, and of two halves always the same one."""
     if character == " " or (character == UPPER and own.color == own.background):
         return " ", cell_style(background=own.background) if own.is_plain else own
@@ -237,8 +277,8 @@ def as_background(code: str) -> str:
 
 # Changes as sequences of the terminal
 
-Change = tuple[int, int, Cell]
-"""A line, a column, and what stands there now."""
+Change = tuple[int, int, str, int, CellStyle]
+"""A line, a column, the text that stands from there on now, the columns it takes (0: nobody knows), and its style."""
 
 
 class Run(NamedTuple):
@@ -272,29 +312,31 @@ def written(changes: Iterable[Change], columns: int) -> str:
 def by_style(changes: Iterable[Change]) -> dict[CellStyle, list[Run]]:
     """The runs of every style, in the order of reading; blanks go with what stands beside them."""
     runs: dict[CellStyle, list[Run]] = {}
-    texts, style, y, start, end = list[str](), OWN, -1, 0, 0
-
-    def close() -> None:
-        if texts:
-            runs.setdefault(style, []).append(Run(y, start, "".join(texts), end - start))
-
-    for line, at, (text, own) in changes:
-        if line != y or at != end or len(text) > 1 or (own is not style and not _blank_alike(texts, text, own, style)):
-            close()
-            texts, style, y, start = [], own, line, at
-        elif text != " ":
-            style = own  # that of blanks before it is seen the same
-        texts.append(text)
-        end = at + 1 if len(text) == 1 else start
-    close()
+    text, style, y, start, end = "", OWN, -1, 0, 0
+    for line, at, more, width, own in changes:
+        if line == y and at == end and text and width:
+            if own is not style and _is_alike(own, style):
+                if text.isspace():
+                    style = style if more.isspace() else own  # that of blanks is seen the same
+                else:
+                    rest = more.lstrip(" ")
+                    blanks = len(more) - len(rest)
+                    text, end = text + more[:blanks], end + blanks
+                    at, more, width = at + blanks, rest, len(rest)
+            if own is style or not more:
+                text, end = text + more, end + width
+                continue
+        if text:
+            runs.setdefault(style, []).append(Run(y, start, text, end - start))
+        text, style, y, start, end = more, own, line, at, at + width
+    if text:
+        runs.setdefault(style, []).append(Run(y, start, text, end - start))
     return runs
 
 
-def _blank_alike(texts: Sequence[str], text: str, own: CellStyle, style: CellStyle) -> bool:
-    """Whether texts and one behind them are seen the same in one style: where either is blank, on one background."""
-    if own.background != style.background or not (own.is_plain and style.is_plain):
-        return False
-    return text == " " or texts.count(" ") == len(texts)
+def _is_alike(own: CellStyle, style: CellStyle) -> bool:
+    """Whether blanks are seen the same in both styles."""
+    return own.background == style.background and own.is_plain and style.is_plain
 
 
 def _along(across: int) -> str:

@@ -1,12 +1,17 @@
 """Scroll bars that know how large the content is, and where it stands, without a new layout of the screen.
 
-Of Textual 8.2: a new size of the content lays out the whole screen, and a bar that comes back stands where it stood.
+Of Textual 8.2: a new size of the content lays out the whole screen, a bar that comes back stands where it stood, and
+to draw one costs as much as 20 lines of a matrix.
 """
 
 from __future__ import annotations
 
-from textual.geometry import Size
+from collections.abc import Callable
+
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
+from textual.strip import Strip
 from textual.widget import Widget
 
 
@@ -42,6 +47,29 @@ def put_bars(view: Widget) -> None:
         view.vertical_scrollbar.refresh()
     if view.show_horizontal_scrollbar and view.show_vertical_scrollbar:
         view.scrollbar_corner.refresh()
+
+
+MOST_KEPT = 64
+"""Bars whose lines are kept, of one that grows, shrinks and moves."""
+
+Draw = Callable[[ScrollBar, Region], list[Strip]]
+
+
+def kept_lines(draw: Draw) -> Draw:
+    """Draws a bar, and draws it once only for the same sizes, place and colours."""
+
+    def lines(bar: ScrollBar, region: Region) -> list[Strip]:
+        kept: dict[object, list[Strip]] = vars(bar).setdefault("_kept_lines", {})
+        place = region, bar.size, bar.window_virtual_size, bar.window_size, bar.position
+        colors = *(node.styles._cache_key for node in bar.ancestors_with_self), bar.app.ansi_theme
+        key = place, bar.mouse_over, bar.grabbed is None, colors, *bar.get_line_filters()
+        if key not in kept:
+            if len(kept) >= MOST_KEPT:
+                kept.clear()
+            kept[key] = draw(bar, region)
+        return kept[key]
+
+    return lines
 
 
 def _bars(view: ScrollView, size: Size) -> tuple[bool, bool]:
