@@ -33,6 +33,7 @@ from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.style import Style as TextualStyle
 from textual.widget import Widget
+from textual.widgets._tooltip import Tooltip
 
 from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens
 from tui_transformer.explorer.guard.scroll_bars import kept_lines
@@ -67,7 +68,7 @@ def _partial_update(self: Compositor) -> ChopsUpdate | None:
 
 
 def _composed(compositor: Compositor, wanted: dict[int, Spans]) -> dict[int, dict[int, Strip]]:
-    """What is seen in the parts of lines that are wanted, by its first column: what is in front hides what is behind."""
+    """What is seen in the parts of lines that are wanted, by its first column; what is in front hides the rest."""
     pieces: dict[int, dict[int, Strip]] = {}
     for widget, (region, clip) in compositor.visible_widgets.items():
         seen = region.intersection(clip)
@@ -207,6 +208,12 @@ def _draw_in_time(self: Screen[Any]) -> None:
         USUAL[Screen, "_on_timer_update"](self)
 
 
+def _clear_tooltip(self: Screen[Any]) -> None:
+    """Hide the tip under the mouse, as at every key; where there is none, Textual makes an error of it first."""
+    if any(isinstance(child, Tooltip) for child in self._nodes):
+        USUAL[Screen, "_clear_tooltip"](self)
+
+
 LEAN: Mapping[tuple[type, str], Any] = {
     (Compositor, "_render_chops"): _wanted_lines,
     (Compositor, "render_partial_update"): _partial_update,
@@ -214,6 +221,7 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (StylesCache, "render_line"): _render_line,
     (Strip, "__init__"): _make_strip,
     (type(vars(Widget)["border_title"]), "__set__"): _set_title,
+    (Screen, "_clear_tooltip"): _clear_tooltip,
     (Screen, "_on_timer_update"): _draw_in_time,
     (DOMNode, "background_colors"): _kept_by_styles("background_colors"),
     (DOMNode, "rich_style"): _kept_by_styles("rich_style"),

@@ -31,6 +31,7 @@ from textual.dom import NoScreen
 from textual.errors import NoWidget
 from textual.message import Message
 from textual.message_pump import MessagePump
+from textual.messages import Prompt
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -77,8 +78,13 @@ def _first_above(widget: MessagePump, is_passed: Callable[[MessagePump], bool]) 
 
 def _rests(pump: MessagePump) -> bool:
     """Whether a widget waits for messages and none waits for it: one that is passed by comes through it at once."""
-    queue: Queue[Message | None] = pump._message_queue
+    queue = _queue(pump)
     return queue.empty() and bool(queue.ready_event._waiters)
+
+
+def _queue(pump: MessagePump) -> Queue[Message | None]:
+    queue: Queue[Message | None] = pump._message_queue
+    return queue
 
 
 @cache
@@ -162,6 +168,8 @@ class InTurn:
         if behind is not self._behind:
             return
         front = self._front()
+        if behind.number == 1 and behind.widget is front and not self._waiting and _only_draws(front.screen):
+            self.draw()
         settled = behind.number > 1 and behind.widget is front
         if front is None or settled or behind.number >= ROUNDS or not self._send(front, behind.number + 1):
             self._forget()
@@ -255,6 +263,20 @@ class InTurn:
 
 def _is_again(before: events.Event | None, event: events.Event) -> bool:
     return isinstance(before, events.Key) and isinstance(event, events.Key) and before.key == event.key
+
+
+def _only_draws(screen: Screen[Any]) -> bool:
+    """Whether nothing that is seen has anything more to do than to be drawn; nothing is seen behind the screen."""
+    if screen is not screen.app.screen or screen.app._background_screens or screen._callbacks:
+        return False
+    return not any(
+        widget._layout_required
+        or widget._scroll_required
+        or widget._recompose_required
+        or widget._next_callbacks
+        or not all(isinstance(message, Prompt) for message in _queue(widget).values)
+        for widget in (screen, *screen._compositor.visible_widgets)
+    )
 
 
 def _takes(widget: Widget) -> bool:

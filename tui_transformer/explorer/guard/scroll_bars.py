@@ -28,7 +28,6 @@ def set_content_size(view: ScrollView, size: Size) -> None:
     x, y = min(view.scroll_x, view.max_scroll_x), min(view.scroll_y, view.max_scroll_y)
     if (x, y) != (view.scroll_x, view.scroll_y):
         view.scroll_to(x, y, animate=False, force=True)
-    view.refresh()
 
 
 def keep_bars(view: Widget) -> None:

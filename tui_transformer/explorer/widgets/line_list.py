@@ -118,11 +118,22 @@ class LineList(GridWidget, can_focus=True):
         return strip
 
     def _segments(self, text: Text) -> list[Segment]:
-        text = text.copy()
         if not text.plain.isprintable():
             text = Text(visible(text.plain), style=text.style)
-        seen = self.seen
-        text.truncate(max(seen.size.width - seen.bar, 0), overflow="ellipsis")
-        console = self.app.console
-        text.end = ""
-        return list(Segment.apply_style(text.render(console), console.get_style(text.style)))
+        room, console = max(self.seen.size.width - self.seen.bar, 0), self.app.console
+        if text.cell_len > room:
+            text = text.copy()
+            text.truncate(room, overflow="ellipsis")
+        base = console.get_style(text.style)
+        segments, plain, at = list[Segment](), text.plain, 0
+        for start, end, style in (*text.spans, (len(plain), len(plain), "")):
+            if start < at:  # one over another, which is rare
+                text = text.copy()
+                text.end = ""
+                return list(Segment.apply_style(text.render(console), base))
+            if at < start:
+                segments.append(Segment(plain[at:start], base))
+            if start < end:
+                segments.append(Segment(plain[start:end], base + console.get_style(style)))
+            at = end
+        return segments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -34,6 +34,9 @@ FRONT = "▸"
 
 ROWS_AT_ONCE = 32
 """Rows whose levels are found together."""
+
+NUMBERS_KEPT = 1 << 12
+"""Numbers whose texts are kept: many are on the screen more than once."""
 
 _CURSOR_CONTRAST = 2.5
 _REVERSE = Style(bold=True, reverse=True)
@@ -104,10 +107,12 @@ class Drawing:
     ) -> Strip:
         gutter, cell_width = self.header.grid.gutter, self.header.grid.cell_width
         room, hidden = max(width - gutter, 0), scroll.x - columns.start * cell_width
-        strip = Strip(cells, len(columns) * cell_width).crop_extend(hidden, hidden + room, self.page)
+        shown: Iterable[Segment] = cells
+        if hidden or room != len(columns) * cell_width:
+            shown = Strip(cells, len(columns) * cell_width).crop_extend(hidden, hidden + room, self.page)
         fitted = fit_label(label, gutter - 1, "right") + pointer * min(gutter, 1)
         style = self.header.marked if marked and label else self.header.plain
-        return Strip([Segment(fitted, style), *strip], gutter + room).crop(0, width)
+        return Strip([Segment(fitted, style), *shown], gutter + room).crop(0, width)
 
     def _cells(self, row: int, columns: range, cursor: Cell, *, is_text: bool) -> Line:
         if columns != self._kept_columns:
@@ -255,6 +260,7 @@ class CellTable:
         self._brackets = marks or (("▌", "▐") if palette.has_color and number else ("[", "]"))
         self._cursor_styles = lru_cache(self._styles_under_cursor)
         self._column = number.column if number else 0
+        self._written = lru_cache(NUMBERS_KEPT)(self._write)
 
     def text_line(self, levels: Levels, values: Values) -> list[Segment]:
         """The line of cells that says something: numbers where they fit, signs for masked and missing cells."""
@@ -303,7 +309,7 @@ class CellTable:
     def _segments(self, texts: Sequence[str]) -> list[Segment]:
         return [Segment(text, style) for text, style in zip(texts, self._styles, strict=True)]
 
-    def _written(self, value: float) -> str:
+    def _write(self, value: float) -> str:
         text = self._number(value) if self._number and math.isfinite(value) else "inf"
         if len(text) > self._column:
             return text.center(self._width)
