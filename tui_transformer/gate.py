@@ -11,11 +11,11 @@ import errno
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field
 
 VARIABLE = "TUI_TRANSFORMER_VISITOR"
 """The variable of the environment in which a session is told its own folder and, in a line below, the visitors'."""

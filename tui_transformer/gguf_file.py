@@ -11,7 +11,6 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, is_file
+from tui_transformer.records import dataclass
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

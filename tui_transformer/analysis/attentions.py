@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from tui_transformer.engine.ops import Mask, Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 from tui_transformer.text.vocabulary import Vocabulary
 
 SELF = "self_attention"

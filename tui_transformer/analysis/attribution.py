@@ -11,7 +11,6 @@ remainder is what rounding leaves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import FEATURE, Step
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, replace
 
 LOGITS = "output.logits"
 NORMS = (LayerNorm, RmsNorm, NormOfSum)

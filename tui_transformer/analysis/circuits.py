@@ -12,7 +12,6 @@ After Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
@@ -26,6 +25,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import Linear, Project, Unembed
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 PARTS = ("query", "key", "value", "output")
 EMBEDDING, LOGITS = "embedding.tokens", "output.logits"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -30,6 +29,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, write_whole
 from tui_transformer.model import Model
 from tui_transformer.model.options import traced
+from tui_transformer.records import dataclass
 
 Texts = Sequence[str | Sequence[int]]
 

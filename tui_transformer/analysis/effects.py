@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
@@ -42,6 +41,7 @@ from tui_transformer.engine.targets import Target, every, parse
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.recipes import answers_first
+from tui_transformer.records import dataclass
 
 LOGITS = "output.logits"
 ROWS = 512

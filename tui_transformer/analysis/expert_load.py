@@ -7,8 +7,6 @@ loss; Fedus et al. 2022, "Switch Transformers", §2.2).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tui_transformer.analysis.tokens import real_tokens
@@ -16,6 +14,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import ExpertWeights
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ Bricken et al. 2023, "Towards Monosemanticity", §"Feature effects"; Elhage et a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

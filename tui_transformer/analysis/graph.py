@@ -14,7 +14,6 @@ layer of experts is such a layer: what its router chose, and the shares that it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from tui_transformer.engine.targets import FEATURES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import token_label
 
 MOST_LOGITS = 10

@@ -8,7 +8,6 @@ if it were a feature whose direction is that of what it writes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
@@ -20,6 +19,7 @@ from tui_transformer.engine import ops
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.program import LABEL
+from tui_transformer.records import dataclass, field
 
 Kind = Literal["embedding", "feature", "neuron", "head", "feed_forward", "error", "logit"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tui_transformer.analysis.graph_nodes import GraphNode, Kind, paired
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_file, read_json, write_whole
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import SPACE, Style, piece_label, visible
 
 NODES, EDGES = 0.8, 0.98

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field, replace
 
 ERROR = ".error"
 

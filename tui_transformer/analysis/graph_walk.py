@@ -18,7 +18,6 @@ is set, whose value is the constant.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.engine import ops
@@ -30,6 +29,7 @@ from tui_transformer.engine.ops.attention import grouped
 from tui_transformer.engine.ops.norms import Norm
 from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, field, replace
 
 UNHELD = (ops.Sigmoid, ops.LayerNormByHead, ops.RmsNormOfHeads)
 """Of kinds that are followed, these are not: what they are of is held."""

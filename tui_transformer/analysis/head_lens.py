@@ -13,7 +13,6 @@ maps of a tuned lens (`analysis/logit_lens.py`) z goes through that of its layer
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormO
 from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 TOP = 5
 """Words of a head in a table."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +13,7 @@ from tui_transformer.analysis.statistics import CELLS, means_of, row_sample
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass
 
 MOST_WEIGHTS = 1 << 25
 """Weights of one attention step that are read at most; of more, queries are taken at even distances."""

@@ -18,7 +18,6 @@ remainder is their sum.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -33,6 +32,7 @@ from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import Gradients, Start, backward_from, gradients_from
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 POINTS = 64
 CROWDING = 3

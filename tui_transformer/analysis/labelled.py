@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, json_object, named, open_text
 from tui_transformer.model import Model
 from tui_transformer.model.options import traced
+from tui_transformer.records import dataclass, field
 
 TEXT, LABEL = ("text", "sentence", "prompt"), ("label", "class", "y", "target")
 """What the columns, or keys, of a text and of its label may be called."""

@@ -21,7 +21,6 @@ seconds and is the same every time. λ = tr S ÷ N: with few tokens the map stay
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, field
 
 
 @dataclass(frozen=True)

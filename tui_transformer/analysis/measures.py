@@ -8,7 +8,6 @@ over its queries. All of them are read in one pass over the weights, be it of on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +19,7 @@ from tui_transformer.analysis.tokens import KINDS
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 
 WHOLE = -2
 """The layer of what is measured of the model as a whole."""

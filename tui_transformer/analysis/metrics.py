@@ -15,7 +15,6 @@ function of the logits or of a trace is a metric too (`measurable.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -26,6 +25,7 @@ from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 Tokens = tuple[int, ...]
 MetricName = Literal["divergence", "logit", "log-probability", "difference", "loss"]

@@ -7,11 +7,11 @@ number; where every e^s is 0, below −103.97, nor is 0 ÷ 0 (Goodfellow et al. 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
+from tui_transformer.records import dataclass
 
 TRIES = 100
 """Numbers that are tried from the limit of the largest score on: rounding moves it by a few."""

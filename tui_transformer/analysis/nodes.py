@@ -8,7 +8,6 @@ names are those of ablations, `head:decoder.0.self_attention:3`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain
 
 from tui_transformer.engine.axis import Region, whole
@@ -16,6 +15,7 @@ from tui_transformer.engine.names import one
 from tui_transformer.engine.ops import Context
 from tui_transformer.engine.program import PROBABILITIES, Program, Step
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, replace
 
 Names = str | Iterable[str | Iterable[str]]
 """Nodes as they are named: a kind (each of it alone), one, or several of them; names in a list are patched together."""

@@ -10,7 +10,6 @@ A cell is the metric after the patch. Beside it stand the metric of the sentence
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from tui_transformer.analysis.attentions import Attention, attentions, chosen_group
@@ -25,6 +24,7 @@ from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

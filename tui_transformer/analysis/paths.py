@@ -17,7 +17,6 @@ the number of senders, and is exact where all is linear.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Any, Literal, get_args
@@ -39,6 +38,7 @@ from tui_transformer.engine.gradient import Start, backward_from
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 By = Literal["patching", "gradient"]
 DIVERGENCE = Metric("divergence")

@@ -10,7 +10,6 @@ PE[p][2i] = sin(p ω_i), PE[p][2i+1] = cos(p ω_i), ω_i = 10000^(−2i/d) (Vasw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -19,6 +18,7 @@ from tui_transformer.engine.backend import Host, numpy_backend
 from tui_transformer.engine.ops import Sinusoid
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass
 
 MOST = 1 << 20
 SUMMED = 40

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol
 
@@ -30,6 +29,7 @@ from tui_transformer.analysis.found import found
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, field
 
 ProbeKind = Literal["ridge", "logistic", "difference"]
 Which = int | Literal["mean", "every"]

@@ -9,7 +9,6 @@ model the shares gather at the first tokens, which every later token may look at
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from tui_transformer.analysis.attentions import (
 )
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.trace import Trace, item_of
+from tui_transformer.records import dataclass, field
 
 KEPT = 256 << 20
 """Bytes of rolled-out layers that are kept, so that going back a layer is quick."""

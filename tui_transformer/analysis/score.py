@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.generation.sampling import LARGEST_TEMPERATURE, leading, softmax, tempered
 from tui_transformer.model.targets import default_targets, predicts_next
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -14,6 +13,7 @@ from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.edits import VISIBLE
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.vocabulary import Vocabulary
 
 CONTENT = frozenset({"[UNK]", "[MASK]", "<unk>", "<mask>"})

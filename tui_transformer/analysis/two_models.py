@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.trace import Trace
 from tui_transformer.generation.sampling import softmax
+from tui_transformer.records import dataclass
 
 SMALLEST = 1e-38
 """A share that is 0 in the second model counts as this one."""

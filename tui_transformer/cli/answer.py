@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tui_transformer.cli.options import Edited, TableFormat, Targets
@@ -13,6 +12,7 @@ from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import option
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.session.session import Session

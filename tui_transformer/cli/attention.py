@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.options import Edited, HideFirst, HideSpecial, Layer, Of, TableFormat
@@ -11,6 +10,7 @@ from tui_transformer.cli.output import Row, Table, by_size, emit_view
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import flag, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import Attention

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, TableFormat
@@ -11,6 +10,7 @@ from tui_transformer.cli.session import open_session
 from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import flag, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.input_attribution import InputAttribution

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.options import Edited, Layer, Of
@@ -12,6 +11,7 @@ from tui_transformer.cli.session import open_session
 from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.circuits import Circuit, Reads

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.names import listed
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.report.numbers import aligned
 from tui_transformer.text.display import visible
 

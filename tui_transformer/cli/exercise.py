@@ -7,7 +7,6 @@ import os
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +16,7 @@ from tui_transformer.cli.output import emit, emit_json, note
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from tui_transformer.engine.edits import Change
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass
 from tui_transformer.report.differences import Difference, compare_blocks
 from tui_transformer.report.numbers import aligned
 from tui_transformer.report.text import finite

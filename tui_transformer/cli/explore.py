@@ -6,7 +6,6 @@ import gc
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +17,7 @@ from tui_transformer.cli.options import Featured, Flags, Theme, of_tour
 from tui_transformer.cli.terminal import check_terminal
 from tui_transformer.cli.typer_layer import argument, flag, option, required
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from tui_transformer.survey.results import Results

@@ -10,12 +10,12 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from tui_transformer.cli.output import note
 from tui_transformer.cli.typer_layer import argument
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocabulary.txt"),

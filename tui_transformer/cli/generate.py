@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import typer
@@ -17,6 +16,7 @@ from tui_transformer.cli.session import edits_of, loaded, read
 from tui_transformer.cli.terminal import choose_threads
 from tui_transformer.cli.typer_layer import flag, option, option_name
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.generation.rules import Defaults, Ids

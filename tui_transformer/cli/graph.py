@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from tui_transformer.cli.session import open_session
 from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import flag, option
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import fit, visible
 
 if TYPE_CHECKING:

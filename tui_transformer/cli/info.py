@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from tui_transformer.cli.output import emit, emit_json, note
 from tui_transformer.cli.typer_layer import flag
 from tui_transformer.errors import InputError
 from tui_transformer.machine import THREADS
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:

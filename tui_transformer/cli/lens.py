@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from tui_transformer.cli.session import open_session, unknown_words
 from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import flag, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:

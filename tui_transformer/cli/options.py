@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -15,6 +14,7 @@ from tui_transformer.cli import parsing
 from tui_transformer.cli.parsing import USUAL, parse_budget, parse_ids, parse_mask
 from tui_transformer.cli.typer_layer import Option, flag, option, option_name
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.model import Model

@@ -8,13 +8,13 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:

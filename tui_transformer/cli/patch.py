@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +14,7 @@ from tui_transformer.cli.session import edits_of, open_session, read
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.cli.typer_layer import argument, option
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass, replace
 
 if TYPE_CHECKING:
     from tui_transformer.analysis import metrics

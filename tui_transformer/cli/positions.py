@@ -7,7 +7,6 @@ import math
 import re
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +14,7 @@ from tui_transformer.cli.output import Table, deliver, note
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.engine.backend import Host

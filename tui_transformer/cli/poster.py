@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from tui_transformer.cli.output import deliver, note, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import argument, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.engine.explanation import Index

@@ -9,13 +9,13 @@ import shlex
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_transformer.cli.options import Edited, Theme, of_tour
 from tui_transformer.cli.output import note
 from tui_transformer.cli.typer_layer import flag, option, option_name
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 LONGEST = 7 * 24 * 60
 """Minutes of `--idle`."""

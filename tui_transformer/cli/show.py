@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +16,7 @@ from tui_transformer.cli.output import deliver, json_text, note, page
 from tui_transformer.cli.session import open_session
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.engine.backend import Host

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from tui_transformer.cli.output import Row, Table, emit, emit_json, note
 from tui_transformer.cli.session import loaded, open_session, read
 from tui_transformer.cli.typer_layer import argument, option, option_name
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from tui_transformer.cli.options import Device, Dtype, Metric, Tokens, Vocabular
 from tui_transformer.cli.output import note
 from tui_transformer.cli.typer_layer import argument, option, required
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:

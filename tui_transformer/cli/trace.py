@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from tui_transformer.cli.parsing import parse_targets
 from tui_transformer.cli.session import open_session, trace_of_all
 from tui_transformer.cli.typer_layer import flag, option, required
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.engine.backend import Host

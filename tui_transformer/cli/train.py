@@ -8,7 +8,6 @@ import shlex
 import shutil
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -19,6 +18,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.terminal import show, stopping
 from tui_transformer.cli.typer_layer import argument, flag, like, option
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import fit, visible
 
 if TYPE_CHECKING:

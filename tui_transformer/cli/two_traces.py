@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from tui_transformer.model import Model
 from tui_transformer.model.loading import built_in_name
 from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import batch_of
+from tui_transformer.records import dataclass
 from tui_transformer.report.differences import TOLERANCE, Difference, compare_blocks
 from tui_transformer.report.numbers import aligned, precise
 from tui_transformer.report.text import finite, place

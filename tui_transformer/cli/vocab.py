@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -13,6 +12,7 @@ from tui_transformer.cli.output import emit, emit_json, note
 from tui_transformer.cli.typer_layer import Option, argument, flag, option, required
 from tui_transformer.cli.vocab_build import Build
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:

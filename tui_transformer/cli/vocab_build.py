@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +12,7 @@ from tui_transformer.cli.output import emit, note
 from tui_transformer.cli.terminal import show
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import fit, visible
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -15,6 +14,7 @@ from tui_transformer.cli.session import loaded
 from tui_transformer.cli.terminal import counted
 from tui_transformer.cli.typer_layer import option, option_name, required
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass
 
 if TYPE_CHECKING:
     from tui_transformer.model import Model

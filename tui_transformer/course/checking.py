@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from pathlib import Path
@@ -26,6 +25,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_file
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
 USUAL = Limits()

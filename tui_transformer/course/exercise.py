@@ -7,12 +7,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, own_folders, read_json, read_toml, write_whole
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 

@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,6 +35,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import json_object, read_regular
 from tui_transformer.gate import check_may_run
 from tui_transformer.machine import THREADS
+from tui_transformer.records import dataclass, field, replace
 
 CHILD = Path(__file__).with_name("child.py")
 LARGEST_FILE = 1 << 20

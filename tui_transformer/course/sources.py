@@ -7,7 +7,6 @@ table with one of the keys of `KINDS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 

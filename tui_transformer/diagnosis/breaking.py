@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from tui_transformer.engine.targets import KINDS, every, parse
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_toml
+from tui_transformer.records import dataclass, replace
 
 Make = Callable[[Trace, float, str], Iterable[Step]]
 """The steps in the place of those of their names, by a number and a place where the break has such; new names are

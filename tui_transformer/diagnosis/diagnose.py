@@ -6,7 +6,6 @@ import contextlib
 import difflib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +35,7 @@ from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import visible
 
 SHOWN = 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, field
 
 Verdict = Literal["agrees", "first", "follows", "wrong", "differs"]
 """Of a step: it agrees; it is the first that is wrong; it differs, and follows from its inputs, or is wrong itself;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from tui_transformer.diagnosis.naming.words import SETTINGS, phrase_of
 from tui_transformer.diagnosis.reference_values import Reference, stands_for_infinity
 from tui_transformer.engine.axis import Axes, Shape, shape_of
 from tui_transformer.engine.backend import Host
+from tui_transformer.records import dataclass, replace
 
 LETTERS = {"batch": "batch", "head": "heads", "token": "tokens", "query": "queries", "key": "keys", "head width": "d_k"}
 GRADIENT = "gradient/"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 
@@ -32,6 +31,7 @@ from tui_transformer.diagnosis.naming.conventions import stacks
 from tui_transformer.diagnosis.reference_values import Reference, compare
 from tui_transformer.engine.axis import shape_of
 from tui_transformer.engine.ops import DistanceBias
+from tui_transformer.records import dataclass, field, replace
 
 MOST_ALIKE = 4
 """Matrices under one heading, for every head of every layer."""

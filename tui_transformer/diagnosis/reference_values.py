@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +19,7 @@ from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, field, replace
 
 VISIBLE, LABELS = "input.visible", "input.labels"
 SPREAD = 16.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import SupportsIndex
 
 import numpy as np
 
 from tui_transformer.errors import UsageError
+from tui_transformer.records import dataclass, replace
 
 
 @dataclass(frozen=True)

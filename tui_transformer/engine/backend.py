@@ -9,7 +9,6 @@ import functools
 import importlib
 import importlib.util
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.kernels import Kernels
 from tui_transformer.engine.pool import Pool
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, field
 
 Array = Any
 """An array of the backend: numpy.ndarray or cupy.ndarray."""

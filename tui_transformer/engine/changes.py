@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import InitVar, dataclass, field, replace
 from itertools import product
 from typing import ClassVar, NamedTuple, Self
 
@@ -22,6 +21,7 @@ from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Pa
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import InitVar, dataclass, field, replace
 
 OPEN = 1 << 30
 """As the stop of rows: to the end, however long the text is."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.records import dataclass, replace
 
 BLOCK = 1 << 24
 """Cells that are read together (64 MiB in float32)."""

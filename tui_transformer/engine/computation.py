@@ -6,7 +6,6 @@ import math
 import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +17,7 @@ from tui_transformer.engine.edits import Change, changed
 from tui_transformer.engine.parts import ACTIVE_SHARE, Parts, Plan, keep_plan, place
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
+from tui_transformer.records import dataclass, field
 
 Watch = Callable[[Step], None]
 """Called with every step that is about to run, and before every block of one that is made in blocks.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
@@ -33,6 +32,7 @@ from tui_transformer.engine.program import (
     step_of_numbers,
 )
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field, replace
 
 VISIBLE = "input.visible"
 KINDS = ("head", "row", "column")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tui_transformer.engine.axis import Region, Shape
 from tui_transformer.engine.number_format import bracketed, spoken
+from tui_transformer.records import dataclass
 
 Index = tuple[int, ...]
 Floats = npt.NDArray[np.float64]

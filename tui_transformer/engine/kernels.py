@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
+
+from tui_transformer.records import dataclass
 
 Array = Any
 

@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tui_transformer.engine.compact import SparseArray, packed
 from tui_transformer.engine.edits import Change, changed, widened
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 MEBIBYTE = 1 << 20
 DEFAULT_BUDGET = 512 * MEBIBYTE

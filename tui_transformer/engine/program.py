@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
@@ -15,6 +14,7 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.names import ending, one
 from tui_transformer.engine.ops import Op
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, field, replace
 
 Grain = Literal["operation", "sublayer", "layer"]
 Role = Literal["", "norm", "residual"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
@@ -13,6 +12,7 @@ from tui_transformer.engine.edits import Ablate, Change
 from tui_transformer.engine.ops import Context, Linear, OfExpert
 from tui_transformer.engine.program import FEATURE, Program
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 EXAMPLES = "head:encoder.0.self_attention:3, layer:encoder.2, position:4 or neuron:encoder.0.feed_forward:17"
 FEATURES = ".features"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import EllipsisType
@@ -25,6 +24,7 @@ from tui_transformer.engine.parts import BLOCK_CELLS, DEFAULT_BUDGET, Plan
 from tui_transformer.engine.program import Program, Step, check_index
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, field, fields, replace
 
 SHOWN_TOKENS = 12
 """Of a `repr`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ from tui_transformer.engine.compact import StoredMatrix
 from tui_transformer.engine.explanation import Index, Working
 from tui_transformer.engine.parts import MEBIBYTE, available_memory, check_memory
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field, replace
 
 Reader = Callable[[str, Shape], Host]
 """Gives a weight of this name and shape as a host array."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual.app import SystemCommand
@@ -29,6 +28,7 @@ from tui_transformer.explorer.shell.preferences import Preferences, preferences_
 from tui_transformer.explorer.shell.themes import SHORT, THEMES, theme_names
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.records import replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import ViewState

@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -21,6 +20,7 @@ from textual.strip import Strip
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.frame import Frame, update_of
 from tui_transformer.files import is_folder, make_folder, read_regular, write_whole
+from tui_transformer.records import dataclass
 from tui_transformer.report.export import png_drawing
 from tui_transformer.text.display import visible
 

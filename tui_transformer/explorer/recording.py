@@ -7,7 +7,6 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 from textual.app import ScreenStackError
@@ -24,6 +23,7 @@ from tui_transformer.explorer.recorded import Shot
 from tui_transformer.explorer.shell.keymap import with_keys
 from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import telling
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.session import Session

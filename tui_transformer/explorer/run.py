@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +20,7 @@ from tui_transformer.files import home_of, is_file
 from tui_transformer.gate import confine
 from tui_transformer.guide.lecture import Lecture, with_notes
 from tui_transformer.model.options import ModelOptions, Reading
+from tui_transformer.records import replace
 from tui_transformer.session.answer_summary import telling
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.overlay import of_dump

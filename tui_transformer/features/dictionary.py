@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from tui_transformer.files import expanded, is_file, is_folder, read_json
 from tui_transformer.model.checks import shown
 from tui_transformer.model.other_files import open_npz
 from tui_transformer.model.tensors import Tensors, open_file
+from tui_transformer.records import dataclass, replace
 
 if TYPE_CHECKING:
     from tui_transformer.model.model import Model

@@ -15,7 +15,6 @@ after arXiv 2407.14435, the k largest after Gao et al. 2024 (arXiv 2406.04093), 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.tensors import Tensors
+from tui_transformer.records import dataclass
 
 BLOCK = 1 << 22
 """Numbers of a weight that are read together: a dictionary of a million features is never whole in memory."""

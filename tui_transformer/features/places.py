@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tui_transformer.engine.names import one
 from tui_transformer.engine.program import Program, step_of_numbers
 from tui_transformer.errors import InputError
 from tui_transformer.features.layer import Dictionary
+from tui_transformer.records import dataclass
 
 LAYER = "{}"
 """In a name, where the number of a layer goes."""

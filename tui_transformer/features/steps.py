@@ -17,7 +17,6 @@ features are changed, and then it is y with what the change writes. So e is y âˆ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -31,6 +30,7 @@ from tui_transformer.engine.program import FEATURE, Builder, Program, Role, by_p
 from tui_transformer.engine.weights import LARGE, Weights
 from tui_transformer.features.layer import EPSILON, Dictionary, Layer
 from tui_transformer.features.places import Spot, check_widths
+from tui_transformer.records import dataclass, replace
 
 ACTIVATIONS: Mapping[str, tuple[Callable[[Layer], ops.Op], tuple[str, ...]]] = {
     "relu": (lambda _: ops.Relu(), ()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from tui_transformer.engine.ops import Context, Mask, Op, Scores
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field
 
 KEY, VALUE = "key_kept", "value_kept"
 LOGITS = "output.logits"

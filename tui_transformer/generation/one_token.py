@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from tui_transformer.engine.ops import Extend, Mask
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
 from tui_transformer.generation.cache import is_cross, kept_steps
+from tui_transformer.records import dataclass, field
 
 
 class _Line(NamedTuple):

@@ -8,7 +8,6 @@ exists; only token IDs that it leaves out are those of `config.json`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tui_transformer.files import read_json
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.model import Model
 from tui_transformer.model.checks import shown
+from tui_transformer.records import dataclass
 
 Ids = tuple[int, ...]
 

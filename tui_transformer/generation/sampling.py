@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import shown
+from tui_transformer.records import dataclass
 
 DEFAULT_NEW_TOKENS = 40
 LARGEST_TEMPERATURE = 1e6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
@@ -28,6 +27,7 @@ from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, le
 from tui_transformer.generation.text import TextStream
 from tui_transformer.model import Model
 from tui_transformer.model.texts import checked_mask, unpadded_ids
+from tui_transformer.records import dataclass, fields, replace
 from tui_transformer.text.encoding import Encoding, Token
 
 DRAWING = frozenset(("temperature", "top_k", "top_p", "seed"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import append, expanded, is_there, read_toml, write_whole
 from tui_transformer.guide.texts import Stop, tour, tour_model, tour_question, tours
 from tui_transformer.model.local_models import named_alike
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 

@@ -7,7 +7,6 @@ out, or cannot be read of it, is taken from English.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_toml
+from tui_transformer.records import dataclass, fields
 from tui_transformer.trained import about
 
 ROOT = Path(__file__).parent

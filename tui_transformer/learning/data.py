@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED, counted
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.tasks import Reader, Row, Task, needed, task_of
+from tui_transformer.records import dataclass
 from tui_transformer.text.build import Built, build_bpe, build_characters, build_words
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.files import read_lines, shown_path

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from tui_transformer.features.dictionary import SAELENS, SETTINGS, Features
 from tui_transformer.files import make_folder, write_whole
 from tui_transformer.learning.optimizers import Adam, cosine
 from tui_transformer.model.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import SPACE
 from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer
 

@@ -7,13 +7,13 @@ import io
 import json
 import math
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import write_whole
 from tui_transformer.learning.loop import Measured, Record
+from tui_transformer.records import dataclass, field
 
 COLUMNS = (
     "step", "epoch", "loss", "accuracy", "learning_rate", "gradient_norm", "tokens_per_second",

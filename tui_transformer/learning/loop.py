@@ -6,7 +6,6 @@ import math
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -35,6 +34,7 @@ from tui_transformer.learning.optimizers import (
 )
 from tui_transformer.learning.settings import Settings
 from tui_transformer.model.model import Model
+from tui_transformer.records import dataclass, field, replace
 
 State = dict[str, dict[str, Array]]
 """Weight → what the optimiser keeps for it."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tui_transformer.engine.backend import Array, Backend
+from tui_transformer.records import dataclass
 
 State = Mapping[str, Array]
 """Arrays that are kept for one weight, by the names in `slots`; zeros at first."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json, read_toml, write_whole
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.model.local_models import ABOUT
+from tui_transformer.records import dataclass
 
 RUN = "run.json"
 LARGEST = 1 << 20

@@ -18,7 +18,6 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from tui_transformer.learning.settings import Settings, is_run, read_settings, w
 from tui_transformer.learning.start import new_trainer, trainer
 from tui_transformer.model.model import Model
 from tui_transformer.model.tensors import open_file
+from tui_transformer.records import dataclass
 from tui_transformer.text.files import shown_path
 
 CHECKPOINTS = "checkpoints"

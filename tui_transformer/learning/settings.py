@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from tui_transformer.learning.recipes import RUN
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.checks import Check, one_of, shown, size_up_to
 from tui_transformer.model.word_vectors import NORMAL, STARTS
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.vocabulary_rules import CASES, SPLITS
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import MAX_CHARACTERS, Tokenizer

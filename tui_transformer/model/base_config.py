@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from tui_transformer.model.sentence import read_sentence, written_modules
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
 from tui_transformer.model.weight_table import OWN_NAMES, WeightTable
+from tui_transformer.records import dataclass
 
 BESIDE = frozenset({"labels", "sentence"})
 """Fields that are no settings of a family: several keys say them."""

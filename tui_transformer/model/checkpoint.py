@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from tui_transformer.model.packed import formats_of, with_weights
 from tui_transformer.model.sentence import KEY, sentence_modules
 from tui_transformer.model.tensors import Tensor, Tensors, open_file, open_index, without_wrapper
 from tui_transformer.model.weight_table import Stored, WeightTable, as_it_is
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.vocabulary import VOCABULARY_FILE, Vocabulary
 
 CONFIG = "config.json"

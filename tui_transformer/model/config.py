@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,6 +32,7 @@ from tui_transformer.model.description import (
 )
 from tui_transformer.model.layers import ACTIVATIONS, dot_product
 from tui_transformer.model.sequence import Lengths, Sequence
+from tui_transformer.records import dataclass, field, replace
 
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
 MAX_LENGTH = 4096

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from tui_transformer.engine.ops import Scale
 from tui_transformer.engine.program import Builder
 from tui_transformer.model.sequence import Sequence
+from tui_transformer.records import dataclass
 
 POSITIONS = ("sinusoidal", "learned", "none")
 NORM_PLACES = ("post", "pre")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tui_transformer.errors import UsageError
@@ -12,6 +11,7 @@ from tui_transformer.model.checks import shown, token_id
 from tui_transformer.model.description import ACTIVATION_NAMES, LabelHead, Norm, Transform
 from tui_transformer.model.sentence import with_sentence
 from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.records import dataclass, replace
 
 TASKS = ("SequenceClassification", "TokenClassification", "QuestionAnswering", "PreTraining")
 """Ends of the names of architectures: labels of the sentence, of every token, start and end of an answer, and whether

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.program import Builder, Program, Role
 from tui_transformer.model.description import Attention, Embedding, FeedForward, Layer, Norm
 from tui_transformer.model.sequence import Sequence
+from tui_transformer.records import dataclass, replace
 
 ACTIVATIONS: dict[str, Callable[[], ops.Op]] = {
     "relu": ops.Relu,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +25,7 @@ from tui_transformer.model.local_models import find_model, named_alike, nowhere
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.tensors import Tensor, Tensors
 from tui_transformer.model.word_vectors import NORMAL, NewEmbedding, WordVectors, read_vectors
+from tui_transformer.records import dataclass
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary

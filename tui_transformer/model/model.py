@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from tui_transformer.model.texts import (
     without_past,
 )
 from tui_transformer.model.word_vectors import WordVectors
+from tui_transformer.records import dataclass
 from tui_transformer.text.vocabulary import Vocabulary
 
 EMBEDDING = "embedding.tokens"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.model import Model
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.encoding import Encoding, Token, within
 from tui_transformer.text.files import read_lines, shown_path
 from tui_transformer.text.vocabulary_rules import PADDING

@@ -11,7 +11,6 @@ import math
 import struct
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -26,6 +25,7 @@ from tui_transformer.files import is_file, read_json
 from tui_transformer.model.checks import shown
 from tui_transformer.model.tensors import Tensor, Tensors
 from tui_transformer.model.weights_file import WeightsFile
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
 WEIGHTS = "model.safetensors"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from tui_transformer.model.packed_formats import (
     small_floats,
 )
 from tui_transformer.model.tensors import STORED, Tensor, Tensors, part_of
+from tui_transformer.records import dataclass, replace
 
 Settings = Mapping[str, Any]
 WHOLE: Mapping[str, str] = {"U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tui_transformer.engine.axis import Shape, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 
 INSTALL = "install tui-transformer[quantized]"
 WORD = 32

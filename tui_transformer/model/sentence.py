@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from tui_transformer.model.description import SentenceHead, Transform
 from tui_transformer.model.other_files import WEIGHTS, refuse_folder
 from tui_transformer.model.tensors import Tensors, open_file
 from tui_transformer.model.weight_table import Part, WeightTable
+from tui_transformer.records import dataclass, replace
 
 KEY = "sentence_modules"
 """Of `config.json`, as this program writes it: the modules behind the layers, each with its settings."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.ops import Given
 from tui_transformer.engine.program import Builder
+from tui_transformer.records import dataclass
 
 NEW = "new "
 """In front of the name of a sequence of which only the last tokens are computed."""

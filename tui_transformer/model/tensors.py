@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.model.weight_table import Part
 from tui_transformer.model.weights_file import WeightsFile, read_header
+from tui_transformer.records import dataclass, field, replace
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.base_config import BaseConfig, counted, unpadded
 from tui_transformer.model.loading import Parts
+from tui_transformer.records import dataclass
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import token_label
 from tui_transformer.text.encoding import Encoding, Token, Tokenizer, check_length, encode_pair

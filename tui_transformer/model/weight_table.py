@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.engine.backend import Host
+from tui_transformer.records import dataclass, field, replace
 
 Take = Callable[[Host, Any], Host]
 """Takes a weight out of a tensor as it is stored, given the configuration: by slicing and turning alone."""

@@ -14,7 +14,6 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -27,6 +26,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
 from tui_transformer.model.checks import shown
+from tui_transformer.records import dataclass
 
 CHUNK = 1 << 22
 """Bytes that are read together where numbers have to be picked out or converted."""

@@ -11,7 +11,6 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +22,7 @@ from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.weights import Reader
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import check_regular
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from tui_transformer.engine.axis import Region, Shape, shape_text
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, replace
 
 TOLERANCE = 1e-5
 """Cells differ by |a − b| > tolerance · max(1, |a|, |b|), unless another tolerance is given."""

@@ -12,7 +12,6 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,6 +22,7 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
 from tui_transformer.files import writing
+from tui_transformer.records import dataclass
 from tui_transformer.report import text
 from tui_transformer.report.numbers import blocks, exact, full_shape
 from tui_transformer.report.svg import view_svg

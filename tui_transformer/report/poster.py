@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from tui_transformer.engine.number_format import in_percent, spoken
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import fit, visible
 from tui_transformer.views.poster import Cell, Term
 

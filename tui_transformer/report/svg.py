@@ -8,7 +8,6 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
+from tui_transformer.records import dataclass
 from tui_transformer.report.numbers import full_shape, number_text
 from tui_transformer.text.display import cells, fit, visible
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series, marks

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import Any
 
@@ -16,6 +15,7 @@ from tui_transformer.engine.edits import Change, how_set
 from tui_transformer.engine.explanation import Explanation, Factor, Item, Operand, Sum, Value
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.guide.texts import step_text
+from tui_transformer.records import dataclass
 from tui_transformer.report.numbers import NumberText, full_shape, number_text, plain_power, precise
 from tui_transformer.text.display import ELLIPSIS, cells, fit
 from tui_transformer.views.view import Axis, Values, View

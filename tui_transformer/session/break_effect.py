@@ -7,7 +7,6 @@ all of the probability is elsewhere. Of a model that gives a vector x it is ‖x
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from tui_transformer.engine.explanation import Index
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import Guess, answer_position, answers, percent, shares_in
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible

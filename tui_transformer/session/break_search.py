@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +14,7 @@ from tui_transformer.diagnosis.breaking import Broken, Slider, rounded
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import answer_position, answers
 from tui_transformer.session.break_effect import Outcome, change_said, moved, outcome, trial
 from tui_transformer.session.other_sentences import Pair, examples, tried

@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.options import Listen, ignore
+from tui_transformer.records import dataclass
 from tui_transformer.session.edit_values import EXAMPLES, Term, terms_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.steering import Steer

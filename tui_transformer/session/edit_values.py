@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded
 from tui_transformer.model import Model
 from tui_transformer.model.options import Listen, ignore, texts_of, traced
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
 EXAMPLES = "write STEP = 0, STEP[3] *= 0.5, STEP += 2*vector.npy or STEP += 'one text' - 'another'"

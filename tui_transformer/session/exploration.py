@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, Generic, Literal, TypeVar
 
 from tui_transformer.engine.pool import trim
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.sentences import let_go

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import step_text
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.text.display import visible

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.options import Ids, ModelOptions, Reading
+from tui_transformer.records import replace
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.text.known_words import sample_sentence, sample_target

@@ -6,11 +6,11 @@ A larger terminal never shows fewer numbers of a matrix than a smaller one.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import wrap
 from typing import NamedTuple
 
+from tui_transformer.records import dataclass
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import TEXT, VOCABULARY, Session
 from tui_transformer.session.step_scene import StepScene

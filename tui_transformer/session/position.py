@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from tui_transformer.engine.program import Grain, Program, by_program
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import step_text
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.views.step_view import Place
 

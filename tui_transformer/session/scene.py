@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import Report, renormalized
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.backend import Host
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session import answer_summary
 from tui_transformer.session.overlay import other_view
 from tui_transformer.session.pane_fit import Arrangement, Told, arrange, shown_at

@@ -9,7 +9,6 @@ are those that both have, and the two where the answer is read: behind other wor
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import groupby, zip_longest
@@ -20,6 +19,7 @@ from tui_transformer.analysis.attentions import BLOCK, Attention, Report, attent
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL, Step
+from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, answers, describe, masked, percent, shares_in
 from tui_transformer.session.break_effect import Outcome, change_said, changes, likeliest, outcome
 from tui_transformer.session.session import Session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import InitVar, dataclass, field
 from typing import Any, TypeVar
 
 from tui_transformer.engine.parts import DEFAULT_BUDGET
@@ -11,6 +10,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN, Batch, Framing, batch_of
 from tui_transformer.model.targets import Ids
+from tui_transformer.records import InitVar, dataclass, field
 from tui_transformer.text.encoding import Encoding, Token
 from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.views.step_view import Labels

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tui_transformer.analysis.attentions import Report
@@ -25,6 +24,7 @@ from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.options import PLAIN
 from tui_transformer.model.targets import Ids, default_targets, has_loss, own_answer, predicts_next
+from tui_transformer.records import dataclass, replace
 from tui_transformer.report.differences import Comparison, compare_traces
 from tui_transformer.session.sentences import Sentences
 from tui_transformer.session.view_state import GRADIENT, NOTHING, UNBROKEN, Measure, Overlay

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tui_transformer.analysis.naive_softmax import Softmaxes, breaking_point, softmaxes
@@ -13,6 +11,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.program import Step
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from tui_transformer.engine.edits import Change
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, visible
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter as clock
 
@@ -19,6 +18,7 @@ from tui_transformer.engine.explanation import Explanation, Value
 from tui_transformer.engine.gradient_explanation import explain_gradient
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.nearest_tokens import Near, has_neighbours, near, near_cost
 from tui_transformer.session.overlay import SCREENFUL, OverlayMatrix, overlay_of
 from tui_transformer.session.position import Position

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report
+from tui_transformer.records import dataclass, fields, is_dataclass
 from tui_transformer.session.session import Session
 
 Result = TypeVar("Result")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tui_transformer.guide.texts import Stop, matching, tour_model, tours
 from tui_transformer.model import Model
 from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers
 from tui_transformer.session.edit_format import break_titles, changes, unknown_break, written
 from tui_transformer.session.exploration import Exploration, History

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tui_transformer.analysis.metrics import MetricName
@@ -11,6 +10,7 @@ from tui_transformer.analysis.tokens import NOTHING as NONE_HIDDEN
 from tui_transformer.analysis.tokens import Hidden
 from tui_transformer.engine.edits import Change
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.views.step_view import Place
 
 

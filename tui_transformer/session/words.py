@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Literal
 
@@ -17,6 +16,7 @@ from tui_transformer.generation.text import WINDOW, token_text
 from tui_transformer.learning.recipes import answers_first
 from tui_transformer.model import Model
 from tui_transformer.model.targets import predicts_next
+from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.session import LOSS, PROBABILITIES, TEXT, Session, gradient_cost
 from tui_transformer.text.dispatch import target_tokenizer

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +23,7 @@ from tui_transformer.engine.names import one
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, read_json
 from tui_transformer.model.weights_file import WeightsFile
+from tui_transformer.records import dataclass, field
 
 INDEX, KIND = "index.json", "steps over texts"
 LARGEST, LONGEST_HEADER = 1 << 28, 1 << 12

@@ -14,7 +14,6 @@ import operator
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -32,6 +31,7 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import expanded, is_there, make_folder, write_whole, writing
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, replace
 from tui_transformer.survey.processes import in_process, in_processes
 from tui_transformer.survey.recorded import IDS, INDEX, TEXTS, Index, Kept, Recorded, file_of
 from tui_transformer.survey.work import Batch, Batchwise, Digest, batches

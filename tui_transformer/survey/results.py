@@ -13,7 +13,6 @@ import io
 import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -26,6 +25,7 @@ from tui_transformer.analysis.survey.table import Example, Origin, Row, columns,
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import check_regular, is_file, is_folder, read_json, write_whole
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.survey.work import batches
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path

@@ -7,7 +7,6 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from tui_transformer import __version__
 from tui_transformer.analysis.survey.sums import Counts, Sums
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular, write_whole
+from tui_transformer.records import dataclass
 from tui_transformer.survey.work import Batch, Digest, Work, batches, read_items
 from tui_transformer.text.files import shown_path
 

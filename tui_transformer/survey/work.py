@@ -8,7 +8,6 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -21,6 +20,7 @@ from tui_transformer.files import is_folder, is_there, json_object
 from tui_transformer.machine import THREADS
 from tui_transformer.model import Model
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.files import lines_of, read_lines, shown_path
 

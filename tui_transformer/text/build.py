@@ -9,12 +9,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from itertools import groupby, islice, takewhile
 from operator import itemgetter
 from typing import IO, Self
 
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.encoding import without_surrogates
 from tui_transformer.text.files import several_lines
 from tui_transformer.text.vocabulary import MAX_ENTRIES, MAX_ENTRY_LENGTH, Kind, Vocabulary

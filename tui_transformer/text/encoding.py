@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
 

@@ -8,7 +8,8 @@ what lies between. `\p{L}` are letters, `\p{N}` numbers, `\p{P}` punctuation, `\
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

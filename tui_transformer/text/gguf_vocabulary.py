@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.gguf_file import GgufFile
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.gguf_pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
 from tui_transformer.text.guarded import check_charsmap

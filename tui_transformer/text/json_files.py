@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.encoding import without_surrogates
 from tui_transformer.text.files import MAX_BYTES, shown_path
 from tui_transformer.text.vocabulary import MAX_ENTRIES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding
 from tui_transformer.text.vocabulary import Vocabulary

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.display import visible
 from tui_transformer.text.encoding import Encoding, Token, check_length, over, without_surrogates
 from tui_transformer.text.files import shown_path

@@ -7,12 +7,12 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import Style, piece_label, piece_text, visible
 from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, over, too_many, without_surrogates
 from tui_transformer.text.files import read_text, shown_path

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import SPACE, Style, piece_label, piece_text, visible
 from tui_transformer.text.files import read_text
 from tui_transformer.text.vocabulary_rules import (

@@ -12,10 +12,10 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, escape
 
 UNKNOWN, PADDING = "[UNK]", "[PAD]"

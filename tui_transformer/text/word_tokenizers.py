@@ -6,10 +6,10 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
 
+from tui_transformer.records import dataclass
 from tui_transformer.text.encoding import Encoding, Token, check_length, too_many
 from tui_transformer.text.vocabulary import Vocabulary
 from tui_transformer.text.vocabulary_rules import RULE, WordRule

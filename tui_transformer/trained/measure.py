@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tui_transformer.errors import InputError
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.loop import Measured
@@ -11,6 +9,7 @@ from tui_transformer.learning.recipes import recipe
 from tui_transformer.learning.settings import Settings
 from tui_transformer.learning.start import trainer
 from tui_transformer.model.model import Model
+from tui_transformer.records import replace
 
 NEW_LINES, NEW_SEED = 2_000, 1
 """Lines that are measured; the recipes' texts have seed 0."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
@@ -35,6 +34,7 @@ from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
 from tui_transformer.views.position_charts import (
     all_dimensions,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tui_transformer.engine.number_format import minus, spoken
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ V fall into one. Only the rows and columns that are looked at are worked out. At
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from tui_transformer.engine.ops.norms import Norm
 from tui_transformer.engine.ops.pooling import SHARES
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass
 from tui_transformer.views.step_view import Labels, Place, region_of
 from tui_transformer.views.view import Frame, Meeting, Tile, View
 

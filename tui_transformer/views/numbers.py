@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells
 from tui_transformer.views.view import Axis, Scale
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Literal, NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from tui_transformer.engine.explanation import Explanation, Index, Operand, Sum, Value
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass
 from tui_transformer.views.step_view import Labels
 
 Kind = Literal["step", "weight", "given"]

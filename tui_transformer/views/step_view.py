@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +19,7 @@ from tui_transformer.engine.ops import Softmax, SoftmaxWithSink
 from tui_transformer.engine.program import FEATURE
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.display import token_label
 from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, window_of
 

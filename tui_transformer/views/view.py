@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from tui_transformer.records import dataclass
 
 Values = npt.NDArray[Any]
 ScaleKind = Literal["sequential", "diverging"]

@@ -6,13 +6,13 @@ Nothing is computed here; `Sketch` reads the part of a step that a small picture
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
 from tui_transformer.engine.ops import OfExpert, WeightedExperts
 from tui_transformer.engine.program import Program, Step, by_program
+from tui_transformer.records import dataclass
 from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import ScaleKind, Values, View
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Sour
 from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.encoding import MAX_CHARACTERS
 from tui_transformer.text.known_words import LONGEST
 

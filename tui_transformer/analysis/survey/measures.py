@@ -22,7 +22,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -50,6 +49,7 @@ from tui_transformer.engine.gradient import NOT_COUNTED
 from tui_transformer.engine.targets import KINDS, Target
 from tui_transformer.errors import UsageError
 from tui_transformer.model.targets import default_targets
+from tui_transformer.records import replace
 
 LENS_PART = "logit lens"
 OWN = "metric"

@@ -9,7 +9,6 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from tui_transformer.analysis.measures import Place
 from tui_transformer.engine.backend import Host
+from tui_transformer.records import dataclass
 from tui_transformer.text.known_words import FIRST
 
 Places = tuple[tuple[Place, int], ...]

@@ -6,7 +6,6 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 
@@ -14,6 +13,7 @@ from tui_transformer.analysis.measures import FEATURE, HEAD, NEURON, WHOLE, Plac
 from tui_transformer.analysis.survey.measures import MEASURES, unit_of
 from tui_transformer.analysis.survey.sums import NONE, Sums, starts_of
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.text.encoding import Token
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +40,7 @@ from tui_transformer.engine.ops import (
     Unembed,
 )
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.records import replace
 
 HIDING = (-1e4, -1e9, -1e3, -100.0, -10.0, -1.0)
 """Numbers that are added to hide a key."""

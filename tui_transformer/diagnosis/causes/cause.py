@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tui_transformer.engine.ops import Op, Scale
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.files import read_toml
+from tui_transformer.records import dataclass, field, replace
 
 MOST_ALONE = 8
 """Most steps of a kind that are tried one at a time; more are tried together only."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
@@ -27,6 +26,7 @@ from tui_transformer.diagnosis.causes.cause import (
 from tui_transformer.engine.backend import Array
 from tui_transformer.engine.ops import Add, LayerNorm, Mask, NormOfSum, Project, RmsNorm
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.records import dataclass, replace
 
 EPSILONS = (1e-5, 1e-6, 1e-12, 1e-8, 1e-7, 1e-3, 1e-9, 1e-10, 1e-4, 1e-2, 0.1, 0.0)
 

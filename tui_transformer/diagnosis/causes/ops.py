@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from tui_transformer.engine.explanation import Floats, Index, Operand, Source, S
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops import Context, Mask, Op, Rotate, Scores, Softmax
 from tui_transformer.engine.ops.base import Gradients, single
+from tui_transformer.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -28,6 +27,7 @@ from tui_transformer.diagnosis.causes.ops import OtherPairs
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.ops import Add, Context, Embed, Rotate, Sinusoid
 from tui_transformer.engine.program import Step
+from tui_transformer.records import replace
 
 MOST_TOKENS = 32
 """Most tokens among which one alone is looked for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.ops import Add, Context, Linear, Project, Scores
 from tui_transformer.engine.program import Step
+from tui_transformer.records import dataclass
 
 FEWEST = 12
 """Cells of which it can be told that they have few bits, or that not all zeros are there by chance."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
@@ -45,6 +44,7 @@ from tui_transformer.engine.ops import (
     Unembed,
 )
 from tui_transformer.engine.program import Step
+from tui_transformer.records import replace
 
 MATRIX, BIAS = 1, 2
 """Places among the inputs of a linear step."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from tui_transformer.diagnosis.naming.words import ROLES, spelled
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tui_transformer.diagnosis.naming.words import (
@@ -20,6 +19,7 @@ from tui_transformer.diagnosis.naming.words import (
     saying,
     words_of,
 )
+from tui_transformer.records import dataclass, replace
 
 LONGEST = 120
 """Letters of a heading."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +31,7 @@ from tui_transformer.diagnosis.dumps.numbers import LETTERS, RAGGED, ROWS, Matri
 from tui_transformer.diagnosis.naming.words import BEGINNING, PLACES, phrase_of
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 

@@ -12,7 +12,6 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -23,6 +22,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.parts import available_memory, readable
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path
 

@@ -6,7 +6,6 @@ import math
 import re
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ import numpy as np
 from tui_transformer.diagnosis.dumps.dump import FEW, USUAL, Digits, Tensor, held, precision_of
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
+from tui_transformer.records import dataclass, field
 
 NUMBER = re.compile(
     r"[-+]?(?:(?<!\d)\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf(?:inity)?|nan)(?![A-Za-z_\d.])", re.I

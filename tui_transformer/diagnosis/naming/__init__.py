@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.files import read_json
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.files import read_text
 
 CONVENTIONS: Mapping[str, tuple[Convention, ...]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.weight_table import Stored
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import EXACT, RESULT, Gradients, Op, by_cells, passed_on
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

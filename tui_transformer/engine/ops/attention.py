@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working, product
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import RESULT, Gradients, Op, by_rows, flat, passed_on, single
+from tui_transformer.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of, whole
 from tui_transformer.engine.backend import Array, Backend, numpy_backend
 from tui_transformer.engine.explanation import Index, Item, Operand, Source, Sum, Value, Working
+from tui_transformer.records import dataclass
 
 Gradients = tuple[Array | None, ...]
 EXACT = numpy_backend("float64", "explanations are worked out in float64")

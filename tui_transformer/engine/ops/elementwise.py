@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

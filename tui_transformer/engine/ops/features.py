@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Index, Operand, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from tui_transformer.engine.axis import Axes, Axis
@@ -11,6 +9,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import Gradients, Op, flat, passed_on, single
+from tui_transformer.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Factor, Floats, Index, Item, Source, Sum, Value, Working, added
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import Gradients, Op, by_rows, flat, single
+from tui_transformer.records import dataclass, replace
 
 
 @dataclass(frozen=True)

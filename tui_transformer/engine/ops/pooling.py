@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Sum, Value, Working
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on, single
+from tui_transformer.records import dataclass, replace
 
 Shares = Callable[[Any, Array, Array], Array]
 """The share of every row, B × n × 1 or × d, of the array module, x (B × n × d) and what is visible (B × n, floats)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from tui_transformer.engine.axis import Axes, Axis
@@ -11,6 +10,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.records import dataclass
 
 BASE = 10000.0
 

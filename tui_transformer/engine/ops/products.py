@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tui_transformer.engine.axis import Axes, Axis, Region, Shape
@@ -11,6 +10,7 @@ from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.compact import StoredMatrix
 from tui_transformer.engine.explanation import Factor, Index, Item, Source, Sum, Value, Working, added, product
 from tui_transformer.engine.ops.base import Along, Gradients, Op, flat, single
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

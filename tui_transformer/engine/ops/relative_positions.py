@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from tui_transformer.engine.explanation import Index, Item, Source, Sum, Value, 
 from tui_transformer.engine.number_format import bracketed, spoken
 from tui_transformer.engine.ops.attention import Scores
 from tui_transformer.engine.ops.base import EXACT, Gradients, Op, passed_on, single
+from tui_transformer.records import dataclass
 
 
 @functools.lru_cache(maxsize=64)

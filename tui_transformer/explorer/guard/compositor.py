@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from rich.segment import Segment
@@ -37,6 +36,7 @@ from textual.widgets._tooltip import Tooltip
 
 from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens
 from tui_transformer.explorer.guard.scroll_bars import kept_lines
+from tui_transformer.records import dataclass
 
 Spans = list[tuple[int, int]]
 """Parts of a line, each by its first column and the one behind its last, from left to right."""

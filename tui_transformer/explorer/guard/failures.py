@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from inspect import isawaitable
 from textwrap import wrap
 from typing import Any, TypeVar
@@ -34,6 +33,7 @@ from textual.widget import Widget
 
 from tui_transformer import crash
 from tui_transformer.errors import InputError, reason
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
 # Messages that go away by themselves

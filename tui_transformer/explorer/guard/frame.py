@@ -8,7 +8,6 @@ the same style after each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress, pairwise
 from operator import attrgetter, is_not
@@ -23,6 +22,8 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.app import App
 from textual.geometry import Region
 from textual.strip import Strip
+
+from tui_transformer.records import dataclass
 
 MOVE = 4
 """Bytes that a move to the right takes at least."""

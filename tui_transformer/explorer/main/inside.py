@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from textwrap import wrap
 
 from rich.segment import Segment
@@ -28,6 +27,7 @@ from tui_transformer.explorer.widgets.labels import inks_of
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.guide.texts import step_text
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.views.inside import inside_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ from tui_transformer.explorer.widgets.arcs import Dots
 from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.explorer.widgets.labels import Inks
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit_label
 from tui_transformer.views.inside.cell import written
 from tui_transformer.views.inside.parts import (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from tui_transformer.explorer.main.panes.matrix import MatrixPair
 from tui_transformer.explorer.shell.base import ExplorerScreen
 from tui_transformer.explorer.shell.requests import draw_together
 from tui_transformer.explorer.widgets.palette import Surface
+from tui_transformer.records import replace
 from tui_transformer.session.scene import Scene
 from tui_transformer.views.flow import Flow, flow_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.user_files import hand_over
 from tui_transformer.explorer.shell.worker import Background, Worker
 from tui_transformer.explorer.tools.opening import TOOLS
+from tui_transformer.records import replace
 from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration, Way
 from tui_transformer.session.finding import Search

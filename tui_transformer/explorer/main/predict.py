@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from rich.text import Text
@@ -26,6 +25,7 @@ from tui_transformer.explorer.shell.user_files import count_answer
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.records import replace
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.overlay import OverlayMatrix
 from tui_transformer.session.pane_fit import columns_needed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -21,6 +20,7 @@ from tui_transformer.explorer.shell.prompt import STALE
 from tui_transformer.explorer.shell.requests import Requests, draw_together
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
+from tui_transformer.records import replace
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.pane_fit import (
     ABOUT,

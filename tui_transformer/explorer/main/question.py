@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -16,6 +15,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.engine.trace import Trace
 from tui_transformer.guide.texts import step_text
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible

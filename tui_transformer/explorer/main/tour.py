@@ -5,7 +5,6 @@ Where a stop asks first, the card has the question, and the screen what one need
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tui_transformer.explorer.shell.user_files import count_answer
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.guide.lecture import Lecture, lecture, tell_speaker
 from tui_transformer.guide.texts import Stop
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

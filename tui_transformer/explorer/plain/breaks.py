@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tui_transformer.diagnosis.breaking import BREAKS, Broken, fitting
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.errors import InputError
+from tui_transformer.records import replace
 from tui_transformer.session.break_effect import BreakEffect, effect_of, whole
 from tui_transformer.session.break_search import Examples, telling_head, turning
 from tui_transformer.session.session import Session

@@ -8,12 +8,12 @@ import re
 import select
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.main import ACTIONS
 from tui_transformer.explorer.shell.keymap import hint_in, key_in
 from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MENUS, UNBOUND
+from tui_transformer.records import dataclass
 
 COMMANDS: Mapping[str, str] = {
     "next": "next",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -37,6 +36,7 @@ from tui_transformer.guide.lecture import Lecture
 from tui_transformer.guide.texts import tours
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.records import replace
 from tui_transformer.session import softmax_row
 from tui_transformer.session.edit_format import active, read_number, words, written
 from tui_transformer.session.edit_values import EXAMPLES

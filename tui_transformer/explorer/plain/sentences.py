@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Softmax
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import StepText, step_text
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import answer, answers, guesses
 from tui_transformer.session.edit_format import active
 from tui_transformer.session.exploration import Exploration

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.main.question import Question, chosen, question, question_at
@@ -14,6 +13,7 @@ from tui_transformer.explorer.shell.keymap import hint_in, with_keys
 from tui_transformer.explorer.shell.user_files import count_answer
 from tui_transformer.guide.lecture import Lecture, lecture, tell_speaker
 from tui_transformer.guide.texts import Stop, tour_question
+from tui_transformer.records import replace
 from tui_transformer.session.exploration import Exploration
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -16,6 +15,7 @@ from textual.widget import Widget
 from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.shell.actions.dialogs import CHOICE
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, visible
 
 OFF_ON = ("off", "on")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,6 +13,7 @@ from textual.widgets import Button, Input, Label, Static
 from tui_transformer.explorer.shell.choice import Choice
 from tui_transformer.explorer.shell.dialog import plain
 from tui_transformer.explorer.shell.line_input import LineInput
+from tui_transformer.records import dataclass
 
 Values = Mapping[str, str]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -20,6 +19,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.command_list import KEY, NO_KEY
 from tui_transformer.explorer.shell.keys import IN_MENUS, KEYS, MEANINGS, MENUS, UNBOUND, Action, spelled
 from tui_transformer.guide.lecture import Lecture
+from tui_transformer.records import replace
 from tui_transformer.text.display import cells
 
 _MEANING, _KEY = re.compile(r"\{([a-z.-]+)\}"), re.compile(r"\{key:([^{}\s]+)\}")

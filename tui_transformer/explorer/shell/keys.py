@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
 from tui_transformer.explorer.widgets.cursor import CURSOR_KEYS
+from tui_transformer.records import dataclass, replace
 
 UNBOUND = "unbound-"
 """Prefix of the key of an action that has none: nobody can press it, but it can be given one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -13,6 +12,7 @@ from textual.widgets import Static
 from tui_transformer.explorer.shell.actions.dialogs import MENU
 from tui_transformer.explorer.shell.dialog import Dialog, Page
 from tui_transformer.explorer.shell.keymap import hint
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import cells, visible
 
 

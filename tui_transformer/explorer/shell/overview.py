@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from rich.text import Text
@@ -29,6 +28,7 @@ from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.labels import Written
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.records import dataclass
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, visible

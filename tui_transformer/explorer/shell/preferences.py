@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import is_there, own_folders, read_toml
+from tui_transformer.records import dataclass, field
 
 FILE = "config.toml"
 LARGEST = 1 << 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from rich.text import Text
@@ -21,6 +20,7 @@ from tui_transformer.explorer.shell.dialog import Dialog, plain
 from tui_transformer.explorer.shell.keys import Action
 from tui_transformer.explorer.shell.line_input import LineInput, completes
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
 
 Result = TypeVar("Result")

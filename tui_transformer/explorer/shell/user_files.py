@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from textual.app import App
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, make_folder, own_folders, read_json, write_whole
 from tui_transformer.gate import Gate, gate
+from tui_transformer.records import dataclass
 
 Kind = Literal["commands", "edits", "labels", "models", "sentences", "surveys", "vocabularies"]
 RECENT, SCORE = "recent.json", "score.json"

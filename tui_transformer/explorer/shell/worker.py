@@ -6,9 +6,9 @@ import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from tui_transformer.records import dataclass, field
 from tui_transformer.session.store import CancelledError
 
 Result = TypeVar("Result")

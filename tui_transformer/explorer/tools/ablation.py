@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tui_transformer.analysis.effects import answer_positions, answer_step, counted_positions, effect
 from tui_transformer.engine.edits import Change
@@ -17,6 +16,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import Effects, Search, places, position_text, scopes, signed
 from tui_transformer.explorer.tools.measure import choose
+from tui_transformer.records import replace
 from tui_transformer.session.answer_summary import guesses, metric_of, metric_said, on_targets
 from tui_transformer.session.edit_format import active
 from tui_transformer.session.position import Position

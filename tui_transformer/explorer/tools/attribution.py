@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from rich.text import Text
 from textual.app import ComposeResult
@@ -29,6 +27,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.effects import OF_LOGITS, number, scale_of
 from tui_transformer.explorer.tools.measure import choose
+from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import measure_of, metric_of
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,6 +41,7 @@ from tui_transformer.learning.data import lines_of, read_data
 from tui_transformer.learning.run import checkpoints
 from tui_transformer.learning.settings import settings_of
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.session.view_state import Overlay

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.text import Text
@@ -21,6 +20,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import active
 from tui_transformer.session.overlay import Dumped, of_dump
 from tui_transformer.session.session import Session

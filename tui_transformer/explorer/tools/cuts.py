@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from textual.content import Content
 
@@ -11,6 +10,7 @@ from tui_transformer.explorer.shell.actions.dialogs import CUTS
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
+from tui_transformer.records import replace
 from tui_transformer.text.build import build_bpe, build_characters
 from tui_transformer.text.dispatch import load_vocabulary, tokenizer_for
 from tui_transformer.text.display import cells, fit, visible

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -18,6 +17,7 @@ from tui_transformer.engine.targets import KINDS, Target, every
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.bars import BarScale
+from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import (
     Guess,
     guesses,

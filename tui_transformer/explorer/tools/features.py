@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -25,6 +24,7 @@ from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.features.dictionary import Features, own_dictionary
 from tui_transformer.features.labels import own_labels
+from tui_transformer.records import dataclass
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import SPACE, cells, fit, token_label, visible

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -23,6 +22,7 @@ from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.features.dictionary import own_dictionary
 from tui_transformer.features.labels import own_labels
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import answer_position, measure_of
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit, visible

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from tui_transformer.analysis.attentions import Attention, Reader, attentions, chosen_group, groups
@@ -20,6 +19,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.tile_grid import TileGrid, Tiles
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.session import Session
 from tui_transformer.views.view import Scale, Values
 

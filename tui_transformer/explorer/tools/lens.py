@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
 from tui_transformer.files import expanded, is_file
 from tui_transformer.model.options import texts_of, traced
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -21,6 +20,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.sentence.prompt import edit_in, show_as_new
 from tui_transformer.explorer.widgets.arcs import Arcs
 from tui_transformer.explorer.widgets.palette import Surface, bar_style
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import cells, fit

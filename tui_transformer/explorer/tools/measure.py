@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import Advice, PromptScreen
 from tui_transformer.model.model import Model
 from tui_transformer.model.targets import predicts_next, read_targets, target_of, written_targets
+from tui_transformer.records import dataclass
 from tui_transformer.session.answer_summary import LOSS, measure_of, metric_said
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS as LOSS_STOP

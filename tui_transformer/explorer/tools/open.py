@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +24,7 @@ from tui_transformer.guide.texts import tour_model, tour_question, tours
 from tui_transformer.model.loading import BUILT_IN
 from tui_transformer.model.local_models import LocalModel, local_models, trained_models
 from tui_transformer.model.options import ModelOptions
+from tui_transformer.records import dataclass
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.targets import KINDS
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.port import Port
+from tui_transformer.records import dataclass
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
 

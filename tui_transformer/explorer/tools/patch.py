@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from textual.app import ComposeResult
 
 from tui_transformer.engine.axis import cells, shape_text, within
@@ -16,6 +14,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.tools.ablation import perform
 from tui_transformer.explorer.tools.measure import FIELDS, TOKENS, read, takes_words, values_of
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.other_sentences import counterpart
 from tui_transformer.session.position import Position

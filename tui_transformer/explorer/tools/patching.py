@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Union
 
@@ -31,6 +30,7 @@ from tui_transformer.explorer.tools.patch import Draft
 from tui_transformer.explorer.tools.path_table import PathTable, TwoSentences, receivers_of
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.answer_summary import metric_of
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.other_sentences import counterpart

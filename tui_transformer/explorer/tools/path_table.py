@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 
@@ -16,6 +15,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.session import Session
 from tui_transformer.views.paths import path_view

@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -33,6 +32,7 @@ from tui_transformer.learning.loop import Trainer
 from tui_transformer.learning.run import runs_in
 from tui_transformer.learning.tasks import Row
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING

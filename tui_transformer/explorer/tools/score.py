@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from textual.content import Content
 
@@ -17,6 +16,7 @@ from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.generation.text import token_texts
 from tui_transformer.model.targets import predicts_next
+from tui_transformer.records import dataclass
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import fit, visible
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from textual.app import ComposeResult
@@ -25,6 +24,7 @@ from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model
 from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.dispatch import load_vocabulary
 from tui_transformer.text.display import visible

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from textual.content import Content
@@ -28,6 +27,7 @@ from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.word_table import WordCells, WordTable
+from tui_transformer.records import dataclass
 from tui_transformer.session.nearest_tokens import COST, sum_of, table_at
 from tui_transformer.session.session import Session
 from tui_transformer.session.view_state import NOTHING

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import find_model
 from tui_transformer.model.options import PLAIN, ModelOptions
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

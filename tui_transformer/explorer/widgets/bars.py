@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from tui_transformer.records import dataclass
 from tui_transformer.views.numbers import short_number
 
 AXIS, BEYOND = "│", "◂▸"

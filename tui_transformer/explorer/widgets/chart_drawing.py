@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
@@ -18,6 +17,7 @@ from rich.color_triplet import ColorTriplet
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import write_whole
+from tui_transformer.records import dataclass
 from tui_transformer.report.svg import chart_svg
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.text.files import shown_path

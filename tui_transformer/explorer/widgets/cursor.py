@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from rich.style import Style
@@ -17,6 +16,7 @@ from textual.widget import Widget
 
 from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.guard.scroll_bars import keep_bars, set_content_size
+from tui_transformer.records import dataclass
 
 Cell = tuple[int, int]
 """A row and a column."""

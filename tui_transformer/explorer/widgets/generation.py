@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, Literal, get_args
 
@@ -16,6 +15,7 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.labels import DrawnWidget
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit_label, visible
 
 # The text: tokens that were given and tokens that were written

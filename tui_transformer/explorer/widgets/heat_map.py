@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -30,6 +29,7 @@ from tui_transformer.explorer.widgets.cursor import (
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
 from tui_transformer.explorer.widgets.palette import Surface, bar_style, palette, uncolored
+from tui_transformer.records import replace
 from tui_transformer.text.display import cells, visible
 from tui_transformer.views.numbers import (
     BRACKETS,

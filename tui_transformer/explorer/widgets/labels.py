@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
 from rich.style import Style
 from rich.text import Text
 from textual.content import Content
@@ -12,6 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_transformer.explorer.guard.failures import careful
+from tui_transformer.records import dataclass, fields
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +16,7 @@ from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.cursor import Cell, Grid
 from tui_transformer.explorer.widgets.palette import Levels, Palette, readable
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import cells, fit_label, visible
 from tui_transformer.views.numbers import SMALLEST_NUMBER_CELL, NumberFormat
 from tui_transformer.views.view import Scale, Tile, Values

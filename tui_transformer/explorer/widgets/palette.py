@@ -7,7 +7,6 @@ ramps picked from their own colours; where there is no colour, glyphs stand for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 
+from tui_transformer.records import dataclass
 from tui_transformer.views.view import RAMPS, Scale, ScaleKind, Values
 
 Depth = Literal["truecolor", "256", "standard", "none"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from tui_transformer.explorer.widgets.cursor import (
     next_size,
 )
 from tui_transformer.explorer.widgets.palette import FEW, Picture, Surface, small_picture
+from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import first_fitting, fit_label
 from tui_transformer.views.step_view import pooled
 from tui_transformer.views.view import Scale, Values

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from tui_transformer.explorer.widgets.cursor import (
     next_size,
 )
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.records import dataclass
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import short_number
 from tui_transformer.views.view import Scale

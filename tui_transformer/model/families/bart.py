@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
@@ -21,6 +20,7 @@ from tui_transformer.model.description import (
     biased_layer,
 )
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
+from tui_transformer.records import dataclass, replace
 
 FIRST_PLACE = 2
 """The table of positions begins with two rows that no token uses."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
@@ -23,6 +22,7 @@ from tui_transformer.model.description import (
 )
 from tui_transformer.model.layers import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
+from tui_transformer.records import dataclass, replace
 
 TRANSFORM = "output.transform.hidden.weight"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.model.checks import a_size
@@ -12,6 +11,7 @@ from tui_transformer.model.families.decoder import LAYER, DecoderConfig, decoder
 from tui_transformer.model.families.llama import BIASES, GATED
 from tui_transformer.model.families.style import ATTENTION_BIAS, Style, all_but_every
 from tui_transformer.model.weight_table import Part, halves_of_pairs
+from tui_transformer.records import dataclass, replace
 
 
 def _turned(config: DecoderConfig) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
@@ -13,6 +12,7 @@ from tui_transformer.model.description import DistanceTable, Embedding, Layer, N
 from tui_transformer.model.families.bert import CLS, EncoderConfig, encoder_table, word_head
 from tui_transformer.model.layers import Disentangled, divided
 from tui_transformer.model.weight_table import Part, layer_parts
+from tui_transformer.records import dataclass, replace
 
 GROUP_LAYER: dict[str, str | Part] = {
     "query": "attention.query",

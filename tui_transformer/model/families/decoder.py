@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.ops import Scale
@@ -54,6 +53,7 @@ from tui_transformer.model.families.style import ALWAYS, LLAMA, Style, sizes_of
 from tui_transformer.model.labels import ONE_STACK, Layout
 from tui_transformer.model.layers import divided
 from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
+from tui_transformer.records import dataclass, field, replace
 
 # Where Llama's files have the weights, and most of its relatives'
 

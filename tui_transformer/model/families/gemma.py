@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
@@ -11,6 +10,7 @@ from tui_transformer.model.checks import a_size, is_whole, shown
 from tui_transformer.model.description import Attention
 from tui_transformer.model.families.decoder import ROUTED_PARTS, DecoderConfig, decoder, less_one, llama_like
 from tui_transformer.model.families.style import BIASED, Style, all_but_every, every_other
+from tui_transformer.records import dataclass, replace
 
 STYLE = replace(BIASED, root_scaled=True)
 OF_HEADS = {"head_dim": a_size}

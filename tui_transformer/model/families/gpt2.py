@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from tui_transformer.model.families.rope import FULL, SLIDING, Rope
 from tui_transformer.model.families.style import ALWAYS, Style
 from tui_transformer.model.layers import NOT_DIVIDED, divided
 from tui_transformer.model.weight_table import Part, WeightTable, halves_of_pairs, layer_parts, side_by_side
+from tui_transformer.records import dataclass, replace
 
 PLAIN = Style(
     positions="learned",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.engine.backend import Host
@@ -17,6 +16,7 @@ from tui_transformer.model.families.rope import Rope, read_rope
 from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style
 from tui_transformer.model.layers import Distances, alibi_slopes
 from tui_transformer.model.weight_table import QUERY_KEY_VALUE, Part, WeightTable, layer_parts, of_every_head
+from tui_transformer.records import dataclass, replace
 
 
 def _fused(layer: str, attention: str) -> Mapping[str, str | Part]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tui_transformer.errors import UsageError
@@ -13,6 +12,7 @@ from tui_transformer.model.families.decoder import LAYER, DecoderConfig, decoder
 from tui_transformer.model.families.rope import LayerRopes, Rope
 from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style
 from tui_transformer.model.weight_table import side_by_side
+from tui_transformer.records import dataclass, replace
 
 STYLE = Style(biases=ATTENTION_BIAS, feed_forward_bias="mlp_bias")
 BIASES = {"attention_bias": False, "mlp_bias": False}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
@@ -26,6 +25,7 @@ from tui_transformer.model.description import (
 from tui_transformer.model.families.bert import CLS, ENCODER_LAYER, EncoderConfig, encoder_table, word_head
 from tui_transformer.model.families.rope import FULL, SLIDING, Rope, check_layer_kinds, layer_kinds, read_rope
 from tui_transformer.model.weight_table import WeightTable, layer_parts, side_by_side
+from tui_transformer.records import dataclass, field, replace
 
 THETAS: Mapping[str, tuple[str, float]] = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 1e4)}
 """Kind of layer → what its θ is called in old files, and its default."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tui_transformer.engine.backend import Host
@@ -23,6 +22,7 @@ from tui_transformer.model.families.decoder import (
 from tui_transformer.model.families.rope import SLIDING, LayerRopes, Rope
 from tui_transformer.model.families.style import ALWAYS, BIASED, Style, every_other
 from tui_transformer.model.weight_table import Part, Take
+from tui_transformer.records import dataclass, replace
 
 WINDOWS = {"sliding_window": 4096, "layer_types": None, "use_sliding_window": False}
 

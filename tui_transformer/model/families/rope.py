@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import LARGEST_SIZE, a_size, is_number, list_of, one_of, positive, shown, truth
 from tui_transformer.model.description import Rotary
+from tui_transformer.records import dataclass, field, replace
 
 DEFAULT_THETA = 10000.0
 LARGEST_FACTOR = 1e15

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from tui_transformer.engine.ops import Scale
 from tui_transformer.model.description import ATTENTION_MATRICES
+from tui_transformer.records import dataclass, field
 
 ALWAYS = "always"
 """In place of a setting that is true."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
@@ -23,6 +22,7 @@ from tui_transformer.model.description import (
 from tui_transformer.model.families.bart import check_one_table, repeated
 from tui_transformer.model.layers import NOT_DIVIDED, RelativePositions
 from tui_transformer.model.weight_table import HEAD, TABLE, Part, WeightTable, layer_parts
+from tui_transformer.records import dataclass, replace
 
 MAX_LENGTH = 1 << 15
 """Relative positions set no limit; this one keeps a mistake from filling the memory."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from tui_transformer.model.gguf.settings import READ_HERE, Settings
 from tui_transformer.model.gguf.tensors import Make, Placed, Reorder, check_places, open_gguf
 from tui_transformer.model.tensors import Tensors
 from tui_transformer.model.weight_table import TABLES
+from tui_transformer.records import dataclass, field, replace
 
 SHARED_KEYS: Mapping[str, str] = {
     "embedding_length": "hidden_size",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from tui_transformer.model.gguf.blocks import FORMATS
 from tui_transformer.model.tensors import STORED, Rounded, Tensor, Tensors, part_of
 from tui_transformer.model.weight_table import as_it_is
 from tui_transformer.model.weights_file import WeightsFile
+from tui_transformer.records import dataclass
 
 INSTALL = "install tui-transformer[gguf]"
 AGAIN = "copy the file again"

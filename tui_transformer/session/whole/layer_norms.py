@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from math import isfinite
@@ -13,6 +12,7 @@ import numpy as np
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import dataclass, field
 from tui_transformer.session.store import AT_ONCE
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.numbers import share_bar

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 
 from tui_transformer.engine.program import Program, by_program
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.whole.layer_norms import ladder_columns

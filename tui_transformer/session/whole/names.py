@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tui_transformer.engine.axis import shape_text
 from tui_transformer.engine.ops import (
     Disentangle,
@@ -19,6 +17,7 @@ from tui_transformer.engine.ops import (
 )
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.guide.texts import step_text
+from tui_transformer.records import dataclass
 
 SYMBOLS = {
     "query": "Q",

@@ -6,7 +6,6 @@ Values are read box by box, and kept; of what is not there yet there is the titl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -17,6 +16,7 @@ from tui_transformer.analysis.score import likely_at
 from tui_transformer.engine.number_format import minus
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.overlay import FOLLOWS, WRONG, marks
 from tui_transformer.session.position import Position, head_at

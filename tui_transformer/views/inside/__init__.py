@@ -6,12 +6,12 @@ Every operation has a function that says what is drawn; `INSIDES` is the table o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import cast
 
 from tui_transformer.engine import ops
 from tui_transformer.engine.explanation import Explanation, Index
 from tui_transformer.engine.trace import Trace
+from tui_transformer.records import replace
 from tui_transformer.views.inside import attention, rows
 from tui_transformer.views.inside.cell import Cell, general
 from tui_transformer.views.inside.parts import Inside, Note, Part

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from tui_transformer.engine.explanation import Explanation, Factor, Floats, Inde
 from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.ops import Op
+from tui_transformer.records import dataclass
 from tui_transformer.views.inside.parts import Bar, Bars, Equation, Number, NumberRow, NumberRows, Part, Product, Side
 from tui_transformer.views.step_view import Labels, placed
 from tui_transformer.views.view import around

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tui_transformer.engine.explanation import Floats, Operand
+from tui_transformer.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -23,6 +22,7 @@ from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.guide.lecture import Lecture
 from tui_transformer.guide.texts import tour_question
+from tui_transformer.records import dataclass
 from tui_transformer.session.pane_fit import card_lines, has_question
 from tui_transformer.session.tour_stop import tour_after
 from tui_transformer.session.view_state import Size

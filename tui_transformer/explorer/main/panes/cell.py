@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import wrap
 from typing import ClassVar
@@ -30,6 +29,7 @@ from tui_transformer.explorer.main.panes.lines import DIGITS, about, near_words,
 from tui_transformer.explorer.shell.actions.main import CELL
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.line_list import LineList
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.nearest_tokens import Near
 from tui_transformer.session.pane_fit import ABOUT, CELL_TITLE
 from tui_transformer.session.scene import Scene

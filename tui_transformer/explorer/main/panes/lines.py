@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -32,6 +31,7 @@ from tui_transformer.explorer.shell.keys import MENUS
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.widgets.labels import Inks, Line, Written, inks_of, spread
 from tui_transformer.guide.texts import StepText, step_text, tour_question
+from tui_transformer.records import replace
 from tui_transformer.session.edit_format import active, broken
 from tui_transformer.session.open_session import model_name
 from tui_transformer.session.pane_fit import PANES, Arrangement

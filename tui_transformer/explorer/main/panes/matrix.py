@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from tui_transformer.explorer.widgets.chart import Chart
 from tui_transformer.explorer.widgets.heat_map import HeatMap, MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
+from tui_transformer.records import dataclass
 from tui_transformer.session.overlay import apart
 from tui_transformer.session.pane_fit import PANES, number_width
 from tui_transformer.session.scene import Heads, Scene

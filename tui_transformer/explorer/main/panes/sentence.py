@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -20,6 +19,7 @@ from tui_transformer.explorer.guard.failures import careful
 from tui_transformer.explorer.shell.actions.main import ACTIONS, SENTENCE
 from tui_transformer.explorer.shell.keymap import in_use
 from tui_transformer.explorer.shell.keys import bindings
+from tui_transformer.records import dataclass
 from tui_transformer.session.pane_fit import PANES
 from tui_transformer.session.scene import Scene
 from tui_transformer.text.display import token_label, visible

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ from tui_transformer.engine.program import Program, by_program
 from tui_transformer.explorer.main.panes.lines import group_title
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import step_text
+from tui_transformer.records import dataclass
 from tui_transformer.session.overlay import details
 from tui_transformer.session.pane_fit import PANES
 from tui_transformer.session.scene import Scene

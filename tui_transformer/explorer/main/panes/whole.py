@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import ClassVar
 
@@ -22,6 +21,7 @@ from tui_transformer.explorer.guard.failures import STYLE, careful, carefully
 from tui_transformer.explorer.shell.actions.main import WHOLE
 from tui_transformer.explorer.shell.keys import bindings
 from tui_transformer.explorer.widgets.palette import Surface, small_picture
+from tui_transformer.records import dataclass
 from tui_transformer.session.overlay import FOLLOWS, WRONG
 from tui_transformer.session.scene import Scene
 from tui_transformer.session.whole.layout import Placement

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tui_transformer.diagnosis.breaking import BREAKS, Break, Broken, Slider, fitting
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.break_effect import BreakEffect, effect_of, whole
 from tui_transformer.session.break_search import Elsewhere, Examples, Turn, heads_of, telling_head, turning
 from tui_transformer.session.session import Session

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from textual.content import Content
 
 from tui_transformer.diagnosis.breaking import Break, Broken, Slider
 from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.explorer.tools.breaks.findings import Findings
+from tui_transformer.records import replace
 from tui_transformer.session.answer_summary import LEAST, percent
 from tui_transformer.session.break_effect import BreakEffect
 from tui_transformer.session.break_search import Turn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from tui_transformer.generation.rules import RULES, Moment
 from tui_transformer.generation.sampling import Settings, leading, softmax
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import State, Writer
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.steering import alike, end_of, strength_of
 
 MOST_SHOWN = 500

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 from rich.text import Text
@@ -37,6 +36,7 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import Writer
+from tui_transformer.records import replace
 from tui_transformer.session.edit_format import Written as WrittenEdit
 from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Way

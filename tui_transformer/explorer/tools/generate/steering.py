@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tui_transformer.analysis.attentions import Report, silent
 from tui_transformer.engine.changes import Add, standing
@@ -14,6 +13,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.generation.rules import defaults_of
 from tui_transformer.generation.writing import Writer
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass
 from tui_transformer.session.edit_format import Written, written
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
@@ -21,6 +19,7 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.explorer.widgets.palette import Surface, bar_style
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.text import WINDOW, token_name, token_texts
+from tui_transformer.records import dataclass
 from tui_transformer.session import answer_summary
 from tui_transformer.session.steering import added, said, strength_of, track
 from tui_transformer.text.display import fit, visible

@@ -9,7 +9,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +20,7 @@ from tui_transformer.learning.log import Epoch, Log
 from tui_transformer.learning.loop import Measured, Record
 from tui_transformer.learning.run import Run
 from tui_transformer.model import Model
+from tui_transformer.records import dataclass, replace
 from tui_transformer.views.charts import LineChart, Series
 
 Turn = Callable[[Callable[[], None]], None]

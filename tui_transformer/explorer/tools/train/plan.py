@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tui_transformer.learning.run import Run, check_new, newest_checkpoint
 from tui_transformer.learning.settings import UNITS, Settings, is_run, settings_of
 from tui_transformer.learning.tasks import TASKS
 from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
+from tui_transformer.records import dataclass, field
 from tui_transformer.text.files import shown_path
 
 FILE = "a file"

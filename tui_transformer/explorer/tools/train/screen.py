@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 from rich.style import Style
 from rich.text import Text
@@ -27,6 +26,7 @@ from tui_transformer.explorer.widgets.labels import Written, inks_of, spread
 from tui_transformer.learning.settings import is_run
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models
+from tui_transformer.records import replace
 from tui_transformer.text.display import cells, visible
 
 OFTEN, SELDOM = 0.25, 1.0
