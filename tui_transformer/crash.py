@@ -7,7 +7,6 @@ import os
 import platform
 import tempfile
 import traceback
-from importlib import metadata
 from pathlib import Path
 
 from tui_transformer import __version__
@@ -24,6 +23,8 @@ def versions() -> dict[str, str]:
 
 def package_version(name: str) -> str:
     """The installed version of a package."""
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import stat
 import tomllib
 from collections.abc import Callable, Iterator
@@ -304,7 +303,7 @@ def append(path: Path, text: str) -> None:
 @contextlib.contextmanager
 def _renamed(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}")
+    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(4).hex()}")
     try:
         with temporary.open("xb") as file:
             yield file

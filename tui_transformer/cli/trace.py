@@ -44,7 +44,6 @@ class Trace(Edited):
 
     def run(self) -> None:
         import numpy as np
-        import numpy.random
 
         from tui_transformer.engine.export import write_arrays
         from tui_transformer.engine.parts import readable

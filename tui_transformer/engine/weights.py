@@ -206,6 +206,7 @@ def random_weights(seed: int, deviation: float = 0.2) -> Reader:
     Every weight has its own stream, from the seed and its name: changing one size leaves the other weights as they
     are. Values are drawn in float32, so that a float64 model has the same ones.
     """
+    import numpy.random  # noqa: F401 - its import loses an interrupt: not where something is written already
 
     def read(name: str, shape: Shape) -> Host:
         if name.endswith(".norm.weight"):

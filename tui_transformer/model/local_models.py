@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.errors import InputError
 from tui_transformer.files import expanded, home_of, is_file, is_there, may_open, meant, read_json
@@ -18,6 +17,9 @@ from tui_transformer.model.checkpoint import CONFIG
 from tui_transformer.model.other_files import WEIGHTS, refuse_file
 from tui_transformer.model.sentence import MODULES
 from tui_transformer.records import dataclass
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
 MODEL_LAYER = "application/vnd.ollama.image.model"
@@ -191,13 +193,15 @@ def _is_checkpoint(folder: Path) -> bool:
 
 def _packaged() -> Iterator[LocalModel]:
     """The checkpoints of installed packages, from the lists of their files."""
-    for name in sorted({name for each in importlib.metadata.distributions() for name in _carriers(each)}):
+    from importlib.metadata import distributions
+
+    for name in sorted({name for each in distributions() for name in _carriers(each)}):
         folders = _package_checkpoints(name)
         for folder in folders:
             yield LocalModel(name if len(folders) == 1 else str(folder), "package", folder)
 
 
-def _carriers(distribution: importlib.metadata.Distribution) -> set[str]:
+def _carriers(distribution: Distribution) -> set[str]:
     """The packages of a distribution that have a file of weights; none where the list of its files cannot be read."""
     try:
         lines = (distribution.read_text("RECORD") or "").splitlines()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import json
 import math
 import re
@@ -307,7 +306,9 @@ def check_charsmap(data: bytes) -> None:
     Raises:
         ValueError: It leads behind its end, or makes a text grow.
     """
-    if hashlib.sha256(data).hexdigest() in PUBLISHED:
+    from hashlib import sha256  # takes as long as all else that a first screen reads of texts
+
+    if sha256(data).hexdigest() in PUBLISHED:
         return
     size = int.from_bytes(data[:4], "little")
     if size % 4 or not 4 <= size <= len(data) - 4:
