@@ -22,6 +22,9 @@ Result = TypeVar("Result")
 TOGETHER = 0.001
 """Seconds in which every pane has said that it has to be drawn again."""
 
+GPU_PATIENCE = 0.01
+"""Seconds for which small work on a GPU is waited for: the key's repaint shows it then, and needs no second one."""
+
 PATIENCE = 0.15
 """Seconds after which the title says that something is being computed."""
 
@@ -75,8 +78,8 @@ class Requests:
             if said:
                 self.show()
 
-        there = self.screen.while_there
-        self._worker.submit(kind, work, there(finish), there(self._fail), self._progress)
+        there, patience = self.screen.while_there, GPU_PATIENCE if cost <= AT_ONCE else 0.0
+        self._worker.submit(kind, work, there(finish), there(self._fail), self._progress, patience)
         later(self.screen, PATIENCE, self._show_progress)
 
     def put_off(self, show: Callable[[], None]) -> bool:

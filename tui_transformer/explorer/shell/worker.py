@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol, TypeVar
 
 from tui_transformer.records import dataclass, field
@@ -69,9 +69,14 @@ class Worker:
         done: Callable[[Result], None],
         failed: Callable[[Exception], None],
         progress: Progress = lambda _: None,
+        patience: float = 0.0,
     ) -> None:
-        """Run `work` on the thread, then `done` or `failed` on the screen's, unless a newer task of the kind came."""
+        """Run `work` on the thread, then `done` or `failed` on the screen's, unless a newer task of the kind came.
+
+        Where the thread has nothing else to do, it is waited for so many seconds: what comes so soon is drawn at once.
+        """
         self.cancel(kind)
+        patience = 0.0 if self._tasks else patience
         task = Task(kind, next(self._numbers), progress)
         self._tasks[kind] = task
 
@@ -91,7 +96,10 @@ class Worker:
             if not future.cancelled() and not task.ended.is_set():
                 self.post(finish, future)
 
-        self._thread.submit(work, task).add_done_callback(deliver)
+        future = self._thread.submit(work, task)
+        future.add_done_callback(deliver)
+        if patience and wait([future], patience).done:
+            finish(future)
 
     def between(self, work: Callable[[], Result]) -> Future[Result]:
         """Run work on the thread between tasks, for another thread that waits for it; it is not cancelled."""
