@@ -143,6 +143,7 @@ def tour_question(name: str, language: str = ENGLISH, root: Path = ROOT) -> str:
     return next(filter(None, asked), "")
 
 
+@cache
 def tour_model(name: str) -> str:
     """The model that a tour is of: the one that it is named after, unless it says another."""
     return _flat(_toml(ROOT / ENGLISH / "tours" / f"{name}.toml")).get(_ABOUT, {}).get("model", name)

@@ -181,3 +181,19 @@ def test_a_strip_does_all_that_textuals_does() -> None:
         assert own.apply_offsets(3, 4) == usual.apply_offsets(3, 4)
         assert own.link_ids == usual.link_ids
         assert own.cell_count == usual.cell_count
+
+
+async def test_the_rules_that_are_kept_are_those_of_the_theme() -> None:
+    found: dict[str, object] = {}
+    for _ in range(2):  # the second app finds all of them kept
+        async with exploring(NARROW) as explorer:
+            for theme in ("textual-light", "dracula", "textual-light"):
+                explorer.app.theme = theme
+                await explorer.settled()
+                kept = [(rule.selectors, str(rule.styles.get_rules())) for rule in explorer.app.stylesheet.rules]
+                with as_textual_does():
+                    anew = explorer.app.stylesheet.copy()
+                    anew.parse()
+                    assert kept == [(rule.selectors, str(rule.styles.get_rules())) for rule in anew.rules]
+                assert found.setdefault(theme, kept) == kept
+    assert found["dracula"] != found["textual-light"]

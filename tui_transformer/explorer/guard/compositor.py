@@ -22,7 +22,9 @@ from textual._context import visible_screen_stack
 from textual._styles_cache import StylesCache
 from textual.color import Color
 from textual.content import Content, ContentType
+from textual.css.model import RuleSet
 from textual.css.styles import RenderStyles, StylesBase
+from textual.css.stylesheet import Stylesheet
 from textual.css.types import EdgeType
 from textual.dom import DOMNode
 from textual.events import Key
@@ -214,6 +216,27 @@ def _clear_tooltip(self: Screen[Any]) -> None:
         USUAL[Screen, "_clear_tooltip"](self)
 
 
+THEMES_KEPT = 4
+"""Sets of variables, one for each theme, whose rules are kept."""
+
+_RULES: dict[tuple[tuple[str, str], ...], dict[object, list[RuleSet]]] = {}
+
+
+def _parse_rules(self: Any, css: str, *more: Any, **named: Any) -> list[RuleSet]:
+    """Rules of a widget's style sheet, read once: Textual keeps 64 of them, of one app, and reads all for each new."""
+    variables, rules = vars(self).get("_kept_rules", (None, {}))
+    if variables is not self._variables:
+        key = tuple(self._variables.items())
+        if key not in _RULES and len(_RULES) >= THEMES_KEPT:
+            del _RULES[next(iter(_RULES))]
+        rules = _RULES.setdefault(key, {})
+        self._kept_rules = self._variables, rules
+    sheet = css, more, tuple(named.items())
+    if sheet not in rules:
+        rules[sheet] = USUAL[Stylesheet, "_parse_rules"](self, css, *more, **named)
+    return cast("list[RuleSet]", rules[sheet])
+
+
 LEAN: Mapping[tuple[type, str], Any] = {
     (Compositor, "_render_chops"): _wanted_lines,
     (Compositor, "render_partial_update"): _partial_update,
@@ -226,6 +249,7 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (DOMNode, "background_colors"): _kept_by_styles("background_colors"),
     (DOMNode, "rich_style"): _kept_by_styles("rich_style"),
     (Key, "_bubble_to"): bubble_to_who_listens,
+    (Stylesheet, "_parse_rules"): _parse_rules,
     (ScrollBar, "render_lines"): kept_lines(Widget.render_lines),
 }
 USUAL: Mapping[tuple[type, str], Any] = {place: getattr(*place) for place in LEAN}
