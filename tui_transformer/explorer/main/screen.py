@@ -117,7 +117,9 @@ class MainScreen(ExplorerScreen[None]):
     def compose(self) -> ComposeResult:
         """All panes, of which those that there is room for are shown from the start."""
         explored, size = self.parts.explored, Size(*self.app.size)
-        self.parts.panes.lay_out(arrange(size, explored.session, explored.position, explored.view, (), None))
+        arranged = partial(arrange, size, explored.session, explored.position)
+        explored.change_view(active="whole" if arranged(explored.view, (), None).whole else "matrix")
+        self.parts.panes.lay_out(arranged(explored.view, (), None))
         yield Static(id="title", markup=False)
         yield SentencePane(id="sentence")
         yield WholePane(id="whole")
