@@ -85,8 +85,8 @@ OF_THE_EXPLORER = (
     Fault(
         "blanks go with what stands beside them on another background",
         "explorer/guard/frame.py",
-        "    if own.background != style.background or not (own.is_plain and style.is_plain):\n",
-        "    if not (own.is_plain and style.is_plain):\n",
+        "    return own.background == style.background and own.is_plain and style.is_plain\n",
+        "    return own.is_plain and style.is_plain\n",
         "tests/explorer/shell/test_frame.py::test_cells_beside_each_other_are_seen_as_they_are[blanks]",
     ),
     Fault(
