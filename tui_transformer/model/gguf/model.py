@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -91,13 +91,11 @@ def _is_size(file: GgufFile, entry: str, *, needed: bool) -> bool:
 
 def _special(file: GgufFile, rows: int) -> dict[str, Any]:
     """The IDs of padding, of beginnings and ends, as the vocabulary has them; of padding none where it says none."""
-    said = {key: file.metadata.get(f"tokenizer.ggml.{name}_token_id") for key, name in _IDS.items()}
+    names = {"pad_token_id": "padding", "bos_token_id": "bos", "eos_token_id": "eos"}
+    said = {key: file.metadata.get(f"tokenizer.ggml.{name}_token_id") for key, name in names.items()}
     ids = {key: value for key, value in said.items() if isinstance(value, int) and 0 <= value < rows}
     known = "pad_token_id" in ids or file.architecture == "bert"
     return ids if known else {**ids, "pad_token_id": None}
-
-
-_IDS = {"pad_token_id": "padding", "bos_token_id": "bos", "eos_token_id": "eos"}
 
 
 def open_model(file: GgufFile) -> Tensors:
@@ -125,14 +123,12 @@ def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) 
     target = architecture.names.get(NUMBER.sub("{}", f"{stem}.").rstrip("."))
     if target is None:
         return Placed(name)
-    make = next((make(raw) for end, make in architecture.made.items() if name.endswith(end)), None)
-    own = f"{target.format(*NUMBER.findall(f'{stem}.'))}.{ending}"
-    return Placed(own, _turned(own, len(shape)) or make)
-
-
-def _turned(own: str, axes: int) -> Make | None:
-    table = own.rpartition(".")[0].rpartition(".")[2] in TABLES
-    return np.transpose if own.startswith(OWN_STEPS) and axes == 2 and not table else None
+    make = next((make for end, make in architecture.made.items() if name.endswith(end)), None)
+    if isinstance(make, str):
+        make = _in_halves(raw[make] if raw.get(make) is not None else raw["num_attention_heads"])
+    own = target.format(*NUMBER.findall(f"{stem}."))
+    turned = own.startswith(OWN_STEPS) and len(shape) == 2 and own.rpartition(".")[2] not in TABLES
+    return Placed(f"{own}.{ending}", np.transpose if turned else make)
 
 
 NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -148,7 +144,8 @@ class Architecture:
         parts: Where weights are of which a tensor holds several.
         keys: Further entries of the metadata → keys of `config.json`.
         fixed: Keys of `config.json` that the metadata do not have.
-        made: How tensors differ from the published ones: ends of names → what makes them, given the settings.
+        made: How tensors differ from the published ones: ends of names → what makes them, or the setting that says of
+            how many heads pairs of columns become halves.
         more: Further keys of `config.json`, worked out.
     """
 
@@ -157,54 +154,35 @@ class Architecture:
     parts: Parts = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     fixed: Settings = field(default_factory=dict)
-    made: Mapping[str, Callable[[Settings], Make]] = field(default_factory=dict)
+    made: Mapping[str, Make | str] = field(default_factory=dict)
     more: settings.More = settings.rope_alone
 
 
 # How tensors are made
 
 
-def _paired(heads: str) -> Callable[[Settings], Make]:
+def _in_halves(heads: int) -> Make:
     """Rows whose columns turn together side by side, put back into two halves (`permute` of llama.cpp's converter)."""
 
-    def made(raw: Settings) -> Make:
-        count = raw[heads] if raw.get(heads) is not None else raw["num_attention_heads"]
+    def put_back(rows: Host) -> Host:
+        pairs = rows.reshape(heads, -1, 2, *rows.shape[1:])
+        return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
 
-        def put_back(rows: Host) -> Host:
-            pairs = rows.reshape(count, -1, 2, *rows.shape[1:])
-            return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
-
-        return Reorder(put_back)
-
-    return made
-
-
-def _less_one(_: Settings) -> Make:
-    """γ − 1: llama.cpp keeps what rows are multiplied by."""
-    return lambda gamma: gamma - np.float32(1.0)
-
-
-def _transposed(_: Settings) -> Make:
-    return np.transpose
-
-
-def _one_row(_: Settings) -> Make:
-    return lambda gate: gate.reshape(1, -1)
+    return Reorder(put_back)
 
 
 _ROTARY = {
-    **dict.fromkeys(("attn_q.weight", "attn_q.bias"), _paired("num_attention_heads")),
-    **dict.fromkeys(("attn_k.weight", "attn_k.bias"), _paired("num_key_value_heads")),
+    **dict.fromkeys(("attn_q.weight", "attn_q.bias"), "num_attention_heads"),
+    **dict.fromkeys(("attn_k.weight", "attn_k.bias"), "num_key_value_heads"),
 }
-_GEMMA = {"norm.weight": _less_one}
-
+_GEMMA: Mapping[str, Make] = {"norm.weight": lambda gamma: gamma - np.float32(1.0)}
+"""γ − 1: llama.cpp keeps what rows are multiplied by."""
 
 _WINDOW = {"attention.sliding_window": "sliding_window"}
 _CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softcapping": "final_logit_softcapping"}
 _EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"}
 _OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
 _IN_PART = settings.by_tensors(in_part=True)
-_LLAMA = Architecture("llama", names.ROUTER, names.EXPERTS, _EXPERTS, made=_ROTARY, more=settings.llama)
 _T5 = Architecture(
     "t5",
     names.T5,
@@ -219,19 +197,18 @@ _T5 = Architecture(
 )
 
 ARCHITECTURES: Mapping[str, Architecture] = {
-    "llama": _LLAMA,
-    "smollm3": replace(_LLAMA, model_type="smollm3", names={}, parts={}, keys={}),
-    "granite": replace(
-        _LLAMA,
-        model_type="granite",
-        names={},
-        parts={},
+    "llama": Architecture("llama", names.ROUTER, names.EXPERTS, _EXPERTS, made=_ROTARY, more=settings.llama),
+    "smollm3": Architecture("smollm3", made=_ROTARY, more=settings.llama),
+    "granite": Architecture(
+        "granite",
         keys={
             "attention.scale": "attention_multiplier",
             "embedding_scale": "embedding_multiplier",
             "residual_scale": "residual_multiplier",
             "logit_scale": "logits_scaling",
         },
+        made=_ROTARY,
+        more=settings.llama,
     ),
     "qwen2": Architecture("qwen2"),
     "qwen3": Architecture("qwen3"),
@@ -241,7 +218,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         names.EXPERTS,
         {**_EXPERTS, **_OWN_WIDTH, "expert_shared_feed_forward_length": "shared_expert_intermediate_size"},
         {"norm_topk_prob": False},
-        {"ffn_gate_inp_shexp.weight": _one_row},
+        {"ffn_gate_inp_shexp.weight": lambda gate: gate.reshape(1, -1)},
     ),
     "qwen3moe": Architecture(
         "qwen3_moe", names.ROUTER, names.EXPERTS, {**_EXPERTS, **_OWN_WIDTH}, {"norm_topk_prob": True}
@@ -272,9 +249,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "starcoder2": Architecture("starcoder2", fixed={"sliding_window": None}),
     "stablelm": Architecture("stablelm", parts=names.STABLELM, more=settings.stablelm),
     "command-r": Architecture(
-        "cohere",
-        keys={"logit_scale": "logit_scale"},
-        more=settings.by_tensors(use_qk_norm="attn_q_norm.weight"),
+        "cohere", keys={"logit_scale": "logit_scale"}, more=settings.by_tensors(use_qk_norm="attn_q_norm.weight")
     ),
     "cohere2": Architecture("cohere2", keys={"logit_scale": "logit_scale", **_WINDOW}, more=settings.cohere2),
     "seed_oss": Architecture(
@@ -294,10 +269,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "t5": _T5,
     "t5encoder": _T5,
     "falcon": Architecture(
-        "falcon",
-        parts=names.SPLIT,
-        fixed={"alibi": False, "bias": False, "parallel_attn": True},
-        more=settings.falcon,
+        "falcon", parts=names.SPLIT, fixed={"alibi": False, "bias": False, "parallel_attn": True}, more=settings.falcon
     ),
     "bloom": Architecture("bloom", parts=names.SPLIT, more=settings.no_rope),
     "gptneox": Architecture(
@@ -305,16 +277,13 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     ),
     "gpt2": Architecture(
         "gpt2",
-        made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), _transposed),
+        made=dict.fromkeys(("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight"), np.transpose),
         more=settings.no_rope,
     ),
     "bert": Architecture("bert", parts=names.SPLIT_OF_BERT, fixed={"hidden_act": "gelu"}, more=settings.no_rope),
     "modern-bert": Architecture(
         "modernbert",
-        keys={
-            "attention.sliding_window": "local_attention",
-            "hidden_activation": "hidden_activation",
-        },
+        keys={"attention.sliding_window": "local_attention", "hidden_activation": "hidden_activation"},
         more=settings.modern_bert,
     ),
 }

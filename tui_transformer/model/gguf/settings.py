@@ -20,11 +20,6 @@ More = Callable[[GgufFile, dict[str, Any]], Settings]
 """Further settings, from what the file says and those that are known."""
 
 
-def rope_alone(file: GgufFile, raw: dict[str, Any]) -> Settings:
-    """Rotary positions of all columns, the same in every layer."""
-    return {"rope_parameters": rope_of(file, raw)}
-
-
 def by_tensors(*, in_part: bool = False, **settings: str) -> More:
     """Rotary positions, maybe of a part of the columns, and settings: true where the first layer has a tensor."""
 
@@ -35,19 +30,24 @@ def by_tensors(*, in_part: bool = False, **settings: str) -> More:
     return more
 
 
+rope_alone = by_tensors()
+"""Rotary positions of all columns, the same in every layer."""
+
+
 def has(file: GgufFile, name: str) -> bool:
     """Whether the first layer has a tensor."""
     return f"blk.0.{name}" in file.tensors
 
 
-def _kinds(file: GgufFile, raw: Settings, usual: Callable[[int], bool]) -> list[str]:
-    """The kind of every layer: as the file says, in a list or as a period, else as usual (True for a window)."""
-    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern")
+def _kinds(file: GgufFile, raw: Settings, every: int) -> list[str]:
+    """The kind of every layer: as the file says in a list, else a window in all but one of so many, the last of them.
+
+    How many those are the file may say instead.
+    """
+    pattern = file.metadata.get(f"{file.architecture}.attention.sliding_window_pattern", every)
     layers = range(raw["num_hidden_layers"])
     if isinstance(pattern, int) and pattern > 0:
         return [SLIDING if (i + 1) % pattern else FULL for i in layers]
-    if pattern is None:
-        return [SLIDING if usual(i) else FULL for i in layers]
     marks = list(pattern) if isinstance(pattern, list | np.ndarray) else []
     if len(marks) < len(layers) or not all(mark in (0, 1) for mark in marks):
         raise InputError(
@@ -91,7 +91,7 @@ def gemma3(file: GgufFile, raw: dict[str, Any]) -> Settings:
     of_ollama = f"{file.architecture}.vision.block_count" in file.metadata
     if of_ollama and raw["num_hidden_layers"] in LAYERS_OF_LONGER and rope["rope_type"] == "default":
         rope |= {"rope_type": "linear", "factor": GEMMA3_LONGER}
-    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 6 != 0)
+    kinds = _kinds(file, raw, 6)
     return {
         "query_pre_attn_scalar": _scores(file, raw),
         "layer_types": kinds if raw.get("sliding_window") else [FULL] * len(kinds),
@@ -106,14 +106,14 @@ def olmo2(file: GgufFile, raw: dict[str, Any]) -> Settings:
     rope = rope_of(file, raw)
     return {
         "model_type": "olmo3",
-        "layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0),
+        "layer_types": _kinds(file, raw, 4),
         "rope_parameters": {FULL: rope, SLIDING: {"rope_type": "default", "rope_theta": rope["rope_theta"]}},
     }
 
 
 def gpt_oss(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The bounds of its scaled positions are not rounded."""
-    kinds = _kinds(file, raw, lambda layer: layer % 2 == 0)
+    kinds = _kinds(file, raw, 2)
     usual = "yarn" if _said(file, "scaling.factor") is not None else "none"
     return {"layer_types": kinds, "rope_parameters": {**rope_of(file, raw, usual=usual), "truncate": False}}
 
@@ -133,12 +133,12 @@ def stablelm(file: GgufFile, raw: dict[str, Any]) -> Settings:
 
 def cohere2(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """No window, and no rotary positions, in every fourth layer."""
-    return {"layer_types": _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0), **rope_alone(file, raw)}
+    return {"layer_types": _kinds(file, raw, 4), **rope_alone(file, raw)}
 
 
 def exaone4(file: GgufFile, raw: dict[str, Any]) -> Settings:
     """The smaller size has no windows."""
-    kinds = _kinds(file, raw, lambda layer: (layer + 1) % 4 != 0) if raw.get("sliding_window") else None
+    kinds = _kinds(file, raw, 4) if raw.get("sliding_window") else None
     return {"layer_types": kinds, **rope_alone(file, raw)}
 
 
@@ -258,12 +258,10 @@ def _numbers(file: GgufFile, name: str) -> Host:
 def _longrope(file: GgufFile, raw: Settings) -> dict[str, Any]:
     old = _said(file, "scaling.original_context_length") or raw.get("max_position_embeddings")
     factor = _said(file, "scaling.attn_factor")
-    divisors = {key: _numbers(file, name).ravel().tolist() for key, name in _DIVISORS.items()}
+    tensors = {"short_factor": SHORT, "long_factor": LONG}
+    divisors = {key: _numbers(file, name).ravel().tolist() for key, name in tensors.items()}
     given = {} if factor is None else {"attention_factor": factor}
     return {"rope_type": "longrope", OLD_CONTEXT: old, **divisors, **given}
-
-
-_DIVISORS = {"short_factor": SHORT, "long_factor": LONG}
 
 
 def _llama3(file: GgufFile, theta: float) -> dict[str, Any]:
