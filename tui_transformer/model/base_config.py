@@ -17,7 +17,7 @@ from tui_transformer.model.labels import Labels, Layout, label_head, layouts_of,
 from tui_transformer.model.sentence import read_sentence, written_modules
 from tui_transformer.model.sequence import Lengths
 from tui_transformer.model.transformer import transformer
-from tui_transformer.model.weight_table import OWN_NAMES, WeightTable
+from tui_transformer.model.weight_table import WeightTable
 from tui_transformer.records import dataclass
 
 BESIDE = frozenset({"labels", "sentence"})
@@ -49,6 +49,7 @@ class BaseConfig:
         layouts: How classifiers of the family make logits of labels, by their task; where `LAYOUTS` does not say.
         weights: Where the weights of a program are in a file; by default under their own names.
         wrapped: What classifiers have in front of the names of all layers.
+        starts_padded: A decoder beside an encoder begins with padding, where the file says nothing else.
 
     Attributes:
         labels: Of a classifier; they take the place of the words.
@@ -66,8 +67,9 @@ class BaseConfig:
     checks: ClassVar[Mapping[str, Check]] = {}
     of_the_file: ClassVar[frozenset[str]] = frozenset()
     layouts: ClassVar[Mapping[str, Layout]] = {}
-    weights: ClassVar[WeightTable] = OWN_NAMES
+    weights: ClassVar[WeightTable] = WeightTable()
     wrapped: ClassVar[str] = ""
+    starts_padded: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         vocab_size: int = 0  # a field of every configuration, in the place that its settings have
@@ -134,7 +136,8 @@ class BaseConfig:
     @property
     def start_id(self) -> int | None:
         """The ID that a decoder beside an encoder begins with."""
-        return vars(self).get("decoder_start_token_id")
+        start: int | None = vars(self).get("decoder_start_token_id")
+        return self.pad_id if start is None and self.starts_padded else start
 
     @property
     def target_vocab_size(self) -> int:

@@ -36,8 +36,6 @@ from tui_transformer.records import dataclass, field, replace
 
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
 MAX_LENGTH = 4096
-OF_A_DECODER = ("decoder_layers", "start_id")
-"""Settings that only an encoder–decoder has."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,8 @@ class Config(BaseConfig):
     def to_json(self) -> dict[str, Any]:
         """The keys of `config.json`."""
         values = super().to_json()
-        return values if self.has_decoder else {key: values[key] for key in values if key not in OF_A_DECODER}
+        unused = () if self.has_decoder else ("decoder_layers", "start_id")
+        return {key: value for key, value in values.items() if key not in unused}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

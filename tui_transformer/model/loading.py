@@ -31,7 +31,6 @@ from tui_transformer.text.encoding import Tokenizer
 from tui_transformer.text.vocabulary import Vocabulary
 
 BUILT_IN = ("encoder", "decoder", "encoder-decoder", "attention")
-DEFAULT_SEED = 0
 HEADS = 8
 SMALL = 1_000_000
 """Weights of a model that is computed before a GPU would have been started."""
@@ -210,7 +209,7 @@ def reading_unknown(parts: Parts, unknown: str) -> Parts:
 
 
 def _built_in(name: str, words: Words, at: Where, new: New, sizes: Mapping[str, Any]) -> Parts:
-    seed = DEFAULT_SEED if new.seed is None else new.seed
+    seed = 0 if new.seed is None else new.seed
     if not isinstance(seed, int) or seed < 0:
         raise UsageError(f"seed {shown(seed)} is not a whole number from 0")
     if name == "attention":

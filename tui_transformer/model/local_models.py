@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Source = Literal["trained", "folder", "package", "cache", "ollama", "llama.cpp"]
 MODEL_LAYER = "application/vnd.ollama.image.model"
 LIBRARY = "library"
-LARGEST_MANIFEST = 1 << 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -228,7 +227,7 @@ def stored_models() -> Iterator[LocalModel]:
 
 def _blob(root: Path, manifest: Path) -> Path | None:
     try:
-        layers = read_json(manifest, LARGEST_MANIFEST).get("layers")
+        layers = read_json(manifest, 1 << 20).get("layers")
     except InputError:
         return None
     for layer in layers if isinstance(layers, list) else []:

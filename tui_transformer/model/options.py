@@ -15,7 +15,7 @@ from tui_transformer.text.encoding import Encoding, Token, within
 from tui_transformer.text.files import read_lines, shown_path
 from tui_transformer.text.vocabulary_rules import PADDING
 
-Mask = tuple[int, ...]
+Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Batch:
     """
 
     encodings: tuple[Encoding, ...]
-    masks: tuple[Mask, ...] | None = None
+    masks: tuple[Ids, ...] | None = None
 
     def length(self, item: int) -> int:
         """How many tokens of a sentence are no padding that was put behind it."""
         return len(self.encodings[item].tokens) if self.masks is None else sum(self.masks[item])
 
     @property
-    def ids(self) -> list[tuple[int, ...]]:
+    def ids(self) -> list[Ids]:
         """The token IDs, a row a sentence."""
         return [encoding.ids for encoding in self.encodings]
 
@@ -167,9 +167,6 @@ class ModelOptions:
             unknown=self.unknown,
             **self.sizes,
         )
-
-
-Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tui_transformer.engine.parts import check_memory
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, read_json
 from tui_transformer.model.checks import shown
-from tui_transformer.model.tensors import Tensor, Tensors
+from tui_transformer.model.tensors import STORED, Tensor, Tensors
 from tui_transformer.model.weights_file import WeightsFile
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
@@ -132,7 +132,6 @@ OF_NUMPY: Mapping[str, str] = {"<f4": "F32", "<f8": "F64", "<f2": "F16"}
 """Types of NumPy → stored types."""
 
 LARGEST_SHAPES, LONGEST_HEADER = 1 << 24, 1 << 16
-SIZES = {"F32": 4, "F64": 8, "F16": 2, "BF16": 2}
 LOCAL, SIGNATURE = struct.Struct("<4s22xHH"), b"PK\x03\x04"
 """Of a member of a ZIP file: its beginning, and how long its name and what is between that and the data are."""
 
@@ -176,10 +175,11 @@ def _shapes(path: Path) -> dict[str, Shape]:
 
 def _raw(path: Path, shapes: Mapping[str, Shape]) -> Tensor:
     file, kind = WeightsFile(path), {**RAW, **NAMED_RAW}[path.suffix]
-    cells, rest = divmod(file.size, SIZES[kind])
+    bytes_each = STORED[kind].dtype.itemsize
+    cells, rest = divmod(file.size, bytes_each)
     shape = shapes.get(path.stem, (cells,))
     if rest or math.prod(shape) != cells:
-        raise InputError(f"{path}: {file.size:,} bytes are not {shape_text(shape)} numbers of {SIZES[kind]} bytes")
+        raise InputError(f"{path}: {file.size:,} bytes are not {shape_text(shape)} numbers of {bytes_each} bytes")
     return Tensor(file, kind, shape, 0, file.size)
 
 

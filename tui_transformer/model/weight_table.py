@@ -217,10 +217,6 @@ def _begins(prefix: str, names: frozenset[str]) -> bool:
     return any(name.startswith(prefix) for name in names)
 
 
-OWN_NAMES = WeightTable()
-"""Weights that are in the file under the names that they have in the program."""
-
-
 # What a weight is of a fused tensor
 
 
@@ -236,6 +232,11 @@ def cut(place: int, sizes: Callable[[Any], Sequence[int]], axis: int = 0) -> Tak
         return tensor[tuple(index)]
 
     return take
+
+
+def in_turn(first: int, axis: int) -> Take:
+    """One of two weights whose parts stand in turn on an axis."""
+    return lambda tensor, _: tensor.swapaxes(0, axis)[first::2].swapaxes(0, axis)
 
 
 QUERY_KEY_VALUE = ("query", "key", "value")

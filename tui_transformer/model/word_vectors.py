@@ -154,18 +154,16 @@ TABLE = "embedding.tokens.weight"
 """The end of the names of tables of words."""
 
 
-def _zeros(_: np.random.Generator, shape: Shape) -> Host:
-    """Every word begins the same: only positions tell words apart until the table is trained."""
-    return np.zeros(shape, np.float32)
-
-
 def _uniform(random: np.random.Generator, shape: Shape) -> Host:
     """Between ±√(2 ÷ d): rows have a mean square length of 2 ÷ 3, however wide the model is."""
     bound = math.sqrt(2.0 / shape[-1])
     return random.uniform(-bound, bound, shape).astype(np.float32)
 
 
-STARTS: Mapping[str, Callable[[np.random.Generator, Shape], Host]] = {"zeros": _zeros, "uniform": _uniform}
+STARTS: Mapping[str, Callable[[np.random.Generator, Shape], Host]] = {
+    "zeros": lambda _, shape: np.zeros(shape, np.float32),
+    "uniform": _uniform,
+}
 NORMAL = "normal"
 """As all other weights."""
 

@@ -15,10 +15,9 @@ MODULES: Mapping[str, str] = {
     "families.gpt2": "gpt2 gpt_bigcode gpt_neo gptj opt",
     "families.gpt_neox": "gpt_neox stablelm bloom falcon",
     "families.llama": "llama arcee internlm3 granite seed_oss nemotron mistral ministral starcoder2 cwm smollm3 phi "
-    "phi3",
+    "phi3 cohere cohere2 helium ernie4_5 glm glm4",
     "families.qwen": "qwen2 qwen3 qwen2_moe qwen3_moe mixtral gpt_oss",
     "families.gemma": "gemma gemma2 gemma3_text olmo2 olmo3 olmoe exaone4",
-    "families.cohere": "cohere cohere2 helium ernie4_5 glm glm4",
 }
 """Modules of `tui_transformer.model`, and the `model_type` of every family in them."""
 

@@ -297,6 +297,7 @@ class MarianConfig(BartConfig):
     """
 
     model_type = "marian"
+    starts_padded = True
     positions = "halves"
     fixed: ClassVar[Mapping[str, Any]] = {
         "normalize_before": False,
@@ -324,8 +325,3 @@ class MarianConfig(BartConfig):
     @property
     def target_vocab_size(self) -> int:
         return self.decoder_vocab_size or self.vocab_size
-
-    @property
-    def start_id(self) -> int | None:
-        """The ID that the decoder's sequence begins with: padding, where nothing else is said."""
-        return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id

@@ -24,8 +24,6 @@ from tui_transformer.model.layers import RelativePositions
 from tui_transformer.model.weight_table import Part, WeightTable, layer_parts
 from tui_transformer.records import dataclass, replace
 
-TRANSFORM = "output.transform.hidden.weight"
-
 
 @dataclass(frozen=True)
 class EncoderConfig(BaseConfig):
@@ -115,7 +113,9 @@ class EncoderConfig(BaseConfig):
     def fitted(self, names: frozenset[str]) -> Self:
         """With the head, where the file has it, tied or not."""
         own = self.weights.own_head(self, names)
-        return replace(self, head=self.weights.has(TRANSFORM, names), tie_output=self.tie_output and not own)
+        return replace(
+            self, head=self.weights.has("output.transform.hidden.weight", names), tie_output=self.tie_output and not own
+        )
 
     def describe(self) -> Transformer:
         """Tokens → embedding → N layers, and where the file has the head → logits (Devlin et al. 2018, §3)."""
@@ -125,7 +125,7 @@ class EncoderConfig(BaseConfig):
     @property
     def projected(self) -> bool:
         """There is a matrix between the embedding, of another width, and the layers (Lan et al. 2020, §3.1)."""
-        return False
+        return getattr(self, "table_width", self.d_model) != self.d_model
 
     def embedding(self) -> Embedding:
         """Words, positions and segments, normalised."""
@@ -352,7 +352,3 @@ class ElectraConfig(EncoderConfig):
     heads: int = 4
     d_ff: int = 1024
     table_width: int = 128
-
-    @property
-    def projected(self) -> bool:
-        return self.table_width != self.d_model

@@ -105,7 +105,6 @@ def less_one(tensor: str) -> Part:
 
 # The settings
 
-MOST_EXPERTS = 4096
 NOT_TURNED = frozenset({"num_key_value_heads", "head_dim", "rope_parameters"})
 """No settings of families without rotary positions, whose query heads have a key head each."""
 
@@ -140,7 +139,7 @@ class DecoderConfig(BaseConfig):
         "rms_norm_eps": small,
         "layer_types": optional(layer_kinds),
         "max_window_layers": whole_number,
-        "num_experts": size_up_to(MOST_EXPERTS),
+        "num_experts": size_up_to(4096),
         "mlp_only_layers": whole_numbers,
         "logit_scale": positive_float,
         **dict.fromkeys(("final_logit_softcapping", "attn_logit_softcapping"), optional(positive_float)),
@@ -279,7 +278,6 @@ class DecoderConfig(BaseConfig):
 
     def is_turned(self, layer: int, window: int | None) -> bool:
         """Whether a layer with this window has the rotary positions of its kind."""
-        del layer, window
         return True
 
     # The model

@@ -156,5 +156,4 @@ class Exaone4Config(DecoderConfig):
 
     def is_turned(self, layer: int, window: int | None) -> bool:
         """Where some layers have a window, those without have no rotary positions (Kazemnejad et al. 2023)."""
-        del layer
         return self.window is None or window is not None

@@ -223,7 +223,6 @@ class GptJConfig(DecoderConfig):
         return self.max_length
 
     def rotary(self, kind: str) -> Rotary:
-        del kind
         return Rope().rotary(self.rotary_dim)
 
 

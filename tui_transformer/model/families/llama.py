@@ -1,21 +1,25 @@
-"""Llama (Touvron et al. 2023) in its published checkpoints, and the families that differ from it in little."""
+"""Llama (Touvron et al. 2023) in its published checkpoints, and the families that differ from it in little.
+
+Last those whose files have columns that turn together side by side: Cohere and others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import Check, list_of, optional, positive, shown
+from tui_transformer.model.checks import Check, a_size, list_of, optional, positive, shown
 from tui_transformer.model.description import ATTENTION_MATRICES, QUERY_KEY_VALUE
 from tui_transformer.model.families.decoder import LAYER, DecoderConfig, decoder, less_one, llama_like
 from tui_transformer.model.families.rope import LayerRopes, Rope
-from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style
-from tui_transformer.model.weight_table import side_by_side
+from tui_transformer.model.families.style import ALWAYS, ATTENTION_BIAS, Style, all_but_every
+from tui_transformer.model.weight_table import Part, halves_of_pairs, side_by_side
 from tui_transformer.records import dataclass, replace
 
 STYLE = Style(biases=ATTENTION_BIAS, feed_forward_bias="mlp_bias")
 BIASES = {"attention_bias": False, "mlp_bias": False}
+EPSILON = {"rms_norm_eps": "layer_norm_eps"}
 
 LlamaConfig = decoder("llama", STYLE, BIASES)
 """Llama."""
@@ -90,18 +94,12 @@ CwmConfig = decoder(
 """CWM (Meta FAIR 2025, "Code World Model"): a window in three of four layers; the first has none."""
 
 
-def _is_turned(config: Any, layer: int) -> bool:
-    """Where the file says 1, whatever the key's name says (Kazemnejad et al. 2023)."""
-    every, said = config.no_rope_layer_interval, config.no_rope_layers
-    return bool((layer + 1) % every if said is None else said[layer] == 1)
-
-
 @dataclass(frozen=True)
 class SmolLm3Config(DecoderConfig):
     """SmolLM3 (Bakouch et al. 2025): Llama whose every fourth layer has no rotary positions, and maybe a window."""
 
     model_type = "smollm3"
-    style = replace(STYLE, slides=lambda config, layer: not _is_turned(config, layer))
+    style = replace(STYLE, slides=lambda config, layer: not config.is_turned(layer))
     own = BIASES | {"sliding_window": None, "layer_types": None, "use_sliding_window": False}
     checks: ClassVar[Mapping[str, Check]] = {"no_rope_layers": optional(list_of(0, 1))}
 
@@ -115,8 +113,9 @@ class SmolLm3Config(DecoderConfig):
             raise UsageError(f"no_rope_layers names {named} layers of {self.num_hidden_layers}")
 
     def is_turned(self, layer: int, window: int | None = None) -> bool:
-        del window
-        return _is_turned(self, layer)
+        """Where the file says 1, whatever the key's name says (Kazemnejad et al. 2023)."""
+        every, said = self.no_rope_layer_interval, self.no_rope_layers
+        return bool((layer + 1) % every if said is None else said[layer] == 1)
 
 
 # Phi
@@ -136,7 +135,7 @@ PhiConfig = decoder(
         head_norms_where="qk_layernorm",
     ),
     {"qk_layernorm": False},
-    keys={"rms_norm_eps": "layer_norm_eps"},
+    keys=EPSILON,
     weights=llama_like(
         {"decoder.norm": "model.final_layernorm"},
         query_norm="self_attn.q_layernorm",
@@ -179,3 +178,89 @@ class Phi3Config(DecoderConfig):
         if kind in ("su", "yarn"):
             raw = {**raw, "rope_scaling": {**given, "rope_type": "longrope"}}
         return super().read_rope(raw)
+
+
+# Columns that turn together side by side
+
+IN_HALVES = halves_of_pairs(lambda config: next(iter(config.ropes)).width(config.head_width))
+"""Columns that are not turned are put in the same order in queries and keys: scores are the same."""
+
+QUERY_AND_KEY = {name: Part(f"self_attn.{name[0]}_proj", IN_HALVES) for name in ("query", "key")}
+NORMS = {
+    f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(
+        f"{LAYER}.self_attn.{name[0]}_norm", IN_HALVES, turned=False, stacked=True
+    )
+    for name in ("query", "key")
+}
+TURNED_IN_PAIRS = llama_like(NORMS, **QUERY_AND_KEY)
+
+COHERE = Style(
+    biases=ATTENTION_BIAS,
+    norm="layer",
+    shift=False,
+    parallel="one norm",
+    head_norms="own",
+    head_norms_where="use_qk_norm",
+    in_pairs=True,
+)
+COHERE_OWN: Mapping[str, Any] = {"logit_scale": 0.0625, "attention_bias": False, "use_qk_norm": False}
+CohereConfig = decoder("cohere", COHERE, COHERE_OWN, keys=EPSILON, weights=TURNED_IN_PAIRS)
+"""Cohere (Command R, 2024): both sublayers read one norm, which has no shift."""
+
+
+@dataclass(frozen=True)
+class Cohere2Config(DecoderConfig):
+    """Cohere 2 (Command R7B, 2024): layers have a window and rotary positions, or neither."""
+
+    model_type = "cohere2"
+    style = replace(COHERE, slides=all_but_every("sliding_window_pattern"))
+    own: ClassVar[Mapping[str, Any]] = {**COHERE_OWN, "sliding_window": 4096, "layer_types": None}
+    keys = EPSILON
+    fixed: ClassVar[Mapping[str, Any]] = {**DecoderConfig.fixed, "use_qk_norm": False}
+    weights = TURNED_IN_PAIRS
+
+    sliding_window_pattern: int = 4
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The configuration that a `config.json` describes; a head has the model's width divided by the heads."""
+        return super().from_json({key: value for key, value in raw.items() if key != "head_dim"})
+
+    def is_turned(self, layer: int, window: int | None) -> bool:
+        """Layers without a window have no rotary positions (Kazemnejad et al. 2023)."""
+        return window is not None
+
+
+HeliumConfig = decoder(
+    "helium",
+    Style(biases={"attention_bias": QUERY_KEY_VALUE}, feed_forward_bias="mlp_bias", in_pairs=True),
+    BIASES,
+    checks={"head_dim": a_size},
+    weights=TURNED_IN_PAIRS,
+)
+"""Helium (Kyutai 2025): Llama."""
+
+Ernie45Config = decoder(
+    "ernie4_5",
+    Style(biases={"use_bias": ATTENTION_MATRICES}, feed_forward_bias="use_bias", in_pairs=True),
+    {"use_bias": False},
+    weights=TURNED_IN_PAIRS,
+)
+"""ERNIE 4.5 (Baidu 2025), dense: Llama with one setting for all biases."""
+
+# Half of every head turned
+
+HALF = Style(turned_in_part=True, whole=0.5, biases={"attention_bias": QUERY_KEY_VALUE}, in_pairs=True)
+
+GlmConfig = decoder("glm", HALF, {"attention_bias": True}, weights=llama_like(**QUERY_AND_KEY, **GATED))
+"""GLM-4 (GLM Team 2024) in its newer files."""
+
+Glm4Config = decoder(
+    "glm4",
+    replace(HALF, place="both"),
+    {"attention_bias": True},
+    weights=llama_like(
+        **QUERY_AND_KEY, **GATED, output_norm="post_self_attn_layernorm", feed_output_norm="post_mlp_layernorm"
+    ),
+)
+"""GLM-4-0414 (Zhipu AI 2025): a norm before and after every sublayer."""

@@ -23,7 +23,15 @@ from tui_transformer.model.description import (
     Transformer,
 )
 from tui_transformer.model.families.bert import CLS, ENCODER_LAYER, EncoderConfig, encoder_table, word_head
-from tui_transformer.model.families.rope import FULL, SLIDING, Rope, check_layer_kinds, layer_kinds, read_rope
+from tui_transformer.model.families.rope import (
+    FULL,
+    SLIDING,
+    LayerRopes,
+    Rope,
+    check_layer_kinds,
+    layer_kinds,
+    read_rope,
+)
 from tui_transformer.model.weight_table import WeightTable, layer_parts, side_by_side
 from tui_transformer.records import dataclass, field, replace
 
@@ -43,8 +51,7 @@ class ModernBertConfig(EncoderConfig):
         global_attn_every_n_layers: One layer of so many sees all keys, the first among them.
         layer_types: The kind of every layer, where the file lists them.
         local_attention: Keys that a local layer sees on both sides together.
-        full_rope: Rotary positions of the layers that see all keys.
-        local_rope: Those of the others.
+        rope_parameters: Rotary positions of both kinds of layers.
     """
 
     model_type = "modernbert"
@@ -95,23 +102,17 @@ class ModernBertConfig(EncoderConfig):
     local_attention: int = 128
     global_attn_every_n_layers: int = 3
     layer_types: tuple[str, ...] | None = None
-    full_rope: Rope = field(default_factory=lambda: Rope(rope_theta=THETAS[FULL][1]))
-    local_rope: Rope = field(default_factory=Rope)
+    rope_parameters: LayerRopes = field(default_factory=lambda: LayerRopes(Rope(rope_theta=THETAS[FULL][1])))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_layer_kinds(self.layer_types, self.layers, self.local_attention)
-        for rope in (self.full_rope, self.local_rope):
+        for rope in (self.rope_parameters.full_attention, self.rope_parameters.sliding_attention):
             rope.check(self.model_type, self.d_model // self.heads)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return super().from_json({**raw, "full_rope": _rope(raw, FULL), "local_rope": _rope(raw, SLIDING)})
-
-    def to_json(self) -> dict[str, Any]:
-        """The keys of `config.json`, with a table of rotary settings for each kind of layer."""
-        values = super().to_json()
-        return values | {"rope_parameters": {FULL: values.pop("full_rope"), SLIDING: values.pop("local_rope")}}
+        return super().from_json({**raw, "rope_parameters": LayerRopes(**{kind: _rope(raw, kind) for kind in THETAS})})
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -136,7 +137,8 @@ class ModernBertConfig(EncoderConfig):
 
     def attention_of(self, kind: str) -> Attention:
         width = self.d_model // self.heads
-        rope, window = (self.full_rope, None) if kind == FULL else (self.local_rope, self.local_attention // 2 + 1)
+        rope: Rope = getattr(self.rope_parameters, kind)
+        window = None if kind == FULL else self.local_attention // 2 + 1
         bias = ATTENTION_MATRICES if self.attention_bias else NO_MATRICES
         return Attention(self.heads, width, bias=bias, rotary=rope.rotary(width), window=window)
 

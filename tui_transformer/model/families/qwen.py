@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
 from tui_transformer.model.checks import a_size, positive_float
 from tui_transformer.model.description import FEED_FORWARD_MATRICES, QUERY_KEY_VALUE, Attention, Clamp, Experts
@@ -21,7 +20,7 @@ from tui_transformer.model.families.decoder import (
 )
 from tui_transformer.model.families.rope import SLIDING, LayerRopes, Rope
 from tui_transformer.model.families.style import ALWAYS, BIASED, Style, every_other
-from tui_transformer.model.weight_table import Part, Take
+from tui_transformer.model.weight_table import Part, Take, in_turn
 from tui_transformer.records import dataclass, replace
 
 WINDOWS = {"sliding_window": 4096, "layer_types": None, "use_sliding_window": False}
@@ -138,15 +137,6 @@ SCALED: Mapping[str, Any] = {
 }
 
 
-def _every_other(first: int) -> Take:
-    """Gate and hidden values stand in turn on the last axis."""
-
-    def take(tensor: Host, _: Any) -> Host:
-        return tensor[..., first::2]
-
-    return take
-
-
 def _stacked(tensor: str, take: Take | None = None) -> Part:
     return Part(f"{LAYER}.mlp.experts.{tensor}", take, turned=False, stacked=True, whole=True)
 
@@ -171,10 +161,10 @@ class GptOssConfig(DecoderConfig):
         {
             "decoder.{}.self_attention.sinks": Part(f"{LAYER}.self_attn.sinks", turned=False, whole=True),
             f"{FEED_FORWARD}.router": f"{LAYER}.mlp.router",
-            f"{EXPERT}.gate.weight": _stacked("gate_up_proj", _every_other(0)),
-            f"{EXPERT}.gate.bias": _stacked("gate_up_proj_bias", _every_other(0)),
-            f"{EXPERT}.hidden.weight": _stacked("gate_up_proj", _every_other(1)),
-            f"{EXPERT}.hidden.bias": _stacked("gate_up_proj_bias", _every_other(1)),
+            f"{EXPERT}.gate.weight": _stacked("gate_up_proj", in_turn(0, -1)),
+            f"{EXPERT}.gate.bias": _stacked("gate_up_proj_bias", in_turn(0, -1)),
+            f"{EXPERT}.hidden.weight": _stacked("gate_up_proj", in_turn(1, -1)),
+            f"{EXPERT}.hidden.bias": _stacked("gate_up_proj_bias", in_turn(1, -1)),
             f"{EXPERT}.output.weight": _stacked("down_proj"),
             f"{EXPERT}.output.bias": _stacked("down_proj_bias"),
         }

@@ -145,7 +145,7 @@ class Longer:
         θ · (factor · tokens ÷ context − (factor − 1))^(width ÷ (width − 2)), as published (NTK-aware scaling, 2023).
         """
         if self.rope.rope_type == "longrope":
-            return self.rope.scaled(_long, self.width)
+            return self.rope.scaled(lambda rope, frequency, pair, _: frequency / rope.long_factor[pair], self.width)
         growth = self.rope.factor * tokens / self.rope.context - (self.rope.factor - 1.0)
         theta = self.rope.rope_theta * growth ** (self.width / (self.width - 2))
         return replace(self.rope, rope_theta=theta).scaled(_kept, self.width)
@@ -280,14 +280,6 @@ def _magnified(factor: float, scale: float) -> float:
     return 0.1 * scale * math.log(factor) + 1.0
 
 
-def _short(rope: Rope, frequency: float, pair: int, _width: int) -> float:
-    return frequency / rope.short_factor[pair]
-
-
-def _long(rope: Rope, frequency: float, pair: int, _width: int) -> float:
-    return frequency / rope.long_factor[pair]
-
-
 def _long_factor(rope: Rope) -> float:
     """√(1 + ln(factor) ÷ ln(old context)), unless the file says another (as published with Phi-3)."""
     if rope.attention_factor is not None or rope.factor <= 1.0:
@@ -304,7 +296,7 @@ SCALINGS: Mapping[str, Scaling] = {
     "dynamic": _kept,
     "llama3": _llama3,
     "yarn": _yarn,
-    "longrope": _short,
+    "longrope": lambda rope, frequency, pair, _: frequency / rope.short_factor[pair],
 }
 PAIR_FACTORS = ("short_factor", "long_factor")
 OF_AN_OLD_CONTEXT = ("llama3", "yarn", "longrope")  # they count from the context before it was stretched

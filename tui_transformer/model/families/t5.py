@@ -27,7 +27,6 @@ from tui_transformer.records import dataclass, replace
 MAX_LENGTH = 1 << 15
 """Relative positions set no limit; this one keeps a mistake from filling the memory."""
 
-LARGEST_DISTANCE = 1 << 16
 FEWEST_BUCKETS = 4
 """Fewer leave the encoder, which halves them, none for near keys or none for far ones."""
 
@@ -72,6 +71,7 @@ class T5Config(BaseConfig):
 
     model_type = "t5"
     wrapped = "transformer."
+    starts_padded = True
     usual_feed_forward: ClassVar[str] = "relu"
     own_distances: ClassVar[bool] = False
     of_the_file = frozenset({"own_head", "encoder_alone"})
@@ -84,7 +84,7 @@ class T5Config(BaseConfig):
     }
     checks: ClassVar[Mapping[str, Check]] = {
         **dict.fromkeys(("num_layers", "num_decoder_layers"), layers_count),
-        "relative_attention_max_distance": size_up_to(LARGEST_DISTANCE),
+        "relative_attention_max_distance": size_up_to(1 << 16),
         "layer_norm_epsilon": small,
         "dense_act_fn": one_of(tuple(ACTIVATION_NAMES)),
         **dict.fromkeys(("pad_token_id", "decoder_start_token_id"), token_id),
@@ -136,11 +136,6 @@ class T5Config(BaseConfig):
     @property
     def max_length(self) -> int:
         return MAX_LENGTH
-
-    @property
-    def start_id(self) -> int | None:
-        """The ID that the decoder's sequence begins with: padding, where nothing else is said."""
-        return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
 
     @property
     def summary(self) -> str:

@@ -39,15 +39,12 @@ SHARED_KEYS: Mapping[str, str] = {
 }
 """Entries of the metadata, behind the name of the architecture → settings, as most families call them."""
 
-LAYER_NORM = "attention.layer_norm_epsilon"
-
 NEEDED = ("embedding_length", "block_count", "attention.head_count", "context_length")
 SIZES = ("attention.key_length", "attention.head_count_kv")
 WINDOW = "sliding_window"
 OWN_STEPS = ("decoder.", "encoder.")
 """Beginnings of names of the program's own steps, whose matrices are stored in × out."""
 
-SINKS = ".attn_sinks"
 NOT_READ = ("cls.", "cls_", "v.", "mm.", "dec.blk.0.cross_attn_rel_b")
 """Beginnings of tensors of a head that gives classes, of what sees pictures (the model of words is read alone), and of
 one of old T5 files, which does nothing."""
@@ -63,7 +60,8 @@ def settings_of(file: GgufFile) -> dict[str, Any]:
     raw: dict[str, Any] = {"model_type": architecture.model_type, **architecture.fixed}
     own = family_of(architecture.model_type).keys
     entries = {entry: own.get(setting, setting) for entry, setting in SHARED_KEYS.items()}
-    entries[LAYER_NORM] = own.get("rms_norm_eps") or own.get("norm_epsilon") or "layer_norm_eps"
+    epsilon = own.get("rms_norm_eps") or own.get("norm_epsilon") or "layer_norm_eps"
+    entries["attention.layer_norm_epsilon"] = epsilon
     for entry, key in {**entries, **architecture.keys}.items():
         value = file.metadata.get(f"{name}.{entry}")
         if value is not None:
@@ -117,7 +115,7 @@ def open_model(file: GgufFile) -> Tensors:
 
 def _placed(architecture: Architecture, raw: Settings, name: str, shape: Shape) -> Placed:
     """Where a tensor goes; one that nothing is known of keeps its name."""
-    if name.endswith(SINKS):  # as Ollama has it
+    if name.endswith(".attn_sinks"):  # as Ollama has it
         name = f"{name}.weight"
     stem, _, ending = name.rpartition(".")
     target = architecture.names.get(NUMBER.sub("{}", f"{stem}.").rstrip("."))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from tui_transformer.engine.backend import Host
 from tui_transformer.model.families.llama import rows_of_heads
-from tui_transformer.model.weight_table import QUERY_KEY_VALUE, Part, Take, WeightTable, layer_parts, side_by_side
+from tui_transformer.model.weight_table import Part, Take, WeightTable, in_turn, layer_parts, side_by_side
 
 Names = Mapping[str, str]
 """Tensors, without ending → those of the published checkpoint, or the steps of the program whose weights they are."""
@@ -16,32 +14,30 @@ Parts = Mapping[str, str | Part]
 """Steps → tensors that hold several weights, which keep their names."""
 
 BLOCK, LAYER = "blk.{}", "model.layers.{}"
+IN_LAYERS: Mapping[str, str] = {
+    "attn_norm": "self_attention.norm",
+    "attn_q": "self_attention.query",
+    "attn_q_norm": "self_attention.query_norm",
+    "attn_k": "self_attention.key",
+    "attn_k_norm": "self_attention.key_norm",
+    "attn_v": "self_attention.value",
+    "attn_output": "self_attention.output",
+    "attn_output_norm": "self_attention.norm",
+    "post_attention_norm": "self_attention.output_norm",
+    "ffn_norm": "feed_forward.norm",
+    "ffn_gate": "feed_forward.gate",
+    "ffn_up": "feed_forward.hidden",
+    "ffn_down": "feed_forward.output",
+    "layer_output_norm": "feed_forward.norm",
+    "post_ffw_norm": "feed_forward.output_norm",
+}
 STEPS: Mapping[str, str] = {
     "token_embd": "embedding.tokens",
     "position_embd": "embedding.positions",
     "token_types": "embedding.segments",
     "token_embd_norm": "embedding.norm",
     "output_norm": "{}.norm",
-    **{
-        f"{BLOCK}.{name}": f"{{}}.{{{{}}}}.{step}"
-        for name, step in {
-            "attn_norm": "self_attention.norm",
-            "attn_q": "self_attention.query",
-            "attn_q_norm": "self_attention.query_norm",
-            "attn_k": "self_attention.key",
-            "attn_k_norm": "self_attention.key_norm",
-            "attn_v": "self_attention.value",
-            "attn_output": "self_attention.output",
-            "attn_output_norm": "self_attention.norm",
-            "post_attention_norm": "self_attention.output_norm",
-            "ffn_norm": "feed_forward.norm",
-            "ffn_gate": "feed_forward.gate",
-            "ffn_up": "feed_forward.hidden",
-            "ffn_down": "feed_forward.output",
-            "layer_output_norm": "feed_forward.norm",
-            "post_ffw_norm": "feed_forward.output_norm",
-        }.items()
-    },
+    **{f"{BLOCK}.{name}": f"{{}}.{{{{}}}}.{step}" for name, step in IN_LAYERS.items()},
 }
 """Tensors as most architectures have them, and their steps; {} for "encoder" or "decoder"."""
 
@@ -82,7 +78,7 @@ def of_block(stored: str, **tensors: str) -> Names:
 
 SPLIT: Parts = layer_parts("decoder.{}", BLOCK, **side_by_side("attn_qkv", rows_of_heads))
 SPLIT_OF_BERT: Parts = layer_parts(
-    "encoder.{}", BLOCK, **side_by_side("attn_qkv", lambda config: (config.d_model,) * 3, QUERY_KEY_VALUE)
+    "encoder.{}", BLOCK, **side_by_side("attn_qkv", lambda config: (config.d_model,) * 3)
 )
 ROUTER: Names = {f"{BLOCK}.ffn_gate_inp": "decoder.{}.feed_forward.router"}
 
@@ -94,15 +90,6 @@ def _experts(**tensors: Part) -> Parts:
 
 def _stacked(tensor: str, take: Take | None = None) -> Part:
     return Part(f"{BLOCK}.{tensor}", take, stacked=True)
-
-
-def _rows_in_turn(first: int) -> Take:
-    """Of rows of two weights in turn, those of one."""
-
-    def take(tensor: Host, _: Any) -> Host:
-        return tensor[first::2]
-
-    return take
 
 
 EXPERTS = _experts(gate=_stacked("ffn_gate_exps"), hidden=_stacked("ffn_up_exps"), output=_stacked("ffn_down_exps"))
@@ -119,9 +106,7 @@ GPT_OSS_OF_OLLAMA: Names = {**GPT_OSS, **of_block(LAYER, attn_out="self_attn.o_p
 EXPERTS_OF_OLLAMA: Parts = {
     **SPLIT,
     **EXPERTS,
-    **_experts(
-        gate=_stacked("ffn_gate_up_exps", _rows_in_turn(0)), hidden=_stacked("ffn_gate_up_exps", _rows_in_turn(1))
-    ),
+    **_experts(gate=_stacked("ffn_gate_up_exps", in_turn(0, 0)), hidden=_stacked("ffn_gate_up_exps", in_turn(1, 0))),
 }
 STABLELM: Parts = {
     f"decoder.{{}}.self_attention.{name}_norm.{{}}": Part(f"{BLOCK}.attn_{name[0]}_norm", turned=False, stacked=True)
@@ -131,17 +116,10 @@ FALCON_TWO_NORMS = of_block("transformer.h.{}", attn_norm="ln_mlp", attn_norm_2=
 
 
 def _stack_of_t5(ours: str, stored: str) -> Names:
-    block, feed = f"{stored}.blk.{{}}", f"{ours}.{{}}.feed_forward"
-    parts = {"norm": "norm", "q": "query", "k": "key", "v": "value", "o": "output", "rel_b": "biased"}
-    return {
-        f"{stored}.output_norm": f"{ours}.norm",
-        **{f"{block}.attn_{name}": f"{ours}.{{}}.self_attention.{part}" for name, part in parts.items()},
-        **{f"{block}.cross_attn_{name}": f"{ours}.{{}}.cross_attention.{part}" for name, part in parts.items()},
-        f"{block}.ffn_norm": f"{feed}.norm",
-        f"{block}.ffn_gate": f"{feed}.gate",
-        f"{block}.ffn_up": f"{feed}.hidden",
-        f"{block}.ffn_down": f"{feed}.output",
-    }
+    steps = {**IN_LAYERS, "attn_o": "self_attention.output", "attn_rel_b": "self_attention.biased"}
+    crossed = {f"cross_{name}": step.replace("self", "cross") for name, step in steps.items() if "self" in step}
+    layers = {f"{stored}.blk.{{}}.{name}": f"{ours}.{{}}.{step}" for name, step in (steps | crossed).items()}
+    return {f"{stored}.output_norm": f"{ours}.norm", **layers}
 
 
 T5: Names = {**_stack_of_t5("encoder", "enc"), **_stack_of_t5("decoder", "dec")}
