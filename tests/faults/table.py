@@ -334,8 +334,8 @@ FAULTS = (
     Fault(
         "windows of gpt-oss are in the other layers",
         "model/families/style.py",
-        "return layer % 2 == 0\n",
-        "return layer % 2 == 1\n",
+        "return (layer + 1) % every != 0\n",
+        "return layer % every != 0\n",
         "tests/model/test_settings_of_families.py::test_windows_without_a_list_of_kinds_are_where_the_family_has_them",
     ),
     Fault(

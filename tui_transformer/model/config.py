@@ -94,7 +94,6 @@ class Config(BaseConfig):
 
     @property
     def has_decoder(self) -> bool:
-        """Whether a decoder reads a sequence of its own beside the encoder's output."""
         return self.architecture == "encoder-decoder"
 
     @property
@@ -109,11 +108,9 @@ class Config(BaseConfig):
 
     @property
     def summary(self) -> str:
-        """The sizes in one line."""
         return sizes_line(self.architecture, self.describe())
 
     def to_json(self) -> dict[str, Any]:
-        """The keys of `config.json`."""
         values = super().to_json()
         unused = () if self.has_decoder else ("decoder_layers", "start_id")
         return {key: value for key, value in values.items() if key not in unused}
@@ -171,23 +168,19 @@ class AttentionConfig(BaseConfig):
 
     @property
     def max_length(self) -> int:
-        """Q, K and V have a fixed length."""
         return self.length
 
     @property
     def summary(self) -> str:
-        """The sizes in one line."""
         mask = "causal mask" if self.causal else "no mask"
         return f"scaled dot-product attention · {self.length} tokens · d_k {self.width} · {mask}"
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The configuration that a `config.json` describes; keys that change no number are left alone."""
         return cls(**fields_of(cls, raw))
 
     def program(self, lengths: Lengths) -> Program:
         """Q, K, V → scores → weights → context (Vaswani et al. 2017, equation 1)."""
-        del lengths
         build = Builder()
         head, tokens, width = Axis("head", 1), Axis("token", self.length, "tokens"), Axis("head width", self.width)
         places = build.given("input.places", tokens)

@@ -148,11 +148,7 @@ def _not_settable(given: Iterable[str], where: str | Path) -> UsageError:
 
 
 def _as_long_as(parts: Parts, most: Any) -> Parts:
-    """A model of sentence vectors for texts of other lengths than its folder says, as sentence-transformers sets them.
-
-    Raises:
-        UsageError: It makes no sentence vectors, or has no positions for so many tokens.
-    """
+    """A model of sentence vectors for texts of other lengths than its folder says, as its library sets them."""
     config, head = parts.config, parts.config.sentence
     if head is None:
         raise _not_settable(["max_length"], parts.name)

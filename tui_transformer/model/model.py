@@ -211,7 +211,7 @@ class Model(Texts):
         if not self.config.vocab_size:
             if any(given is not None for given in (text, ids, mask)):
                 raise InputError(f"{self.name} reads no tokens: its Q, K and V are given")
-            return self._trace(self._givens(np.zeros((1, self.config.max_length), dtype=np.int64)), budget)
+            return self._trace(givens_of(np.zeros((1, self.config.max_length), dtype=np.int64), self.config), budget)
         rows, givens, several = self._source(text, ids, mask, pair, segments, cut=cut)
         givens |= self._decoder_givens(rows, decoder_text, decoder_ids, cut=cut)
         return self._trace(givens, budget, batched=several)
@@ -231,7 +231,9 @@ class Model(Texts):
             rows, segments, several = self._ids([encoding.ids]), encoding.segments, False
         else:
             (rows, mask), several = self._batch(text, mask, pair, cut=cut), True
-        givens = self._givens(rows, visible=checked_mask(mask, rows)) | segments_of(segments, rows, self.config)
+        givens = givens_of(rows, self.config, visible=checked_mask(mask, rows)) | segments_of(
+            segments, rows, self.config
+        )
         return rows, givens, several
 
     def _batch(self, texts: Sequence[str], mask: Any, pair: str | None, *, cut: bool) -> tuple[Host, list[list[int]]]:
@@ -260,7 +262,7 @@ class Model(Texts):
             raise InputError(f"{self.name} classifies: its decoder reads {wanted}")
         if len(rows) not in (1, batch):
             raise InputError(f"{len(rows)} rows of decoder IDs do not fit {batch}: give one, or one for each sentence")
-        return self._givens(np.broadcast_to(rows, (batch, rows.shape[1])), DECODER)
+        return givens_of(np.broadcast_to(rows, (batch, rows.shape[1])), self.config, DECODER)
 
     def _trace(self, givens: Mapping[str, Host], budget: int, *, batched: bool | None = None) -> Trace:
         lengths = [givens[name].shape[1] for name in ("input.places", "decoder.input.places") if name in givens]
@@ -315,9 +317,9 @@ class Model(Texts):
         visible = checked_mask(mask, rows)
         if visible is None and not self.has_decoder:
             visible = all_visible(rows)
-        givens = self._givens(rows, visible=visible)
+        givens = givens_of(rows, self.config, visible=visible)
         if target is not None:
-            givens |= self._givens(target, DECODER, all_visible(target))
+            givens |= givens_of(target, self.config, DECODER, all_visible(target))
         lengths = Lengths(*(each.shape[1] for each in (rows, target) if each is not None))
         if past:
             givens |= without_past(givens, DECODER if self.has_decoder else "", past)
@@ -326,9 +328,6 @@ class Model(Texts):
 
     def _ids(self, ids: Sequence[Any] | Host | None, *, target: bool = False) -> Host:
         return checked_ids(ids, self.config, self.target_size if target else self.config.vocab_size)
-
-    def _givens(self, rows: Host, prefix: str = "", visible: Host | None = None) -> Givens:
-        return givens_of(rows, self.config, prefix, visible)
 
     def changed(
         self,

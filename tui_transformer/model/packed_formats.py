@@ -195,11 +195,7 @@ def unpacked(words: Host, bits: int, axis: int) -> Host:
 
 
 def _check_groups(shapes: Shapes, bits: int, inputs: int, outputs: int, group: int | None) -> None:
-    """Check that every group of inputs has its scales and zeros.
-
-    Raises:
-        MisfitError: Groups of that size are more or fewer than the scales; or these are of other outputs.
-    """
+    """Raise MisfitError unless every group of inputs has its scales and zeros, of the right outputs."""
     scales = shapes[".scales"]
     given = scales[0] if len(scales) == 2 else 0
     every = inputs if group == ALL else group or -(-inputs // max(given, 1))

@@ -128,7 +128,6 @@ class EncoderConfig(BaseConfig):
         return getattr(self, "table_width", self.d_model) != self.d_model
 
     def embedding(self) -> Embedding:
-        """Words, positions and segments, normalised."""
         return Embedding(
             width=getattr(self, "table_width", 0) if self.projected else 0,
             positions="learned",

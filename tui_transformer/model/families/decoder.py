@@ -262,14 +262,12 @@ class DecoderConfig(BaseConfig):
 
     @property
     def ropes(self) -> frozenset[Rope]:
-        """The rotary positions of every kind of layer."""
         ropes = self.rope_parameters
         if self.style.positions != "rotary":
             return frozenset()
         return frozenset({ropes} if isinstance(ropes, Rope) else {ropes.full_attention, ropes.sliding_attention})
 
     def rotary(self, kind: str) -> Rotary | None:
-        """How a kind of layer turns queries and keys, if it does."""
         if self.style.positions != "rotary":
             return None
         ropes = self.rope_parameters
@@ -290,7 +288,6 @@ class DecoderConfig(BaseConfig):
         )
 
     def embedding(self) -> Embedding:
-        """The embedding, which enters layer 0."""
         rows = self.max_position_embeddings if self.style.positions == "learned" else 0
         kind = "learned" if rows else "none"
         scale = math.sqrt(self.hidden_size) if self.style.root_scaled else self.setting("embedding_multiplier", 1.0)
@@ -324,7 +321,6 @@ class DecoderConfig(BaseConfig):
         return FeedForward(width, ACTIVATION_NAMES[self.hidden_act], gated=self.style.gated, bias=bias)
 
     def experts(self) -> Experts | None:
-        """The experts of a layer that has some, where the family has experts."""
         if (count := self.setting("num_experts")) is None:
             return None
         whole = self.feed_forward()

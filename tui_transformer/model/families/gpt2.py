@@ -278,7 +278,6 @@ class OptConfig(DecoderConfig):
         return counted(rows) + FIRST_PLACE
 
     def embedding(self) -> Embedding:
-        """Words, brought to the model's width, and learned positions."""
         rows = self.max_position_embeddings + FIRST_PLACE
         return Embedding(
             width=self.narrow, projection_bias=False, projected_first=True, positions="learned", max_length=rows

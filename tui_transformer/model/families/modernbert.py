@@ -143,7 +143,6 @@ class ModernBertConfig(EncoderConfig):
         return Attention(self.heads, width, bias=bias, rotary=rope.rotary(width), window=window)
 
     def layer(self) -> Layer:
-        """Pre-norm and gated, as far as all layers are alike."""
         bias = FEED_FORWARD_MATRICES if self.mlp_bias else NO_MATRICES
         feed_forward = FeedForward(self.d_ff, ACTIVATION_NAMES[self.activation], gated=True, bias=bias)
         return Layer(self.attention_of(FULL), feed_forward, self.norm(), "pre")

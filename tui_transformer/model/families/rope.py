@@ -205,11 +205,7 @@ def read_rope(
 
 
 def _table(raw: Mapping[str, Any], layers: str) -> Mapping[str, Any]:
-    """The numbers of rotary positions, of a kind of layers where each has its own; empty where there are none.
-
-    Raises:
-        UsageError: They are no table of numbers.
-    """
+    """The numbers of rotary positions, of a kind of layers where each has its own; empty where there are none."""
     given = raw.get("rope_scaling") or raw.get("rope_parameters") or {}
     if isinstance(given, Mapping) and isinstance(given.get(layers), Mapping):
         given = given[layers]

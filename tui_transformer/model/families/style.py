@@ -16,16 +16,6 @@ Slides = Callable[[Any, int], bool]
 """Whether a layer has a window, from the configuration and the number of the layer."""
 
 
-def every_layer(_: Any, __: int) -> bool:
-    """Windows in all layers."""
-    return True
-
-
-def every_other(_: Any, layer: int) -> bool:
-    """Windows in every other layer, the first among them."""
-    return layer % 2 == 0
-
-
 def all_but_every(count: int | str) -> Slides:
     """Windows in all layers but one of so many, the last of them; or of as many as a setting says."""
 
@@ -34,6 +24,9 @@ def all_but_every(count: int | str) -> Slides:
         return (layer + 1) % every != 0
 
     return slides
+
+
+every_other = all_but_every(2)
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class Style:
     heads_divide: bool = False
     root_scaled: bool = False
     scale: Scale | None = None
-    slides: Slides = every_layer
+    slides: Slides = lambda _, __: True
     in_pairs: bool = False
     usual_rope: Mapping[str, Any] = field(default_factory=dict)
     theta_of_windows: tuple[str, float] | None = None
