@@ -385,8 +385,7 @@ def test_old_files_say_how_often_a_layer_is_global_and_name_both_thetas(changed)
     old = {"layer_types": LEFT_OUT, "rope_parameters": LEFT_OUT}
     model = changed(MODERN, **old, global_attn_every_n_layers=1, global_rope_theta=500.0)
     assert farthest_keys(model) == [7, 7]
-    ropes = model.config.rope_parameters
-    assert (ropes.full_attention.rope_theta, ropes.sliding_attention.rope_theta) == (500.0, 10000.0)
+    assert [each.rope_theta for each in vars(model.config.rope_parameters).values()] == [500.0, 10000.0]
     assert changed(MODERN, **old).config.rope_parameters.full_attention.rope_theta == 160000.0
 
 

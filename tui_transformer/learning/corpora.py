@@ -25,7 +25,6 @@ def lines_of(name: str, count: int, seed: int = 0) -> Iterator[str]:
 
 @cache
 def _words() -> dict[str, Any]:
-    """What sentences are made of, by the subject of the text."""
     return read_toml(Path(__file__).with_suffix(".toml"), 1 << 20)
 
 
@@ -126,7 +125,6 @@ def stories(count: int, random: Random) -> Iterator[str]:
 
 
 def _story(random: Random) -> Iterator[str]:
-    """The sentences of a story."""
     said = _words()["stories"]
     name, he, his = random.choice(said["heroes"])
     friend, thing = random.choice(said["friends"]), random.choice(said["things"])

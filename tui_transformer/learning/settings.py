@@ -14,7 +14,7 @@ from tui_transformer.files import is_file, read_json, write_whole
 from tui_transformer.learning.optimizers import OPTIMIZERS, SCHEDULES
 from tui_transformer.learning.recipes import RUN
 from tui_transformer.learning.tasks import TASKS
-from tui_transformer.model.checks import Check, one_of, shown, size_up_to
+from tui_transformer.model.checks import Check, checked, is_number, one_of, size_up_to
 from tui_transformer.model.word_vectors import NORMAL, STARTS
 from tui_transformer.records import dataclass, field, replace
 from tui_transformer.text.files import shown_path
@@ -110,15 +110,10 @@ class Settings:
 
 
 def _number(low: float, high: float, *, open_above: bool = False) -> Check:
-    """A number of a range."""
+    def is_right(value: object) -> bool:
+        return is_number(value, -math.inf) and low <= value <= high and not (open_above and value == high)
 
-    def check(key: str, value: object) -> None:
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or not low <= value <= high or (open_above and value == high):  # type: ignore[operator]
-            limit = f"below {high:g}" if open_above else f"to {high:g}"
-            raise UsageError(f"{key} {shown(value)} is not a number from {low:g} {limit}")
-
-    return check
+    return checked(is_right, f"is not a number from {low:g} {'below' if open_above else 'to'} {high:g}")
 
 
 def _or(free: int | None, check: Check) -> Check:

@@ -16,6 +16,7 @@ from tui_transformer.engine.explanation import Working
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import is_file, read_json, write_whole
+from tui_transformer.gguf_file import read_gguf
 from tui_transformer.model.base_config import BaseConfig
 from tui_transformer.model.checks import shown
 from tui_transformer.model.families import ALIASES, FAMILIES, family_of
@@ -56,7 +57,6 @@ def open_tensors(folder: Path) -> Tensors:
         InputError: They are missing, damaged, or pickled.
     """
     if (gguf := gguf_in(folder)) is not None:
-        from tui_transformer.gguf_file import read_gguf
         from tui_transformer.model.gguf.model import open_model
 
         return open_model(read_gguf(gguf))
@@ -176,7 +176,6 @@ def read_config(folder: Path) -> BaseConfig:
         InputError: No folder, no config, not JSON, or a configuration that cannot be.
     """
     if (gguf := gguf_in(folder)) is not None:
-        from tui_transformer.gguf_file import read_gguf
         from tui_transformer.model.gguf.model import settings_of
 
         return config_of(gguf, settings_of(read_gguf(gguf)))
@@ -227,7 +226,6 @@ def gguf_in(where: Path) -> Path | None:
 def own_vocabulary(folder: Path) -> Path | None:
     """The file of a checkpoint folder that its text is split by, where there is one."""
     if (gguf := gguf_in(folder)) is not None:
-        from tui_transformer.gguf_file import read_gguf
         from tui_transformer.text.gguf_vocabulary import has_vocabulary
 
         return gguf if has_vocabulary(read_gguf(gguf)) else None

@@ -199,7 +199,6 @@ class WeightTable:
         return transposed(tensor) if self._turned(part, name) else tensor
 
     def _made(self, part: Part, name: str, grouped: Host) -> Host:
-        """Rows in groups as rows of one matrix."""
         rows = grouped.reshape(-1, *grouped.shape[3:])
         return transposed(rows) if self._turned(part, name) else rows
 

@@ -181,6 +181,14 @@ _CAPS = {"attn_logit_softcapping": "attn_logit_softcapping", "final_logit_softca
 _EXPERTS = {"expert_count": "num_experts", "expert_used_count": "num_experts_per_tok"}
 _OWN_WIDTH = {"expert_feed_forward_length": "moe_intermediate_size"}
 _IN_PART = settings.by_tensors(in_part=True)
+_GPT_OSS = Architecture(
+    "gpt_oss",
+    names.GPT_OSS,
+    names.EXPERTS,
+    {**_WINDOW, **_EXPERTS},
+    {"attention_bias": True},
+    more=settings.gpt_oss,
+)
 _T5 = Architecture(
     "t5",
     names.T5,
@@ -223,22 +231,8 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     ),
     "olmo2": Architecture("olmo2", keys=_WINDOW, more=settings.olmo2),
     "olmoe": Architecture("olmoe", names.ROUTER, names.EXPERTS, _EXPERTS, {"norm_topk_prob": False}),
-    "gpt-oss": Architecture(
-        "gpt_oss",
-        names.GPT_OSS,
-        names.EXPERTS,
-        {**_WINDOW, **_EXPERTS, "expert_feed_forward_length": "intermediate_size"},
-        {"attention_bias": True},
-        more=settings.gpt_oss,
-    ),
-    "gptoss": Architecture(
-        "gpt_oss",
-        names.GPT_OSS_OF_OLLAMA,
-        names.EXPERTS_OF_OLLAMA,
-        {**_WINDOW, **_EXPERTS},
-        {"attention_bias": True},
-        more=settings.gpt_oss,
-    ),
+    "gpt-oss": replace(_GPT_OSS, keys={**_GPT_OSS.keys, "expert_feed_forward_length": "intermediate_size"}),
+    "gptoss": replace(_GPT_OSS, names=names.GPT_OSS_OF_OLLAMA, parts=names.EXPERTS_OF_OLLAMA),
     "phi3": Architecture("phi3", keys=_WINDOW, more=settings.phi3),
     "phi2": Architecture("phi", parts=names.SPLIT, fixed={"hidden_act": "gelu_new"}, more=_IN_PART),
     "gemma": Architecture("gemma", made=_GEMMA),

@@ -142,9 +142,8 @@ def exaone4(file: GgufFile, raw: dict[str, Any]) -> Settings:
     return {"layer_types": kinds, **rope_alone(file, raw)}
 
 
-def t5(file: GgufFile, raw: dict[str, Any]) -> Settings:
+def t5(file: GgufFile, _: dict[str, Any]) -> Settings:
     """Gated where there is a gate; distances as llama.cpp has them."""
-    del raw
     gated = "enc.blk.0.ffn_gate.weight" in file.tensors
     return {"feed_forward_proj": "gated-gelu" if gated else "relu", "relative_attention_max_distance": 128}
 
@@ -166,9 +165,8 @@ def modern_bert(file: GgufFile, raw: dict[str, Any]) -> Settings:
     return {"layer_types": kinds, "rope_parameters": ropes, "norm_bias": has(file, "ffn_norm.bias")}
 
 
-def no_rope(file: GgufFile, raw: dict[str, Any]) -> Settings:
+def no_rope(_: GgufFile, __: dict[str, Any]) -> Settings:
     """Nothing: positions are learned, or distances."""
-    del file, raw
     return {}
 
 
