@@ -5,6 +5,7 @@ Only the standard library is imported: the command line reads this first.
 
 from __future__ import annotations
 
+import os
 import re
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -21,3 +22,24 @@ def parse_size(text: str) -> int | None:
     if match is None or unit is None or float(match[1]) * unit > LARGEST:
         return None
     return int(float(match[1]) * unit)
+
+
+def readable(size: int) -> str:
+    """Bytes as people read them: `512 MiB`."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def available_memory() -> int:
+    """Bytes that can be taken without swapping, as the system estimates them; physical memory where it does not say."""
+    from pathlib import Path  # takes longer than all else that is imported here
+
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

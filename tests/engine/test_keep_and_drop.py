@@ -16,6 +16,7 @@ from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import POOL
 from tui_transformer.engine.parts import PROJECTIONS, RESIDUAL, keep_plan
 from tui_transformer.engine.trace import Trace
+from tui_transformer.machine import available_memory, readable
 from tui_transformer.model import Model
 
 IDS = [2, 5, 3, 6, 4, 7, 1]
@@ -231,7 +232,7 @@ def test_a_trace_is_estimated_before_it_is_computed(model):
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (512 << 20, "512 MiB"), (3 << 40, "3.0 TiB")],
 )
 def test_sizes_are_readable(size, text):
-    assert parts.readable(size) == text
+    assert readable(size) == text
 
 
 def test_idle_memory_is_given_back_before_more_is_refused(monkeypatch):
@@ -243,7 +244,7 @@ def test_idle_memory_is_given_back_before_more_is_refused(monkeypatch):
 
 
 def test_memory_that_is_free_is_some():
-    assert parts.available_memory() > 1 << 20
+    assert available_memory() > 1 << 20
 
 
 @pytest.mark.parametrize(("batch", "blocks"), [(1, 1), (2, SIZES["heads"])])

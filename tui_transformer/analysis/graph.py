@@ -28,11 +28,12 @@ from tui_transformer.analysis.measurable import positions_in
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array, Host
-from tui_transformer.engine.parts import check_memory, readable
+from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import LABEL, PROBABILITIES, Step
 from tui_transformer.engine.targets import FEATURES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
+from tui_transformer.machine import readable
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import token_label

@@ -194,7 +194,7 @@ class Told:
 
     def line(self, end: str) -> str:
         """Tokens, how fast, memory of the cache, and why it ended."""
-        from tui_transformer.engine.parts import readable
+        from tui_transformer.machine import readable
 
         count = f"{self.tokens:,} token" + "s" * (self.tokens != 1)
         rate = f", then {(self.tokens - 1) / self.later:.1f} tokens/s" if self.later else ""

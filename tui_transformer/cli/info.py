@@ -42,7 +42,7 @@ class Info:
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         from tui_transformer.engine.backend import choose_backend, find_gpu
-        from tui_transformer.engine.parts import available_memory, readable
+        from tui_transformer.machine import available_memory, readable
         from tui_transformer.text.dispatch import load_vocabulary
         from tui_transformer.text.vocabulary import built_in_vocabularies
 
@@ -116,7 +116,7 @@ class Models:
 
 
 def _size(folder: Path) -> str:
-    from tui_transformer.engine.parts import readable
+    from tui_transformer.machine import readable
 
     try:
         files = [folder] if folder.is_file() else [*folder.glob("*.safetensors"), *folder.glob("*.gguf")]

@@ -46,8 +46,8 @@ class Trace(Edited):
         import numpy as np
 
         from tui_transformer.engine.export import write_arrays
-        from tui_transformer.engine.parts import readable
         from tui_transformer.files import writing
+        from tui_transformer.machine import readable
         from tui_transformer.report.export import Blocks, write_npz
 
         self._check_gradients()

@@ -268,7 +268,7 @@ class Train:
 
 def _about(trainer: Trainer) -> str:
     """The model, its text, and the cost of a step."""
-    from tui_transformer.engine.parts import readable
+    from tui_transformer.machine import readable
 
     learned, held_out = trainer.data.parts
     parts = (

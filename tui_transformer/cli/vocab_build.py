@@ -130,8 +130,8 @@ class Build:
 
 
 def _progress(files: Sequence[Path]) -> Callable[[int], None]:
-    from tui_transformer.engine.parts import readable
     from tui_transformer.files import is_file
+    from tui_transformer.machine import readable
 
     total = sum(path.stat().st_size for path in files if is_file(path))
     done, shown = 0, time.monotonic()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 from tui_transformer.engine.axis import Region, slices, whole, within
 from tui_transformer.engine.backend import POOL, Array, Backend
@@ -15,6 +13,7 @@ from tui_transformer.engine.compact import SparseArray, packed
 from tui_transformer.engine.edits import Change, changed, widened
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.errors import InputError
+from tui_transformer.machine import available_memory, readable
 from tui_transformer.records import dataclass
 
 MEBIBYTE = 1 << 20
@@ -91,15 +90,6 @@ def layer_outputs(program: Program) -> tuple[str, ...]:
     return tuple(program.aliases[name] for name in program.names if name in program.aliases and own.fullmatch(name))
 
 
-def available_memory() -> int:
-    """Bytes that can be taken without swapping, as the system estimates them; physical memory where it does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def check_memory(needed: int, what: str, advice: str) -> None:
     """Raise InputError where more memory is needed than is free; what lies idle is given back before that."""
     if needed > available_memory():
@@ -107,16 +97,6 @@ def check_memory(needed: int, what: str, advice: str) -> None:
     free = available_memory()
     if needed > free:
         raise InputError(f"{what} {readable(needed)} of memory and {readable(free)} are free: {advice}")
-
-
-def readable(size: int) -> str:
-    """Bytes as people read them: `512 MiB`."""
-    amount = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
 
 
 BLOCK_CELLS = 1 << 22

@@ -14,8 +14,9 @@ from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.compact import StoredMatrix
 from tui_transformer.engine.explanation import Index, Working
-from tui_transformer.engine.parts import MEBIBYTE, available_memory, check_memory
+from tui_transformer.engine.parts import MEBIBYTE, check_memory
 from tui_transformer.errors import InputError
+from tui_transformer.machine import available_memory
 from tui_transformer.records import dataclass, field, replace
 
 Reader = Callable[[str, Shape], Host]

@@ -15,7 +15,6 @@ from tui_transformer.engine.axis import Axes, shape_of
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.gradient import Loss, backward, cross_entropy, kept_for_backward, weight_gradients
 from tui_transformer.engine.ops import Dropout, Mask
-from tui_transformer.engine.parts import available_memory, readable
 from tui_transformer.engine.pool import FREE_LIMIT
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
@@ -33,6 +32,7 @@ from tui_transformer.learning.optimizers import (
     squares,
 )
 from tui_transformer.learning.settings import Settings
+from tui_transformer.machine import available_memory, readable
 from tui_transformer.model.model import Model
 from tui_transformer.records import dataclass, field, replace
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from tui_transformer.engine.axis import Shape
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.parts import available_memory, readable
 from tui_transformer.errors import InputError
 from tui_transformer.files import check_regular
+from tui_transformer.machine import available_memory, readable
 from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import visible
 from tui_transformer.text.files import shown_path

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 
 from tui_transformer.engine.backend import DTYPES
-from tui_transformer.engine.parts import keep_plan, readable
+from tui_transformer.engine.parts import keep_plan
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard.event_queue import later
 from tui_transformer.explorer.shell.actions.dialogs import FORM
@@ -19,7 +19,7 @@ from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.requests import Requests
 from tui_transformer.explorer.shell.worker import Task, Worker
 from tui_transformer.files import expanded
-from tui_transformer.machine import parse_size
+from tui_transformer.machine import parse_size, readable
 from tui_transformer.model.description import NORM_PLACES, POSITIONS
 from tui_transformer.model.layers import ACTIVATIONS
 from tui_transformer.model.model import Model

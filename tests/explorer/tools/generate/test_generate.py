@@ -16,12 +16,12 @@ from reference import REFERENCES
 from tui_transformer import Model
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.edits import Ablate
-from tui_transformer.engine.parts import readable
 from tui_transformer.engine.trace import Trace
 from tui_transformer.explorer.tools.generate.screen import GenerateScreen
 from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import Writer
+from tui_transformer.machine import readable
 
 BARS = re.compile(r"│ +(▸?) *(\S+) +(\d+) [█▉▊▋▌▍▎▏ ]+? +(\d+\.\d+) %")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.engine.parts import keep_plan, readable
+from tui_transformer.engine.parts import keep_plan
 from tui_transformer.explorer.tools.settings import SettingsScreen
-from tui_transformer.machine import parse_size
+from tui_transformer.machine import parse_size, readable
 
 LONG = {"text": "the waves " * 40, "sizes": {"heads": 8}}
 

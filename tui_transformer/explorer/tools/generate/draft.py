@@ -12,7 +12,6 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Add
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change
-from tui_transformer.engine.parts import readable
 from tui_transformer.engine.program import Program
 from tui_transformer.explorer.widgets.generation import CachePicture
 from tui_transformer.generation.cache import KEY, is_cross
@@ -20,6 +19,7 @@ from tui_transformer.generation.rules import RULES, Moment
 from tui_transformer.generation.sampling import Settings, leading, softmax
 from tui_transformer.generation.text import token_texts
 from tui_transformer.generation.writing import State, Writer
+from tui_transformer.machine import readable
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.steering import alike, end_of, strength_of
 
