@@ -16,8 +16,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.features.layer import NORMALISATIONS, Dictionary, Layer, Part, check_shapes
-from tui_transformer.features.places import spots
-from tui_transformer.features.steps import PlacedFeatures
+from tui_transformer.features.steps import PlacedFeatures, spots
 from tui_transformer.files import expanded, is_file, is_folder, read_json
 from tui_transformer.model.checks import shown
 from tui_transformer.model.other_files import open_npz

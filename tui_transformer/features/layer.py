@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.engine.backend import Host
+from tui_transformer.engine import ops
+from tui_transformer.engine.backend import Host, numpy_backend
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model.tensors import Tensors
 from tui_transformer.records import dataclass
@@ -119,9 +120,16 @@ class Layer:
     def encode(self, x: Host) -> Host:
         """The features of vectors, n × features."""
         x = NORMALISATIONS[self.normalise](x)[0]
+        dtype = x.dtype.type
         if self.centred:
-            x = x - self.vector("decoder_bias", x.dtype.type)
-        return ACTIVATIONS[self.activation](self, x)
+            x = x - self.vector("decoder_bias", dtype)
+        z = self.pre_activations(x)
+        if "encoder_bias" in self.parts:
+            bias = self.vector("encoder_bias", dtype)
+            z += bias * self.norms(dtype) if self.by_norm else bias
+        op, own = ACTIVATIONS[self.activation]
+        features: Host = op(self).forward(numpy_backend(x.dtype.name), z, *(self.vector(name, dtype) for name in own))
+        return features
 
     def pre_activations(self, x: Host) -> Host:
         """What the encoder makes of vectors, n × features, without its bias."""
@@ -198,64 +206,15 @@ def _needed(x: Host | None, why: str) -> Host:
     return x
 
 
-# Activations
-
-
-def _relu(layer: Layer, x: Host) -> Host:
-    z: Host = layer.pre_activations(x) + layer.vector("encoder_bias", x.dtype.type)
-    return np.maximum(z, 0, out=z)
-
-
-def _jump_relu(layer: Layer, x: Host) -> Host:
-    """Max(z, 0) where z > threshold, else 0."""
-    z = layer.pre_activations(x) + layer.vector("encoder_bias", x.dtype.type)
-    return np.where(z > layer.vector("threshold", x.dtype.type), np.maximum(z, 0), 0)
-
-
-def _jump(layer: Layer, x: Host) -> Host:
-    """The same without the ReLU, as circuit-tracer has it: z where z > threshold, negative ones too."""
-    z = layer.pre_activations(x) + layer.vector("encoder_bias", x.dtype.type)
-    return np.where(z > layer.vector("threshold", x.dtype.type), z, 0)
-
-
-def _top_k(layer: Layer, x: Host) -> Host:
-    """The k largest of each vector, where they are above 0."""
-    z = layer.pre_activations(x)
-    bias = layer.vector("encoder_bias", x.dtype.type)
-    z += bias * layer.norms(x.dtype.type) if layer.by_norm else bias
-    k = min(layer.k, z.shape[1])
-    at = np.argpartition(-z, k - 1, axis=1)[:, :k]
-    out = np.zeros_like(z)
-    np.put_along_axis(out, at, np.maximum(np.take_along_axis(z, at, 1), 0), 1)
-    return out
-
-
-def _group_max(layer: Layer, x: Host) -> Host:
-    """Features in k groups of neighbours; of each group the largest, where it is above 0."""
-    z = _relu(layer, x)
-    groups = z.reshape(len(z), layer.k, -1)
-    at = groups.argmax(axis=2, keepdims=True)
-    out: Host = np.zeros_like(groups)
-    np.put_along_axis(out, at, np.take_along_axis(groups, at, 2), 2)
-    return out.reshape(z.shape)
-
-
-def _gated(layer: Layer, x: Host) -> Host:
-    """max(z ⊙ e^r + b, 0) where z + b_gate > 0: whether a feature is active, and how strongly, are two questions."""
-    z, dtype = layer.pre_activations(x), x.dtype.type
-    size = z * np.exp(layer.vector("scale", dtype)) + layer.vector("magnitude_bias", dtype)
-    return np.where(z + layer.vector("gate_bias", dtype) > 0, np.maximum(size, 0), 0)
-
-
-ACTIVATIONS: Mapping[str, Callable[[Layer, Host], Host]] = {
-    "relu": _relu,
-    "jump_relu": _jump_relu,
-    "jump": _jump,
-    "top_k": _top_k,
-    "group_max": _group_max,
-    "gated": _gated,
+ACTIVATIONS: Mapping[str, tuple[Callable[[Layer], ops.Op], tuple[str, ...]]] = {
+    "relu": (lambda _: ops.Relu(), ()),
+    "jump_relu": (lambda _: ops.JumpRelu(), ("threshold",)),
+    "jump": (lambda _: ops.Jump(), ("threshold",)),
+    "top_k": (lambda layer: ops.Largest(layer.k), ()),
+    "group_max": (lambda layer: ops.Largest(1, layer.k), ()),
+    "gated": (lambda _: ops.GatedRelu(), ("gate_bias", "scale", "magnitude_bias")),
 }
-"""Features of vectors (n × d), by name."""
+"""The operation of every activation, and the weights that it has beside the pre-activations."""
 
 
 # Normalisation of what is read
