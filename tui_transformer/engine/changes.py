@@ -26,7 +26,6 @@ from tui_transformer.records import InitVar, dataclass, field, replace
 OPEN = 1 << 30
 """As the stop of rows: to the end, however long the text is."""
 
-
 PATTERN = re.compile(r"[*?\[]")
 
 
@@ -36,9 +35,6 @@ class Parts(NamedTuple):
     heads: range | None
     rows: range | None
     columns: range | None
-
-
-NO_GRADIENT = "is changed by a function of yours: nothing says how a gradient passes through it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,7 +285,8 @@ class Apply(_Part):
         array[place] = backend.floats(new)
 
     def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
-        raise InputError(f"{self.name} {NO_GRADIENT}")
+        what = "is changed by a function of yours: nothing says how a gradient passes through it"
+        raise InputError(f"{self.name} {what}")
 
 
 # During generation

@@ -18,7 +18,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.features.layer import NORMALISATIONS, Dictionary, Layer, Part, check_shapes
 from tui_transformer.features.steps import PlacedFeatures, spots
 from tui_transformer.files import expanded, is_file, is_folder, read_json
-from tui_transformer.model.checks import shown
+from tui_transformer.model.checks import is_whole, shown
 from tui_transformer.model.other_files import open_npz
 from tui_transformer.model.tensors import Tensors, open_file
 from tui_transformer.records import dataclass, replace
@@ -294,7 +294,7 @@ def _flag(path: Path, settings: Mapping[str, Any], name: str) -> bool:
 
 def _count(path: Path, settings: Mapping[str, Any], name: str) -> int:
     value = settings.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not is_whole(value, 1):
         raise InputError(f"{path}: {name} is {shown(value)}, and should be a number from 1 on")
     return value
 

@@ -49,8 +49,10 @@ class PlacedFeatures:
 
     def check(self, program: Program) -> None:
         """Refuse a model whose steps are of other widths; InputError says which."""
+        features, out = self.features, self.features.layers[0].parts["decoder"].shape[-1]
         for spot in self.spots:
-            check_widths(self.features, program, spot)
+            for own, width, does in ((spot.reads, features.width, "reads"), (spot.writes, out, "writes")):
+                _check(features, program, own, program.step(own).name, width, does)
 
     def beside(self, weights: Weights) -> Weights:
         """The weights of a model, and beside them those of the dictionary, which are read as they are needed."""
@@ -322,17 +324,6 @@ def _spot(features: Dictionary, program: Program, at: str | None, into: str | No
     if f"{name}.features" in program.by_name:
         raise InputError(f"there are features at {name} already: take a model without them")
     return Spot(name, reads, writes)
-
-
-def check_widths(features: Dictionary, program: Program, spot: Spot) -> None:
-    """Refuse steps that are not there, or that have other widths than a dictionary.
-
-    Raises:
-        InputError: They are.
-    """
-    out = features.layers[0].parts["decoder"].shape[-1]
-    for own, width, does in ((spot.reads, features.width, "reads"), (spot.writes, out, "writes")):
-        _check(features, program, own, program.step(own).name, width, does)
 
 
 def _check(features: Dictionary, program: Program, name: str, own: str, width: int, does: str) -> None:

@@ -18,7 +18,7 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.files import read_json
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.model import Model
-from tui_transformer.model.checks import shown
+from tui_transformer.model.checks import is_number, is_whole, shown
 from tui_transformer.records import dataclass
 
 Ids = tuple[int, ...]
@@ -272,13 +272,13 @@ def _sequences(key: str, value: object) -> tuple[Ids, ...]:
 
 
 def _count(key: str, value: object, what: str = "a whole number from 0") -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not is_whole(value):
         raise UsageError(f"{key} {shown(value)} is not {what}")
     return value
 
 
 def _factor(key: str, value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e6:
+    if not is_number(value, below=1e6):
         raise UsageError(f"{key} {shown(value)} is not a number above 0")
     return float(value)
 

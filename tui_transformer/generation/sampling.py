@@ -5,14 +5,14 @@ Everything is done on the host in float64. Where two tokens are equally likely, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import UsageError
-from tui_transformer.model.checks import shown
+from tui_transformer.model.checks import is_number, is_whole, shown
 from tui_transformer.records import dataclass
 
 DEFAULT_NEW_TOKENS = 40
@@ -49,23 +49,15 @@ class Settings:
         return not self.greedy and self.temperature > 0
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _whole_from(lowest: int) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= lowest
-
-
 _CHECKS: Mapping[str, tuple[Callable[..., bool], str]] = {
     "temperature": (
-        lambda value: _is_number(value) and 0 <= value <= LARGEST_TEMPERATURE,
+        lambda value: is_number(value, above=-1.0) and 0 <= value <= LARGEST_TEMPERATURE,
         f"a number from 0 to {LARGEST_TEMPERATURE:,.0f}",
     ),
-    "top_k": (_whole_from(0), "a whole number from 0 (0 for all tokens)"),
-    "top_p": (lambda value: _is_number(value) and 0 < value <= 1, "above 0 and at most 1"),
-    "seed": (_whole_from(0), "a whole number from 0"),
-    "max_new_tokens": (_whole_from(1), "a whole number from 1"),
+    "top_k": (is_whole, "a whole number from 0 (0 for all tokens)"),
+    "top_p": (lambda value: is_number(value) and value <= 1, "above 0 and at most 1"),
+    "seed": (is_whole, "a whole number from 0"),
+    "max_new_tokens": (partial(is_whole, smallest=1), "a whole number from 1"),
 }
 
 

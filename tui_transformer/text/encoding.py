@@ -103,6 +103,14 @@ def check_length(text: str) -> None:
         raise InputError(f"the text has {len(text):,} characters, the limit is {MAX_CHARACTERS:,}: use a shorter one")
 
 
+def token_at(vocabulary: Vocabulary, token_id: int, text: str, start: int, end: int) -> Token:
+    """The token of an ID at its place in a text; one that is unknown has the text that is written there."""
+    word, written = vocabulary.words[token_id], text[start:end]
+    if token_id == vocabulary.unknown_id and written not in ("", word):
+        return Token(token_id, written, start, end, unknown=True)
+    return Token(token_id, word, start, end, special=token_id in vocabulary.special_ids)
+
+
 def within(encoding: Encoding, most: int) -> Encoding:
     """The text with so many tokens at most: its last words go, what was put before and behind it stays.
 
@@ -184,16 +192,11 @@ def encode_pair(tokenizer: Tokenizer, first: str, second: str, max_tokens: int, 
         raise InputError(f"{name} puts nothing between two sentences: give one, or a model that reads pairs, as BERT")
     if len(pieces) > max_tokens and not cut:
         raise too_many(len(pieces), max_tokens)
-    whole, words = f"{first}{BETWEEN}{second}", tokenizer.vocabulary
-    tokens = []
-    at = 0
+    whole, tokens, at = f"{first}{BETWEEN}{second}", list[Token](), 0
     for piece in pieces:
         shift = len(first) + len(BETWEEN) if piece.sentence == 1 else 0
         start, end = (at, at) if piece.sentence is None else (piece.start + shift, piece.end + shift)
-        written = whole[start:end]
-        unknown = piece.id == words.unknown_id and written not in ("", words.words[piece.id])
-        text = written if unknown else words.words[piece.id]
-        tokens.append(Token(piece.id, text, start, end, unknown, not unknown and piece.id in words.special_ids))
+        tokens.append(token_at(tokenizer.vocabulary, piece.id, whole, start, end))
         at = max(at, end)
     return within(Encoding(whole, tuple(tokens), segments=tuple(piece.segment for piece in pieces)), max_tokens)
 

@@ -173,12 +173,10 @@ def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
     """Pieces with their places; the bytes of a character all have its place."""
     try:
         cut = processor(path).encode(text, return_type="offset_mapping")
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, RuntimeError) as error:
         raise _damaged(path, error) from error
     except (TypeError, ValueError) as error:
         raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
-    except RuntimeError as error:
-        raise _damaged(path, error) from error
     pieces, places = cut["pieces"], list(cut["offsets"])
     for later, earlier in pairwise(reversed(range(len(pieces)))):
         if _BYTE.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field
 from tui_transformer.text.display import Style, piece_label, piece_text, visible
-from tui_transformer.text.encoding import Encoding, Piece, Token, check_length, over, too_many, without_surrogates
+from tui_transformer.text.encoding import Encoding, Piece, check_length, over, token_at, too_many, without_surrogates
 from tui_transformer.text.files import read_text, shown_path
 from tui_transformer.text.guarded import check_parts, guarded, parts_of
 from tui_transformer.text.json_files import ADDED, Added, Special, read_ids, sibling_options, sibling_tokens
@@ -100,7 +100,7 @@ class RustTokenizer(ABC):
         ]
         ids = cut_text.ids  # the library makes a new list each time that it is asked
         kept = (i for i in range(len(added)) if i not in dropped)
-        return Encoding(text, tuple(self._token(text, ids[i], places[i]) for i in kept), left)
+        return Encoding(text, tuple(token_at(self.vocabulary, ids[i], text, *places[i]) for i in kept), left)
 
     def pair(self, first: str, second: str) -> Sequence[Piece]:
         """Two sentences as the post-processor puts them together; see `encoding.Pairs`."""
@@ -115,12 +115,6 @@ class RustTokenizer(ABC):
             self.vocabulary.word(token_id)
         with refused("the IDs cannot be turned into text"):
             return self.rust.decode(list(ids), skip_special_tokens=False)
-
-    def _token(self, text: str, token_id: int, place: tuple[int, int]) -> Token:
-        word, written = self.vocabulary.words[token_id], text[slice(*place)]
-        if token_id == self.vocabulary.unknown_id and written not in ("", word):
-            return Token(token_id, written, *place, unknown=True)
-        return Token(token_id, word, *place, special=token_id in self.vocabulary.special_ids)
 
 
 @dataclass(frozen=True)

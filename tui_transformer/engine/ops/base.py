@@ -80,7 +80,7 @@ class Op(ABC):
         self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source
     ) -> Working | None:
         """The terms of one cell of the gradient of an input that has one; None where the op does not write them out."""
-        return None
+        return passed_on(gradient.operand(*index)) if self.gradient_formula(toward) == "∂y" else None
 
     def gradient_formula(self, toward: int) -> str:
         """How the gradient of an input is computed; "" where there is none."""

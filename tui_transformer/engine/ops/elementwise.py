@@ -38,9 +38,6 @@ class Add(Op):
         items = tuple(operand.called("+" if i else "") for i, operand in enumerate(operands))
         return Working(items, sum(operand.value for operand in operands))
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        return passed_on(gradient.operand(*index))
-
     def flops(self, *inputs: Axes) -> int:
         return super().flops(*inputs) * (len(inputs) - 1)
 

@@ -122,9 +122,6 @@ class Parameter(Op):
         cell = inputs[0].operand(*index)
         return Working((cell.called("given"),), cell.value)
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        return passed_on(gradient.operand(*index))
-
 
 @dataclass(frozen=True)
 class MergeHeads(Op):

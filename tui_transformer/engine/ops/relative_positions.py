@@ -139,9 +139,6 @@ class DistanceBias(Op):
         left = f"{spoken(cell.value)} − {spoken(self.slopes[head])} · {spoken(distance)}"
         return Working(items, cell.value - self.slopes[head] * distance, left)
 
-    def explain_backward(self, index: Index, toward: int, gradient: Source, output: Source, *inputs: Source) -> Working:
-        return passed_on(gradient.operand(*index))
-
 
 QUERY_TO_DISTANCE, KEY_TO_DISTANCE = "query", "key"
 
