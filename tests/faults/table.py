@@ -129,7 +129,7 @@ FAULTS = (
     ),
     Fault(
         "a prompt longer than the model's length cannot grow",
-        "generation/one_token.py",
+        "generation/cache.py",
         "size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)",
         "size = min(max(SMALLEST_ROOM, 2 * end), self.most)",
         "tests/generation/test_writing.py::test_a_prompt_longer_than_the_model_was_trained_for_may_grow_by_a_token",

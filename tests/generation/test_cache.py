@@ -14,8 +14,7 @@ from tui_transformer.engine.backend import Backend, choose_backend, find_gpu, nu
 from tui_transformer.engine.ops import Mask
 from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
-from tui_transformer.generation.cache import Cache, kept_steps, last_logits
-from tui_transformer.generation.one_token import Rooms
+from tui_transformer.generation.cache import Cache, Rooms, kept_steps, last_logits
 from tui_transformer.generation.rules import Rules
 from tui_transformer.generation.sampling import Settings
 from tui_transformer.generation.writing import State, Writer

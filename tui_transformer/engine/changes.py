@@ -69,7 +69,6 @@ class _Part:
 
     @property
     def _runs(self) -> list[list[range | None]]:
-        """Heads, rows and columns as ranges, several where they are a list with gaps."""
         given = ((kind, getattr(self, kind)) for kind in Parts._fields)
         return [[None] if part is None else [*as_ranges(kind, part)] for kind, part in given]
 

@@ -178,12 +178,10 @@ class Ablate(Setting):
 
 
 def _given(values: Host, region: Region, part: Region) -> Host:
-    """Of the values of a region those of a part of it."""
     return values[None][within(part, region)]
 
 
 def _elsewhere(trace: Traced, name: str, part: Region) -> Host:
-    """Values of a step in another trace."""
     return np.stack([trace.window(name, part, item) for item in range(trace.batch)])
 
 

@@ -164,7 +164,6 @@ def _by_backward(trace: Trace, step: Step, toward: int, index: Index, gradient: 
 
 
 def _item(trace: Trace, name: str, array: Host, item: int) -> Host:
-    """A gradient of one sentence; of a weight, there is one for all."""
     return array if name in trace.program.weights or trace.batch == 1 else array[item]
 
 

@@ -137,7 +137,6 @@ class Kernels:
 
 @cache
 def _kernel(cupy: Any, code: str, size: int) -> Callable[..., None]:
-    """A kernel for numbers of so many bytes."""
     kind = {4: "float", 8: "double"}[size]
     name = code.partition("void ")[2].partition("(")[0]
     return cast("Callable[..., None]", cupy.RawKernel(f"typedef {kind} real;\n{ACROSS}{code}", name))

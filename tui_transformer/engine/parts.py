@@ -58,7 +58,6 @@ def keep_plan(program: Program, bytes_per_cell: int, budget: int = DEFAULT_BUDGE
 
 
 def _cells(program: Program, steps: Sequence[Step]) -> int:
-    """How many numbers are held of some steps, or of all."""
     few = 0 if len(steps) == len(program.steps) else sum(math.prod(each.shape) for each in steps if each.mostly_zero)
     return program.step_cells(steps) - int(few * (1 - ACTIVE_SHARE))
 

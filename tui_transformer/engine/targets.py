@@ -145,7 +145,6 @@ def _kind(name: str) -> Kind:
 
 
 def _to_mean(name: str, region: Sequence[range], means: Mapping[str, Host]) -> Set:
-    """Cells of a step set to the mean of a data set."""
     if name not in means:
         raise InputError(f"there is no mean of {name}")
     heads, rows, columns = [None] * (3 - len(region)) + list(region)
@@ -187,7 +186,6 @@ def _neurons(program: Program) -> Mapping[str, Sequence[str]]:
 
 
 def _features(program: Program) -> Mapping[str, Sequence[str]]:
-    """Step that a dictionary reads → its features."""
     steps = (step.name for step in program.steps if step.axes[-1].name == FEATURE)
     return {name.removesuffix(FEATURES): (name,) for name in steps if name.endswith(FEATURES)}
 

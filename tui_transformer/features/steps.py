@@ -62,7 +62,6 @@ class PlacedFeatures:
         return weights.beside(own, stored.cells, again)
 
     def _stored(self) -> Iterator[tuple[str, Cells]]:
-        """The weights by their names in a program."""
         for number, (layer, spot) in enumerate(zip(self.features.layers, self.spots, strict=True)):
             for part, (name, across) in NAMES.items():
                 if part in layer.parts:
@@ -72,7 +71,6 @@ class PlacedFeatures:
 
 
 def _again(load: Callable[[], Any], placed: PlacedFeatures) -> Any:
-    """What is loaded, with the weights of the dictionary."""
     loaded = load()
     return replace(loaded, weights=placed.beside(loaded.weights))
 
@@ -337,7 +335,6 @@ def _check(features: Dictionary, program: Program, name: str, own: str, width: i
 
 
 def _of_hook(features: Dictionary, program: Program, hook: str) -> str:
-    """The step of a hook that a file names."""
     if not hook:
         raise InputError(f"{features.path.name} does not say where it was trained: name the step, as decoder.8.output")
     match = re.fullmatch(r"blocks\.(\d+)\.(.+)", hook)

@@ -1,17 +1,28 @@
-"""The cache of keys and values: what an attention needs of the tokens before, kept instead of computed again."""
+"""The cache of keys and values: what an attention needs of the tokens before, kept instead of computed again.
+
+One more token with it needs no record, and is as fast as the weights can be read: a `Trace` plans, names and keeps what
+may be looked at; for a single row that takes longer than computing it. In `OneToken` the same steps run in the same
+order, once worked out for a model, whatever the length. `Writer.trace` gives the record.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tui_transformer.engine.backend import Array
+from tui_transformer.engine.axis import Shape, shape_of, whole
+from tui_transformer.engine.backend import Array, Backend, Host
+from tui_transformer.engine.changes import Place, of_pass, places
 from tui_transformer.engine.computation import Watch
-from tui_transformer.engine.edits import changed
-from tui_transformer.engine.ops import Context, Mask, Op, Scores
+from tui_transformer.engine.edits import Change, changed
+from tui_transformer.engine.ops import Context, Extend, Mask, Op, Scores
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
+from tui_transformer.engine.weights import Weights
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field
 
@@ -83,8 +94,8 @@ def last_logits(trace: Trace, before: Watch | None = None) -> tuple[Array, Mappi
     states, *arrays = trace.arrays(wanted)
     weights = trace.arrays(head.inputs[1:])
     logits = _edited(trace, head, head.op.forward(trace.backend, states[:, -1:], *weights))  # B × n × d → B × 1 × v
-    places = trace.program.places
-    for step in trace.program.steps[places[LOGITS] + 1 : places[trace.program.logits] + 1]:
+    first, last = (trace.program.places[name] + 1 for name in (LOGITS, trace.program.logits))
+    for step in trace.program.steps[first:last]:
         logits = _edited(trace, step, step.op.forward(trace.backend, logits))  # capped, where the model does so
     return logits, dict(zip(steps, arrays, strict=True))
 
@@ -92,3 +103,176 @@ def last_logits(trace: Trace, before: Watch | None = None) -> tuple[Array, Mappi
 def _edited(trace: Trace, step: Step, last: Array) -> Array:
     rows, columns = step.shape
     return changed(trace.edits, step.name, trace.backend, last, (range(rows - 1, rows), range(columns)))
+
+
+# One more token
+
+
+class _Line(NamedTuple):
+    """A step as it runs here, its inputs and its result by their places among the values.
+
+    A `spare` result may be written over the first input, which nothing else reads; rows that are `kept` grow. Masks
+    that hide the same have one number, other steps −1; `edits` change the result in every pass.
+    """
+
+    step: Step
+    forward: Callable[..., Array]
+    inputs: tuple[int, ...]
+    result: int
+    spare: bool
+    kept: bool
+    mask: int
+    edits: Sequence[tuple[Change, Place]]
+
+
+@dataclass(frozen=True, eq=False)
+class OneToken:
+    """The steps from a token to its logits, with what they read that is the same for every token.
+
+    `names`: weights, inputs, what is kept, and steps → their places among the values. `start`: the values before a
+    pass, the weights on the device and None for all else. `kept`: what is kept for the next token → the step or input
+    that it is in. `logits`: the step that the choice of a token reads.
+    """
+
+    backend: Backend
+    lines: tuple[_Line, ...]
+    names: Mapping[str, int]
+    start: tuple[Array, ...]
+    kept: Mapping[str, str]
+    logits: str
+
+    @classmethod
+    def of(cls, program: Program, weights: Weights, edits: tuple[Change, ...] = ()) -> OneToken:
+        """From the program of any length with tokens before, with edits that are made in every pass."""
+        kept = kept_steps(program)
+        wanted, steps = {program.logits, *kept.values()}, list[Step]()
+        for step in reversed(program.steps):  # those that lead to what is wanted
+            if step.name in wanted:
+                steps.append(step)
+                wanted.update(step.inputs)
+        steps.reverse()
+        every = dict.fromkeys(name for step in steps for name in (*step.inputs, step.name))
+        names = {name: place for place, name in enumerate((*every, *(kept.keys() - every.keys())))}
+        start: list[Array] = [None] * len(names)
+        shapes = {name: shape_of(axes) for name, axes in program.weights.items() if name in every}
+        weights.check_room(shapes)
+        of_weights = of_pass(edits, program, 1)
+        for name, shape in shapes.items():
+            is_changed = any(change.name == name for change in of_weights)
+            weight = weights.get(name, shape) if is_changed else weights.operand(name, shape)
+            start[names[name]] = changed(of_weights, name, weights.backend, weight, whole(shape))
+        changes: dict[str, list[tuple[Change, Place]]] = {}
+        for change, place in places(edits, program):
+            changes.setdefault(place.name, []).append((change, place))
+        readers = Counter((*kept.values(), *(name for step in steps for name in step.inputs)))
+        made = {step.name for step in steps}
+        masks: dict[object, int] = {}
+        lines = tuple(
+            _Line(
+                step,
+                partial(step.op.forward, weights.backend),
+                tuple(names[name] for name in step.inputs),
+                names[step.name],
+                step.op.overwrites and step.inputs[0] in made and readers[step.inputs[0]] == 1,
+                isinstance(step.op, Extend),
+                masks.setdefault((step.op, step.inputs[1:]), len(masks)) if isinstance(step.op, Mask) else -1,
+                changes.get(step.name, ()),
+            )
+            for step in steps
+        )
+        return cls(weights.backend, lines, names, tuple(start), kept, program.logits)
+
+    @np.errstate(all="ignore")
+    def run(
+        self, givens: Mapping[str, Host], kept: Mapping[str, Array], rooms: Rooms, before: Watch | None = None
+    ) -> tuple[Array, dict[str, Array]]:
+        """The logits (B × 1 × v) and what is kept, from the inputs for one token and what was kept before it.
+
+        `before` is called with every step that is about to run, and may raise to end it.
+        """
+        values = list(self.start)
+        kinds = {"b": self.backend.booleans, "f": self.backend.floats}
+        for name, given in givens.items():
+            if name in self.names:
+                values[self.names[name]] = kinds.get(given.dtype.kind, self.backend.integers)(given)
+        for name, array in kept.items():
+            if name in self.names:
+                values[self.names[name]] = array
+        past = next(array.shape[2] for name, array in kept.items() if not is_cross(name))
+        hiding: dict[int, bool] = {}
+        for line in self.lines:
+            if before is not None:
+                before(line.step)
+            operands = [values[place] for place in line.inputs]
+            if line.kept:
+                result = rooms.extended(line.step.name, *operands)
+            elif line.spare and operands[0].flags.c_contiguous:
+                result = _written_over(line, operands, hiding)
+            else:
+                result = line.forward(*operands)
+            if line.edits:
+                shape = result.shape[1:]
+                moved = (place.changed(change, shape, past) for change, place in line.edits)
+                made = [each for each in moved if each is not None]
+                result = changed(made, line.step.name, self.backend, result, whole(shape))
+            values[line.result] = result
+        return values[self.names[self.logits]], {name: values[self.names[place]] for name, place in self.kept.items()}
+
+
+def _written_over(line: _Line, operands: Sequence[Array], hiding: dict[int, bool]) -> Array:
+    """A result in the memory of the first input; a mask that hides nothing leaves that as it is.
+
+    `hiding` says of every mask that there was whether it hides anything.
+    """
+    op = line.step.op
+    if isinstance(op, Mask):
+        if line.mask not in hiding:
+            hiding[line.mask] = bool(op.hidden(*operands[1:]).any())
+        if not hiding[line.mask]:
+            return operands[0]
+    return line.forward(*operands, out=operands[0])
+
+
+SMALLEST_ROOM = 64
+
+
+class Room(NamedTuple):
+    """Memory for rows of keys or values (B × g × space × d_k), and those in use. A written row never changes."""
+
+    memory: Array
+    rows: Array
+
+
+@dataclass(eq=False)
+class Rooms:
+    """The memory of a cache that grows: copied when it is full, or when one has gone back.
+
+    There is space for more than the `most` tokens that the model reads only where a prompt is longer. So many arrays of
+    one shape as grow together (`alike`) are taken from the system in one piece, whose large pages are read faster than
+    many small ones.
+    """
+
+    backend: Backend
+    most: int
+    alike: int = 1
+    rooms: dict[str, Room] = field(default_factory=dict)
+    _free: dict[Shape, list[Array]] = field(default_factory=dict)
+
+    def extended(self, name: str, kept: Array, new: Array) -> Array:
+        """Kept rows and new ones behind them: B × g × (p + n) × d_k."""
+        room, past, end = self.rooms.get(name), kept.shape[2], kept.shape[2] + new.shape[2]
+        if room is not None and room.rows is kept and end <= room.memory.shape[2]:
+            memory = room.memory
+        else:
+            size = max(min(max(SMALLEST_ROOM, 2 * end), self.most), end)
+            memory = self._memory((*kept.shape[:2], size, kept.shape[3]), new.dtype)
+            memory[:, :, :past] = kept
+        memory[:, :, past:end] = new
+        self.rooms[name] = Room(memory, memory[:, :, :end])
+        return self.rooms[name].rows
+
+    def _memory(self, shape: Shape, dtype: Any) -> Array:
+        if not self._free.get(shape):
+            piece = self.backend.xp.empty((self.alike, *shape), dtype=dtype)
+            self._free = {shape: [piece[i] for i in range(self.alike)]}
+        return self._free[shape].pop()

@@ -58,7 +58,6 @@ class TextStream:
         return self._text(self._context, len(self._ids))[len(before) :]
 
     def _text(self, start: int, stop: int) -> str:
-        """The text of some of the tokens."""
         ids = self._ids[start:stop]
         if self._tokenizer is None:
             return "".join(f" {token}" for token in ids)

@@ -20,8 +20,7 @@ from tui_transformer.engine.parts import DEFAULT_BUDGET
 from tui_transformer.engine.program import array_of_numbers
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
-from tui_transformer.generation.cache import Cache, kept_steps, last_logits
-from tui_transformer.generation.one_token import OneToken, Rooms
+from tui_transformer.generation.cache import Cache, OneToken, Rooms, kept_steps, last_logits
 from tui_transformer.generation.rules import Ids, Moment, Rules, apply, defaults_of
 from tui_transformer.generation.sampling import Draw, Settings, chosen, draw, leading, probabilities, softmax
 from tui_transformer.generation.text import TextStream
@@ -353,7 +352,6 @@ class Writer:
 
 
 def _common(first: Ids, second: Ids) -> int:
-    """How many tokens two sequences begin with together."""
     shorter = min(len(first), len(second))
     if first[:shorter] == second[:shorter]:
         return shorter

@@ -142,7 +142,6 @@ def build_bpe(
     characters = 0
 
     def parts() -> Iterator[str]:
-        """The lines, cut inside the words that are too long."""
         nonlocal characters
         for line in map(without_surrogates, lines):
             characters += len(line)
@@ -166,7 +165,6 @@ BUILDERS: Mapping[str, Callable[[Iterable[str], int, int, Specials], Built]] = {
 
 
 def _room(size: int, min_frequency: int, fixed: int) -> int:
-    """The entries that are left for the text."""
     if not fixed < size <= MAX_ENTRIES:
         raise UsageError(f"size {size} is not {fixed + 1} to {MAX_ENTRIES:,}: {fixed} entries are there in any case")
     if min_frequency < 1:

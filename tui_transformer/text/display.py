@@ -137,7 +137,6 @@ def first_fitting(texts: Sequence[str], width: int) -> str:
 
 
 def _start(shown: str, room: int) -> str:
-    """The characters that take no more cells than there are."""
     return shown[: sum(1 for _ in takewhile(lambda end: end <= room, accumulate(map(_width, shown))))]
 
 
@@ -189,7 +188,6 @@ def _bytes_of(piece: str) -> bytes | None:
 
 
 def _bytes_text(data: bytes) -> str:
-    """The text of bytes, with the bytes where they are not plain ASCII."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -70,14 +70,6 @@ _WORDS_OF_BLOOM = " ?[^(\\s|.,!?…。，、।۔،)]+"
 _CJK = "[一-龥぀-ゟ゠-ヿ]+"
 _OF_CASE = rf"(?:{_ENDINGS})?"
 
-_LIKE_GPT2 = PreTokenizer((GPT2,))
-_DIGITS = PreTokenizer((r"\p{N}", GPT2))
-_LLAMA3 = PreTokenizer((_gpt4(r"\p{N}{1,3}"),), whole=True, begins=True)
-_DBRX = PreTokenizer((_gpt4(r"\p{N}{1,3}"),))
-_GLM4 = PreTokenizer((_gpt4(r"\p{N}{1,3}"),), whole=True)
-_QWEN2 = PreTokenizer((_gpt4(r"\p{N}"),))
-_DEEPSEEK3 = PreTokenizer((r"\p{N}{1,3}", _CJK, _PUNCTUATED))
-_BLOOM = PreTokenizer((_WORDS_OF_BLOOM,))
 _GPT4O = PreTokenizer((cased(r"\p{N}{1,3}", _OF_CASE),))
 _BAILING = PreTokenizer(
     (
@@ -96,24 +88,26 @@ _LINES = r"[^\n]+|[\n]+"
 
 _NAMES: Mapping[PreTokenizer, str] = {
     PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]")): "default",
-    _LIKE_GPT2: (
+    PreTokenizer((GPT2,)): (
         "gpt-2 gpt2 default-gpt2 phi-2 jina-es jina-de jina-v2-es jina-v2-de jina-v1-en jina-v2-code roberta-bpe "
         "gigachat a.x-4.0 mellum modern-bert exaone4 mpt olmo jais trillion granite-docling"
     ),
-    _DIGITS: "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2",
-    _LLAMA3: "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
-    _DBRX: "dbrx smaug-bpe chatglm-bpe",
-    _GLM4: "glm4 glm5",
-    _QWEN2: "qwen2 deepseek-r1-qwen kormo f2llmv2 stablelm2 hunyuan megrez solar-open grok-2",
+    PreTokenizer((r"\p{N}", GPT2)): "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2",
+    PreTokenizer(
+        (_gpt4(r"\p{N}{1,3}"),), whole=True, begins=True
+    ): "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
+    PreTokenizer((_gpt4(r"\p{N}{1,3}"),)): "dbrx smaug-bpe chatglm-bpe",
+    PreTokenizer((_gpt4(r"\p{N}{1,3}"),), whole=True): "glm4 glm5",
+    PreTokenizer((_gpt4(r"\p{N}"),)): "qwen2 deepseek-r1-qwen kormo f2llmv2 stablelm2 hunyuan megrez solar-open grok-2",
     PreTokenizer((_gpt4(r"\p{N}", r"\p{L}\p{M}"),)): "qwen35",
     PreTokenizer((_gpt4(r"\p{N}{1,3}").removesuffix(r"|\s+(?!\S)|\s+") + f"|{_SPACES}",)): "jais-2",
     PreTokenizer(("[\r\n]", rf"\s?[{_LATIN}]+", r"\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$", _EASTERN, r"\p{N}+")): (
         "deepseek-llm"
     ),
     PreTokenizer(("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _EASTERN, r"\p{N}")): "deepseek-coder",
-    _DEEPSEEK3: "deepseek-v3 hunyuan-dense joyai-llm",
+    PreTokenizer((r"\p{N}{1,3}", _CJK, _PUNCTUATED)): "deepseek-v3 hunyuan-dense joyai-llm",
     PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]")): "falcon",
-    _BLOOM: "bloom poro-chat gpt3-finnish",
+    PreTokenizer((_WORDS_OF_BLOOM,)): "bloom poro-chat gpt3-finnish",
     PreTokenizer((_WORDS_OF_BLOOM, r"\p{N}")): "viking",
     PreTokenizer((cased(r"\p{N}", ""),), whole=True, begins=True): "tekken",
     _GPT4O: "gpt-4o llama4 kanana2 talkie minimax-m2",

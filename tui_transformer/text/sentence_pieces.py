@@ -125,7 +125,6 @@ class SentencePieceTokenizer:
         yield from self._cut(text, written, at, len(text))
 
     def _cut(self, text: str, written: str, start: int, end: int) -> Iterator[Token]:
-        """The pieces of a part of the text without special tokens."""
         if text[start:end].strip():
             for piece, (first, last) in _cut_by(self.vocabulary.model, text[start:end]):
                 yield self._token(piece, written, start + first, start + last)

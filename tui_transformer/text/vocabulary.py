@@ -109,7 +109,6 @@ class Vocabulary:
         return self._special("end")
 
     def _special(self, role: str) -> int | None:
-        """The ID of a special word by its name, or else by one of the names that it often has."""
         names = (getattr(self.specials, role), *self.usual_names.get(role, ()))
         return next((self.ids[name] for name in names if name in self.ids), None)
 
@@ -263,7 +262,6 @@ def parse_vocabulary(text: str, name: str, path: Path | None = None, most: int =
 
 
 def _parse_headed(text: str, name: str, path: Path | None, most: int) -> Vocabulary:
-    """The entries below a header, as it says."""
     first, _, rest = text.partition("\n")
     entries = [line.rstrip("\r") for line in rest.rstrip("\r\n").split("\n", most)]
     _check([line for line in entries if line], name, path, most)

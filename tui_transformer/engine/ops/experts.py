@@ -208,7 +208,6 @@ class _Rows(Source):
 
     @classmethod
     def from_source(cls, source: Source, places: tuple[int, ...]) -> _Rows:
-        """The rows at these places."""
 
         def read(region: Region) -> Any:
             return source.read((range(source.shape[0]), *region[1:]))[[places[row] for row in region[0]]]
@@ -216,7 +215,6 @@ class _Rows(Source):
         return cls(source.name, (len(places), *source.shape[1:]), read, places)
 
     def factor(self, *index: int | None) -> Factor:
-        """As of any input."""
         factor = super().factor(*index)
 
         def place(term: int) -> Index:

@@ -177,7 +177,6 @@ class Largest(Op):
         return passed_on(gradient.operand(*index), float(is_taken), "· slope", note, row.operand(index[-1]))
 
     def _smallest(self, row: Factor, feature: int) -> Operand:
-        """The smallest of the group of a feature that is among its largest."""
         size = len(row.values) // self.groups
         start = feature // size * size
         group = row.values[start : start + size]

@@ -151,7 +151,6 @@ class Rotate(Op):
     def _turned(
         self, symbol: str, source: Source, index: Index, angle: float, direction: float, shown: tuple[Value, ...] = ()
     ) -> Working:
-        """One column of a pair that is turned by an angle, on or back, and the sum that it is."""
         head, row, column = index
         away = self.half if column < self.half else -self.half
         cell, partner = source.operand(*index), source.operand(head, row, column + away)

@@ -199,5 +199,4 @@ def _toward_weight(x: Source, index: Index, column: Factor) -> Working:
 
 
 def _column(source: Source, column: int) -> Factor:
-    """A column of a matrix; of a vector its one cell."""
     return source.terms(column) if len(source.shape) == 1 else source.factor(None, column)
