@@ -22,7 +22,6 @@ GRADIENT = "gradient/"
 
 AT_LOGITS = "(p − 1 at the target) ÷ counted positions"
 SEVERAL = "Σ over the steps that read it"
-NO_READER = "no step that the loss depends on reads it: 0"
 
 
 @np.errstate(all="ignore")
@@ -116,7 +115,7 @@ Term = tuple[Step, int, Working]
 def _together(terms: Sequence[Term]) -> tuple[Working, str]:
     """The sum of the terms; where there are several, each begins with a line of its own."""
     if not terms:
-        return Working((Value("", 0.0, note=NO_READER),), 0.0), "0"
+        return Working((Value("", 0.0, note="no step that the loss depends on reads it: 0"),), 0.0), "0"
     if len(terms) == 1:
         step, toward, working = terms[0]
         return working, step.op.gradient_formula(toward)

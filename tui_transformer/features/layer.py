@@ -107,7 +107,7 @@ class Layer:
         return self.parts["encoder"].shape[1]
 
     def vector(self, name: str, dtype: type[np.floating]) -> Host:
-        """A weight that is a vector, whole."""
+        """A weight that is a vector, or the matrix of a skip connection, whole."""
         part = self.parts[name]
         return part.rows(0, part.shape[0], dtype)
 
@@ -164,8 +164,7 @@ class Layer:
         if self.normalise != "none":
             out = NORMALISATIONS[self.normalise](_needed(x, "its activations are normalised"))[1](out)
         if "skip" in self.parts:
-            skip = self.parts["skip"]
-            out += _needed(x, "it has a skip connection") @ skip.rows(0, skip.shape[0], features.dtype.type).T
+            out += _needed(x, "it has a skip connection") @ self.vector("skip", features.dtype.type).T
         return out
 
 
@@ -222,10 +221,6 @@ ACTIVATIONS: Mapping[str, tuple[Callable[[Layer], ops.Op], tuple[str, ...]]] = {
 Restored = Callable[[Host], Host]
 
 
-def _as_it_is(x: Host) -> tuple[Host, Restored]:
-    return x, lambda out: out
-
-
 def _layer_norm(x: Host) -> tuple[Host, Restored]:
     """(x − μ) ÷ (s + ε) with the standard deviation of a sample; what is written is taken back to μ and s."""
     mean = x.mean(axis=-1, keepdims=True)
@@ -240,7 +235,7 @@ def _constant_norm(x: Host) -> tuple[Host, Restored]:
 
 
 NORMALISATIONS: Mapping[str, Callable[[Host], tuple[Host, Restored]]] = {
-    "none": _as_it_is,
+    "none": lambda x: (x, lambda out: out),
     "layer_norm": _layer_norm,
     "constant_norm_rescale": _constant_norm,
 }

@@ -8,7 +8,6 @@ exists; only token IDs that it leaves out are those of `config.json`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -211,7 +210,8 @@ def defaults_of(model: Model) -> Defaults:
     InputError where a file is not JSON, or has a value that cannot be.
     """
     folder = model.folder
-    contents = {} if folder is None else {path: read_json(path, LARGEST) for path in _files(folder)}
+    paths = [] if folder is None else [folder / name for name in FILES]
+    contents = {path: read_json(path, LARGEST) for path in paths if path.exists()}
     end = None if model.target_vocabulary is None else model.target_vocabulary.end_id
     stop = () if end is None else (end,)
     if not contents:  # a built-in model, or a GGUF file
@@ -244,10 +244,6 @@ def defaults_of(model: Model) -> Defaults:
     asked = ", ".join(f"{key} {shown(value)}" for key, value in ignored.items())
     note = f"{path.name} asks for {asked}, which is not done here: the text can be another one" if ignored else ""
     return Defaults(rules, settings, note)
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for name in FILES if (path := folder / name).exists()]
 
 
 _STOPS = {"bart": 2, "marian": 0, "t5": 1, "gpt2": 50256, "gpt_neox": 2, "llama": 2, "mistral": 2}

@@ -31,7 +31,7 @@ class TextStream:
     def __init__(self, model: Model, prompt: Sequence[int] = ()) -> None:
         """The prompt itself is not given again; the start token of a decoder beside an encoder is no text."""
         self._ids = list(prompt[1:] if model.has_decoder else prompt)
-        self._tokenizer = None if model.tokenizer is None else target_tokenizer(model.tokenizer)
+        self._tokenizer = _writer(model)
         words = model.target_vocabulary
         self._words = 0 if words is None else words.size
         self._hidden: frozenset[int] = frozenset() if words is None else words.special_ids
