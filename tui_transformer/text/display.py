@@ -147,7 +147,7 @@ Whole words; single characters; `##ing` inside a word (WordPiece); a character f
 (byte-level BPE of GPT-2); `▁` for a space and `<0x0A>` for a byte (SentencePiece).
 """
 
-_BYTE_NAME = re.compile("<0x([0-9A-F]{2})>")
+BYTE_NAME = re.compile("<0x([0-9A-F]{2})>")
 _CONTROLS = {"\n": "line break", "\r": "carriage return", "\t": "tab", "\N{NO-BREAK SPACE}": "no-break space"}
 
 
@@ -163,7 +163,7 @@ def piece_text(piece: str, style: Style) -> str:
     if style == "bytes" and (data := _bytes_of(piece)) is not None:
         return _bytes_text(data)
     if style == "marked spaces":
-        match = _BYTE_NAME.fullmatch(piece)
+        match = BYTE_NAME.fullmatch(piece)
         return _bytes_text(bytes([int(match[1], 16)])) if match else _after_spaces(piece.replace("▁", " "))
     return piece
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field, replace
-from tui_transformer.text.display import visible
+from tui_transformer.text.display import BYTE_NAME, visible
 from tui_transformer.text.encoding import Encoding, Token, check_length, over, without_surrogates
 from tui_transformer.text.files import shown_path
 from tui_transformer.text.json_files import read_ids, sibling_options, sibling_tokens
@@ -28,7 +28,6 @@ EXTRA_IDS = 100
 
 _NAMES = Specials("<pad>", "<unk>", "<s>", "</s>")
 _LANGUAGE = re.compile(r">>.+?<<")
-_BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ class SentencePieceTokenizer:
         """The text of the pieces, special ones as they are written."""
         data = bytearray()
         for piece in [self.vocabulary.word(token_id) for token_id in ids]:
-            match = _BYTE.fullmatch(piece)
+            match = BYTE_NAME.fullmatch(piece)
             data += bytes([int(match[1], 16)]) if match else piece.replace("▁", " ").encode()
         return data.decode(errors="replace").removeprefix(" ")
 
@@ -178,7 +177,7 @@ def _cut_by(path: Path, text: str) -> list[tuple[str, tuple[int, int]]]:
         raise InputError(f"{shown_path(path)} needs a newer sentencepiece: {INSTALL}") from error
     pieces, places = cut["pieces"], list(cut["offsets"])
     for later, earlier in pairwise(reversed(range(len(pieces)))):
-        if _BYTE.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:
+        if BYTE_NAME.fullmatch(pieces[earlier]) and places[earlier][0] == places[earlier][1] == places[later][0]:
             places[earlier] = places[later]
     return list(zip(pieces, places, strict=True))
 

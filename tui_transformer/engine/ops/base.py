@@ -105,12 +105,10 @@ class Op(ABC):
 
     def idle(self, chosen: Array) -> bool:
         """True if no row is computed, given the last input; the op then reads no value of its other inputs."""
-        del chosen
         return False
 
     def density(self, *inputs: Axes) -> float:
         """Rows of the result that are computed, of all; the others are 0 and take no memory."""
-        del inputs
         return 1.0
 
     def flops(self, *inputs: Axes) -> int:
