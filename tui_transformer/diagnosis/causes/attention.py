@@ -113,7 +113,9 @@ def mask_causes(segment: Segment) -> Iterator[Cause]:
         masks = [(step, step.op) for step in group if isinstance(step.op, Mask)]
         if any(op.causal for _, op in masks):
             yield cause("mask-missing/causal", (altered(step, causal=False, window=None) for step in group))
-            yield computed("mask-missing/padding", group, _without_padding)
+            yield computed(
+                "mask-missing/padding", group, lambda step, s, q, k, v: result_of(step, s, q, k, np.ones_like(v))
+            )
             yield computed("mask-shifted", group, partial(_hidden_as, -np.inf, 1))
             yield computed("mask-shifted", group, partial(_hidden_as, -1e9, 1))
             yield computed("mask-shifted/ahead", group, partial(_hidden_as, -np.inf, -1))
@@ -161,10 +163,6 @@ def _plus(number: float, step: Step, scores: Array, *rest: Array) -> Array:
 
 def _transposed(_: Step, scores: Array, queries: Array, keys: Array, __: Array) -> Array:
     return np.where(keys[:, None, None, :] < queries[:, None, :, None], -np.inf, scores)
-
-
-def _without_padding(step: Step, scores: Array, queries: Array, keys: Array, visible: Array) -> Array:
-    return result_of(step, scores, queries, keys, np.ones_like(visible))
 
 
 def _softmax_then_hide(mask: Step, _: Step, scores: Array, *rest: Array) -> Array:
@@ -254,7 +252,6 @@ def split_causes(segment: Segment) -> Iterator[Cause]:
 
 
 def _slipped(step: Step, slip: Slip, places: Sequence[int]) -> Step:
-    """The step, which reads some of its inputs from the wrong places."""
     return instead(
         step, lambda _, *inputs: result_of(step, *(slip(x) if i in places else x for i, x in enumerate(inputs)))
     )
@@ -336,14 +333,9 @@ def index_causes(segment: Segment) -> Iterator[Cause]:
             yield computed("sum-short", group, lambda step, *x, short=short: result_of(step, *short(*x)), what=what)
 
 
-def _reshaped(x: Array) -> Array:
+def _reshaped(cells: Array, x: Array) -> Array:
     batch, heads, tokens, width = x.shape
-    return _side_by_side(x).reshape(batch, heads, width, tokens).swapaxes(-1, -2)
-
-
-def _head_reshaped(x: Array) -> Array:
-    batch, heads, tokens, width = x.shape
-    return np.ascontiguousarray(x).reshape(batch, heads, width, tokens).swapaxes(-1, -2)
+    return cells.reshape(batch, heads, width, tokens).swapaxes(-1, -2)
 
 
 def _without_head(x: Array) -> Array:
@@ -357,8 +349,8 @@ def _read_at(x: Array, row: int, head: int) -> Array:
 
 
 SLIPS: Mapping[str, Slip] = {
-    "index": _reshaped,
-    "index/head": _head_reshaped,
+    "index": lambda x: _reshaped(_side_by_side(x), x),
+    "index/head": lambda x: _reshaped(np.ascontiguousarray(x), x),
     "index/row": lambda x: _read_at(x, x.shape[3], x.shape[3]),
     "index/first": _without_head,
     "index/near": lambda x: _read_at(x, x.shape[1] * x.shape[3], 1),
@@ -370,13 +362,9 @@ def _own_row(_: Step, weights: Array, value: Array) -> Array:
     return weights.sum(axis=-1, keepdims=True) * rows
 
 
-def _without_last_row(x: Array, weight: Array, *bias: Array) -> tuple[Array, ...]:
-    return np.ascontiguousarray(x[..., :-1]), weight[:-1], *bias
-
-
 SHORT_SUMS: tuple[tuple[tuple[type[Op], ...], Callable[..., tuple[Array, ...]], str], ...] = (
     ((Scores,), lambda query, key: (query[..., :-1], key[..., :-1]), "column of Q and K"),
     ((Context,), lambda weights, value: (weights[..., :-1], value[..., :-1, :]), "key"),
-    ((Linear, Project), _without_last_row, "row of the weight"),
+    ((Linear, Project), lambda x, w, *bias: (np.ascontiguousarray(x[..., :-1]), w[:-1], *bias), "row of the weight"),
 )
 """Operations, their inputs without what the last index meets, and what that is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -63,7 +62,6 @@ def linear_causes(segment: Segment) -> Iterator[Cause]:
 
 
 def _named(group: tuple[Step, ...], part: str) -> str:
-    """The weight or bias that is meant."""
     kinds = list(dict.fromkeys(last(step.name) for step in group))
     if len(kinds) > 3:
         layers = len({kind(step.name) for step in group}) < len(group)
@@ -114,7 +112,6 @@ def exchange_causes(segment: Segment) -> Iterator[Cause]:
 
 
 def _weighted_as(step: Step, other: Step) -> Step:
-    """The step with the weights of another."""
     return replace(step, inputs=(step.inputs[0], *other.inputs[1:]))
 
 
@@ -166,11 +163,9 @@ def activation_causes(segment: Segment) -> Iterator[Cause]:
         active = segment.program.by_name.get(group[0].name.replace(".output", ".activation"))
         if active is not None and isinstance(active.op, kinds):
             for op in dict.fromkeys((active.op, Relu())):
-                yield computed("activation-last", group, partial(_then, op))
-
-
-def _then(op: Op, step: Step, *inputs: Array) -> Array:
-    return result_of(with_op(step, op), result_of(step, *inputs))
+                yield computed(
+                    "activation-last", group, lambda s, *x, op=op: result_of(with_op(s, op), result_of(s, *x))
+                )
 
 
 def gate_causes(segment: Segment) -> Iterator[Cause]:
@@ -208,7 +203,6 @@ def expert_causes(segment: Segment) -> Iterator[Cause]:
 
 
 def _of_smallest(step: Step, logits: Array) -> Array:
-    """The shares of those with the smallest logits."""
     chosen, among = getattr(step.op, "chosen", 0), getattr(step.op, "among_chosen", False)
     taken = np.zeros_like(logits)
     np.put_along_axis(taken, np.argsort(logits, axis=-1)[..., :chosen], 1.0, axis=-1)

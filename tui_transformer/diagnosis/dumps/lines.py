@@ -79,7 +79,9 @@ def bare(text: str) -> str:
     if written := PREFIX.match(text):
         text = text[written.end() :]
     if "(" in text:
-        text = _without_calls(text)
+        text = TORCH_SIZE.sub(r"(\1)", text) if "torch.Size" in text else text
+        text = ONE_NUMBER.sub(r"\1", text)
+        text = CALL.sub("", text, count=1) if CALL.search(text) or text.rstrip().endswith("(") else text
     if "{" in text or "<" in text or "Param" in text or "f" in text.lower():
         text = _without_types(text)
     if "]" in text and "strides=" in text:
@@ -87,12 +89,6 @@ def bare(text: str) -> str:
     if "]" in text and (text.rstrip()[-1:] in ")>" or "=" in text) and (end := CALL_END.search(text, text.rindex("]"))):
         text = text[: end.start()]
     return text
-
-
-def _without_calls(text: str) -> str:
-    text = TORCH_SIZE.sub(r"(\1)", text) if "torch.Size" in text else text
-    text = ONE_NUMBER.sub(r"\1", text)
-    return CALL.sub("", text, count=1) if CALL.search(text) or text.rstrip().endswith("(") else text
 
 
 def _without_types(text: str) -> str:
