@@ -185,7 +185,8 @@ class _Walk:
         if step is None:
             yield Term(name, "bias", None, float(self.line(name) @ direction))
         elif isinstance(step.op, Add):
-            for source in self._added(step):
+            change = changes(self.trace.program, step) if self.features else None
+            for source in step.inputs if change is None else change.inputs[:2]:  # what features write, and their error
                 yield from self.of(source, direction)
         elif isinstance(step.op, Scale):
             yield from self.of(step.inputs[0], direction * step.op.factor)
@@ -197,11 +198,6 @@ class _Walk:
             yield from self._of_size(step, direction)
         else:
             yield self._whole(name, direction)
-
-    def _added(self, step: Step) -> tuple[str, ...]:
-        """What is added; of a step with features, where they are asked for, what they write and their error."""
-        change = changes(self.trace.program, step)
-        return step.inputs if change is None or not self.features else change.inputs[:2]
 
     def _whole(self, name: str, direction: Host) -> Term:
         kind = "embedding" if "embedding." in name else "layer"

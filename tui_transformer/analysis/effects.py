@@ -254,7 +254,6 @@ def _change_of_states(old: Host, new: Host) -> tuple[float, float]:
 
 
 def _changed(trace: Trace, edits: Iterable[Change]) -> frozenset[str]:
-    """The own names of the steps and weights that edits change."""
     return frozenset(trace.program.named(change.name) for change in edits)
 
 

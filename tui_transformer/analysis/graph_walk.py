@@ -17,7 +17,7 @@ is set, whose value is the constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tui_transformer.engine import ops
@@ -136,10 +136,6 @@ def _share(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     yield gradient * held.factor(step, factor)
 
 
-def _gate(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
-    yield gradient * held.value(step.inputs[0])
-
-
 def _clamped(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
     """f(gate) · h ÷ hidden, h the hidden value within its limits."""
     op, xp = step.op, held.backend.xp
@@ -194,22 +190,12 @@ def _from_size(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
         yield held.backend.xp.broadcast_to(gradient.mean(axis=-1, keepdims=True), gradient.shape)
 
 
-def _added(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
-    yield from (gradient for _ in followed(held.program, step) or ())
-
-
-def _subtracted(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
-    del held, step
-    yield from (gradient, -gradient)
-
-
-def _pooled(held: Held, step: Step, gradient: Array) -> Iterator[Array]:
-    toward, _ = step.op.backward(held.backend, gradient, None, *map(held.value, step.inputs))
-    yield toward
+def _pooled(held: Held, step: Step, gradient: Array) -> Iterator[Array | None]:
+    yield step.op.backward(held.backend, gradient, None, *map(held.value, step.inputs))[0]
 
 
 Inputs = Callable[[Step], tuple[str, ...]]
-Back = Callable[[Held, Step, Array], Iterator[Array | None]]
+Back = Callable[[Held, Step, Array], Iterable[Array | None]]
 
 
 def _inputs(start: int, stop: int | None = None) -> Inputs:
@@ -217,19 +203,14 @@ def _inputs(start: int, stop: int | None = None) -> Inputs:
 
 
 def _but_weight(step: Step) -> tuple[str, ...]:
-    """All but the matrix, or γ."""
     return (*step.inputs[:1], *step.inputs[2:])
-
-
-def _sized(step: Step) -> tuple[str, ...]:
-    return step.inputs if getattr(step.op, "centred", False) else step.inputs[:1]
 
 
 _NONE, _EVERY, _FIRST, _SECOND, _BUT_FIRST = _inputs(0, 0), _inputs(0), _inputs(0, 1), _inputs(1, 2), _inputs(1)
 
 STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
-    ops.Add: (_EVERY, _added),
-    ops.Subtract: (_EVERY, _subtracted),
+    ops.Add: (_EVERY, lambda held, step, gradient: [gradient for _ in followed(held.program, step) or ()]),
+    ops.Subtract: (_EVERY, lambda _, __, gradient: (gradient, -gradient)),
     ops.Scale: (_FIRST, _scale),
     ops.Linear: (_but_weight, _linear),
     ops.Project: (_but_weight, _linear),
@@ -237,11 +218,11 @@ STEPS: Mapping[type[Any], tuple[Inputs, Back]] = {
     ops.MergeHeads: (_FIRST, _merged),
     ops.Context: (_SECOND, _context),
     Norm: (_but_weight, _norm),
-    ops.Gate: (_SECOND, _gate),
+    ops.Gate: (_SECOND, lambda held, step, gradient: (gradient * held.value(step.inputs[0]),)),
     ops.ClampedGate: (_SECOND, _clamped),
     ops.WeightedExperts: (_BUT_FIRST, _weighted),
     ops.ToSize: (_FIRST, _to_size),
-    ops.FromSize: (_sized, _from_size),
+    ops.FromSize: (lambda step: step.inputs if getattr(step.op, "centred", False) else step.inputs[:1], _from_size),
     ops.Pool: (_FIRST, _pooled),
     Function: (_FIRST, _share),
 }

@@ -155,12 +155,8 @@ def _said(program: Program) -> Places:
     return found
 
 
-def _read(program: Program) -> Places:
-    """Feed-forward layer → its norm where that is in front, or else the steps that read the stream."""
-    return {place: _read_by(program, place, said) for place, (said,) in _said(program).items()}
-
-
 def _read_by(program: Program, place: str, said: str) -> tuple[str, ...]:
+    """The norm of a feed-forward layer where that is in front, or else the steps that read the stream."""
     before = program.steps[: program.places[said] + 1]
     own = {step.name: step for step in before if not step.role and step.name.startswith(f"{place}.")}
     outside = program.by_name.keys() - own.keys()
@@ -180,7 +176,9 @@ def _logits(program: Program) -> Places:
 SENDERS: Mapping[str, Callable[[Program], Places]] = {"embedding": _embeddings, "head": HEADS, "feed_forward": _said}
 RECEIVERS: Mapping[str, Callable[[Program], Places]] = {
     **{part: _of_attentions(part) for part in ("query", "key", "value")},
-    "feed_forward": _read,
+    "feed_forward": lambda program: {
+        place: _read_by(program, place, said) for place, (said,) in _said(program).items()
+    },
     "logits": _logits,
 }
 OF_HEADS = frozenset({"head", "query", "key", "value"})

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -180,12 +179,7 @@ def probe(
     given = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     for name, rows in data.items():
         for each in several:
-            tell = partial(_told, report, f"probe · {name} · {each}")
-            yield _probe(name, rows, given, kind, each, _Split(held_out, seed), penalty, tell)
-
-
-def _told(report: Report, what: str, more: str) -> None:
-    report(f"{what} · {more}")
+            yield _probe(name, rows, given, kind, each, _Split(held_out, seed), penalty, report)
 
 
 @dataclass(frozen=True)
@@ -221,7 +215,10 @@ def _probe(
     penalty: float,
     report: Report,
 ) -> Probe:
-    report("reading")
+    def tell(what: str) -> None:
+        report(f"probe · {name} · {position} · {what}")
+
+    tell("reading")
     at, text, own = _chosen(name, rows, labels, position)
     if not len(own):
         raise InputError(f"{name}: no text has a label and a token at {position}")
@@ -237,7 +234,7 @@ def _probe(
         raise InputError(f"{name}: too few texts: of every class there has to be one that is fitted to")
     check_memory(3 * 8 * len(own) * int(np.prod(rows.shape[1:])), f"{name}: its rows take", "use fewer texts")
     x = _values(rows, at, text, position)
-    fit = _Fit(x[~held], y[~held], len(classes), penalty, report)
+    fit = _Fit(x[~held], y[~held], len(classes), penalty, tell)
     weights, bias = FITS[kind](fit)
     values = x @ weights + bias
     chance = 0.0 if numeric else float(np.mean(y[held] == np.bincount(y[~held]).argmax()))
@@ -281,7 +278,6 @@ def _values(rows: Rows, at: Host, texts: Host, position: Which) -> Host:
 
 
 def _answers(values: Host) -> Host:
-    """The class of every row, from its outputs."""
     return (values[:, 0] > 0).astype(np.int64) if values.shape[1] == 1 else values.argmax(axis=1)
 
 

@@ -106,9 +106,7 @@ def _spelled(text: Text) -> Iterator[Reading]:
     for at, place in enumerate(lens.depths):
         if text.covers(place.layer):
             share = same[at][None].astype(np.float64)
-            yield Reading.of_tokens(
-                Place(LENS_PART, place.layer, "lens:agreement", MODEL), share, np.asarray(positions)
-            )
+            yield Reading.of_tokens(Place(LENS_PART, place.layer, "lens:agreement", MODEL), share, tokens)
 
 
 def _activations(text: Text, measure: str, unit: str) -> Iterator[Reading]:
@@ -155,19 +153,13 @@ LENS = Measure(
     readings=_spelled,
     without=("lens:agreement",),
 )
-ACTIVATION = (
-    Measure(
-        "neurons",
-        "activation of every neuron, and where it is largest",
-        readings=partial(_activations, measure="neurons", unit=NEURON),
-    ),
-    Measure(
-        "context",
-        "norm of what every head reads (its row of the context), and where it is largest",
-        readings=partial(_activations, measure="context", unit=HEAD),
-    ),
+ACTIVATION = tuple(
+    Measure(name, f"{what}, and where it is largest", readings=partial(_activations, measure=name, unit=unit))
+    for name, what, unit in (
+        ("neurons", "activation of every neuron", NEURON),
+        ("context", "norm of what every head reads (its row of the context)", HEAD),
+    )
 )
-
 FEATURES = Measure("features", "activation of every feature, and where it is largest", readings=_features)
 
 MEASURES: Mapping[str, Measure] = {
