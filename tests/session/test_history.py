@@ -62,7 +62,7 @@ def test_what_was_let_go_is_worked_out_again_when_it_is_undone(explored: Explora
     for text, values in reversed(list(zip(texts, before, strict=True))):
         assert explored.session.text == text
         np.testing.assert_array_equal(explored.session.trace[LOGITS], values)
-        explored.history.undo()
+        explored.history.turn("undo")
         explored.stay()
 
 
@@ -78,7 +78,7 @@ def test_weights_of_models_that_are_far_away_are_let_go_and_are_the_same_again(e
         np.asarray(explored.session.trace[LOGITS])
     assert not weights.held
     assert other.weights.held
-    while explored.history.undo():
+    while explored.history.turn("undo"):
         explored.stay()
     assert explored.session is first
     np.testing.assert_array_equal(explored.session.trace[LOGITS], before)
@@ -107,7 +107,7 @@ def test_only_so_many_changes_can_be_undone():
     for number in range(1, MOST + 10):
         history.push(number)
     assert len(history.past) == MOST
-    while history.undo():
+    while history.turn("undo"):
         pass
     assert history.current == 9
     assert len(history.all) == MOST + 1

@@ -57,7 +57,7 @@ def test_the_answer_has_the_shares_of_both_and_what_became_of_the_words():
     for line in change.lines[:3]:
         token = next(i for i in range(123) if before.model.target_label(i) == line.label)
         for session, share in ((before, line.was), (after, line.now)):
-            assert share == shares(session, answer_position(session))[token]
+            assert share == shares(session.trace, answer_position(session))[token]
     assert change.said == "question 99.9 % → statement 99.9 %"
     assert {change.lines[0].moved, change.lines[1].moved} == {"+99.9", "−99.9"}
     assert words_said(before, after) == "where did went, did came, new? came, ? went"

@@ -73,13 +73,8 @@ def answer_cost(session: Session) -> int:
     return session.trace.pending((answer_step(session.trace),))
 
 
-def shares(session: Session, position: int, report: Report = lambda _: None) -> Host:
+def shares(trace: Trace, position: int, report: Report = lambda _: None) -> Host:
     """The share of every token at a position, by a softmax in float64; `report` may raise to end it."""
-    return shares_in(session.trace, position, report)
-
-
-def shares_in(trace: Trace, position: int, report: Report = lambda _: None) -> Host:
-    """The same of a trace."""
     trace.compute((answer_step(trace),), before=lambda step: report(step.name))
     columns = range(trace.program.shape(trace.program.logits)[1])
     row = trace.window(trace.program.logits, (range(position, position + 1), columns))[0]
@@ -89,7 +84,7 @@ def shares_in(trace: Trace, position: int, report: Report = lambda _: None) -> H
 
 def guesses(session: Session, position: int, count: int, report: Report = lambda _: None) -> tuple[Guess, ...]:
     """The most likely tokens at a position; `report` may raise to end it."""
-    each = shares(session, position, report)
+    each = shares(session.trace, position, report)
     best = np.argsort(-each, kind="stable")[:count].tolist()
     return tuple(Guess(session.model.target_label(token), float(each[token])) for token in best)
 

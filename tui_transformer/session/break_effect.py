@@ -19,7 +19,7 @@ from tui_transformer.engine.number_format import in_percent, spoken
 from tui_transformer.engine.program import LABEL
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass, replace
-from tui_transformer.session.answer_summary import Guess, answer_position, answers, percent, shares_in
+from tui_transformer.session.answer_summary import Guess, answer_position, answers, percent, shares
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.views.step_view import place_of, scale_for, tile_extremes, view_of
@@ -73,7 +73,7 @@ class Outcome:
 def outcome(session: Session, trace: Trace, report: Report = lambda _: None) -> Outcome:
     """What a trace of a session answers: a word, a label or a vector; `report` may raise to end it."""
     if answers(session):
-        return Outcome(shares_in(trace, answer_position(session), report), session.model.target_label)
+        return Outcome(shares(trace, answer_position(session), report), session.model.target_label)
     last = trace.program.steps[-1]
     if last.axes[-1].name == LABEL and last.name.endswith("probabilities"):
         trace.compute((last.name,), before=lambda step: report(step.name))
@@ -110,8 +110,8 @@ def change_said(was: Outcome, becomes: Outcome) -> str:
         return f"moves by {in_percent(moved(was, becomes))}"
     if was.best != becomes.best or becomes.best < 0:
         return f"{was} → {becomes}"
-    shares = _shares(was, becomes)
-    return f"{was.name} {' → '.join(shares if shares[0] != shares[1] else _shares(was, becomes, '.2%'))}"
+    parts = _shares(was, becomes)
+    return f"{was.name} {' → '.join(parts if parts[0] != parts[1] else _shares(was, becomes, '.2%'))}"
 
 
 def _shares(was: Outcome, becomes: Outcome, form: str = "") -> tuple[str, str]:

@@ -14,7 +14,7 @@ from tui_transformer.diagnosis.breaking import Broken, Slider, rounded
 from tui_transformer.engine.number_format import spoken
 from tui_transformer.engine.program import Program
 from tui_transformer.engine.targets import KINDS, Target, every
-from tui_transformer.records import dataclass, replace
+from tui_transformer.records import dataclass, field, replace
 from tui_transformer.session.answer_summary import answer_position, answers
 from tui_transformer.session.break_effect import Outcome, change_said, moved, outcome, trial
 from tui_transformer.session.other_sentences import Pair, examples, tried
@@ -41,7 +41,7 @@ CLOSE = 0.02
 
 
 def telling_head(session: Session, report: Report) -> str:
-    """The head that the answer hangs on most, as a break is told of it; "" where there are none.
+    """The head that the answer hangs on most, as `encoder.0.self_attention:2`; "" where there are none.
 
     Where there are very many it is the first head of the last attention.
     """
@@ -54,17 +54,12 @@ def telling_head(session: Session, report: Report) -> str:
         where = answer_position(session) if answers(session) else None
         found = effects(session.trace, heads, positions=where, before=lambda step: report(str(step)))
         best = max(found, key=lambda pair: pair[1].size)[0]
-    return place_of_head(best)
+    return f"{best.place}:{best.number}"
 
 
 def heads_of(program: Program) -> tuple[Target, ...]:
     """The heads of a program."""
     return every(program) if KINDS["head"].places(program) else ()
-
-
-def place_of_head(target: Target) -> str:
-    """`encoder.0.self_attention:2`."""
-    return f"{target.place}:{target.number}"
 
 
 # The smallest change that turns the answer
@@ -195,6 +190,7 @@ class Examples:
     """Other sentences, each with its answer; of a small model both are kept for all breaks."""
 
     session: Session
+    _kept: dict[Pair, Session] = field(default_factory=dict)
 
     @cached_property
     def _alone(self) -> Session:
@@ -203,10 +199,6 @@ class Examples:
     @cached_property
     def _pairs(self) -> tuple[Pair, ...]:
         return tuple(examples(self._alone)) if self._alone.model.config.vocab_size else ()
-
-    @cached_property
-    def _kept(self) -> dict[Pair, Session]:
-        return {}
 
     def search(self, made: Broken, report: Report) -> Elsewhere:
         """The first sentence on which a break turns the answer; else that on which it moves most, if it matters."""

@@ -159,11 +159,3 @@ class History(Generic[State]):
         target.append(self.current)
         self.current = source.pop()
         return True
-
-    def undo(self) -> bool:
-        """Go back one state; whether there was one."""
-        return self.turn("undo")
-
-    def redo(self) -> bool:
-        """Go forward one state; whether there was one."""
-        return self.turn("redo")

@@ -20,7 +20,7 @@ from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import LABEL, Step
 from tui_transformer.records import dataclass
-from tui_transformer.session.answer_summary import answer_position, answers, describe, masked, percent, shares_in
+from tui_transformer.session.answer_summary import answer_position, answers, describe, masked, percent, shares
 from tui_transformer.session.break_effect import Outcome, change_said, changes, likeliest, outcome
 from tui_transformer.session.session import Session
 from tui_transformer.session.store import AT_ONCE
@@ -230,9 +230,8 @@ def _answer_change(before: Session, after: Session, report: Report) -> tuple[tup
     if answers(after) or (last.axes[-1].name == LABEL and last.name.endswith("probabilities")):
         was, now = (_outcome(each, report) for each in (before, after))
         best = [] if was.best < 0 or now.best < 0 else likeliest(was, now)[:MOST_LINES]
-        shares = ((now.guess(at).name, was.guess(at).share, now.guess(at).share) for at in best)
-        said = change_said(was, now) if changes(was, now) else f"the answer stays {now}"
-        return tuple(AnswerLine(*each) for each in shares), said
+        lines = tuple(AnswerLine(now.guess(at).name, was.guess(at).share, now.guess(at).share) for at in best)
+        return lines, change_said(was, now) if changes(was, now) else f"the answer stays {now}"
     values = [_values(each, last.name, report) for each in (before, after)]
     if last.axes[-1].name == LABEL and len(last.axes) == 1:
         words = last.axes[-1].words
@@ -247,7 +246,7 @@ def _outcome(session: Session, report: Report) -> Outcome:
     """The answer, at a masked token where there is one."""
     if not answers(session):
         return outcome(session, session.trace, report)
-    return Outcome(shares_in(session.trace, _place(session), report), session.model.target_label)
+    return Outcome(shares(session.trace, _place(session), report), session.model.target_label)
 
 
 def _values(session: Session, name: str, report: Report) -> Host:

@@ -72,11 +72,8 @@ def _times(factor: float) -> str:
 
 def steering(edits: Sequence[Change], program: Program) -> Add | None:
     """The edit that the slider moves: the last that adds a direction or a number to a step."""
-    return next((each for each in reversed(edits) if isinstance(each, Add) and _moves(each, program)), None)
-
-
-def _moves(edit: Add, program: Program) -> bool:
-    return edit.name not in program.weights and (isinstance(edit, Steer) or np.ndim(edit.values) == 0)
+    steps = (each for each in reversed(edits) if isinstance(each, Add) and each.name not in program.weights)
+    return next((each for each in steps if isinstance(each, Steer) or np.ndim(each.values) == 0), None)
 
 
 def strength_of(edit: Add) -> float:

@@ -23,7 +23,7 @@ from tui_transformer.session.nearest_tokens import Near, has_neighbours, near, n
 from tui_transformer.session.overlay import SCREENFUL, OverlayMatrix, overlay_of
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session, gradient_cost
-from tui_transformer.session.store import ENDLESS, Reading, Store
+from tui_transformer.session.store import Reading
 from tui_transformer.session.view_state import Shown, ViewState
 from tui_transformer.views.step_view import Limits, Place, index_of, joined, scale_for, tile_extremes, view_of
 from tui_transformer.views.view import Frame, Scale, Tile, Values, View
@@ -158,20 +158,6 @@ def draw(session: Session, name: str, head: int, view_state: ViewState, shown: S
         scale = overlay.scale
     tile = first if first.values.shape == view.shape else NO_TILE
     return StepScene(view, scale, tile, overlay, shown, seconds, "" if is_whole else view_state.hidden.text)
-
-
-def gather(session: Session, position: Position, view_state: ViewState, shown: Shown) -> StepScene:
-    """Everything that is shown of a position, worked out now.
-
-    Raises:
-        InputError: The step cannot be computed.
-        MemoryError: There is no room for it.
-    """
-    reading = Reading(Store(), here=True, most=ENDLESS)
-    scene = step_scene(reading, session, position, view_state, shown)
-    if scene is None:
-        raise reading.failed[0]
-    return scene
 
 
 def _tile_at(

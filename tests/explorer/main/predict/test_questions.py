@@ -21,7 +21,8 @@ from tui_transformer.explorer.widgets.line_list import LineList
 from tui_transformer.guide.texts import tour, tour_model, tours
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.position import Position
-from tui_transformer.session.step_scene import gather
+from tui_transformer.session.step_scene import step_scene
+from tui_transformer.session.store import ENDLESS, Reading, Store
 from tui_transformer.session.tour_stop import thinking_place
 from tui_transformer.session.view_state import ViewState
 from tui_transformer.views.step_view import Place, view_of
@@ -88,7 +89,7 @@ def test_every_step_has_a_question_with_one_right_answer(name):
 def test_queries_that_share_keys_are_shown_above_theirs():
     session = open_session(ModelOptions(model=str(REFERENCES / "llama")), None, (5, 9, 12))
     at = Position("decoder.0.self_attention.scores", Place(3, 1, 0))
-    scene = gather(session, at, ViewState(), "value")
+    scene = step_scene(Reading(Store(), here=True, most=ENDLESS), session, at, ViewState(), "value")
     titles = [each.title for each in operands(session, scene)]
     assert titles == ["made from Rotated queries · head 3 · 4 × 3 × 8", "made from Rotated keys · head 1 · 2 × 3 × 8"]
 
