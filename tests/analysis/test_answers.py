@@ -10,7 +10,6 @@ from reference import REFERENCES
 
 from tui_transformer.analysis.effects import LOGITS
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
-from tui_transformer.analysis.naive_softmax import breaking_point, softmaxes
 from tui_transformer.analysis.score import likely_at, score
 from tui_transformer.analysis.two_models import loss_of
 from tui_transformer.engine.backend import numpy_backend
@@ -21,6 +20,7 @@ from tui_transformer.engine.targets import parse
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
+from tui_transformer.session.softmax_row import breaking_point, softmaxes
 
 # The most likely tokens at a place: those of the trace, and of softmax(logits ÷ T)
 

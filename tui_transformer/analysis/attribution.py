@@ -18,7 +18,7 @@ import numpy as np
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.graph_walk import changes
 from tui_transformer.analysis.measurable import last_position, positions_in
-from tui_transformer.engine.axis import Region, whole
+from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops import (
     Add,
@@ -175,7 +175,7 @@ class _Walk:
         direction = sum((sign * column for sign, column in zip(signs, columns, strict=False)), np.zeros(1))
         yield from self.of(step.inputs[0], direction)
         for bias in step.inputs[2:]:
-            values = [self.weight(bias, (range(token, token + 1),))[0] for token in tokens]
+            values = [in_float64(self.trace, bias, (range(token, token + 1),))[0] for token in tokens]
             value = sum(sign * each for sign, each in zip(signs, values, strict=False))
             yield Term(bias, "bias", None, float(value))
 
@@ -218,7 +218,7 @@ class _Walk:
         before = self.trace.program.by_name.get(source)
         if before is not None and (change := changes(self.trace.program, before)) is not None:
             inner = replace(step, inputs=(before.inputs[0], weight, *biases))
-            toward = self.weight(weight) @ direction
+            toward = in_float64(self.trace, weight) @ direction
             if self.features:
                 yield from (term for name in change.inputs[:2] for term in self.of(name, toward))
                 yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
@@ -234,10 +234,10 @@ class _Walk:
             yield from self._of_features(step, direction)
             return
         if heads is not None:
-            toward = (self.weight(weight) @ direction).reshape(self.trace.program.shape(heads)[0], -1)
+            toward = (in_float64(self.trace, weight) @ direction).reshape(self.trace.program.shape(heads)[0], -1)
             written, kind = (toward * self.heads(heads)).sum(axis=-1), "head"
         elif self.neurons and before is not None and before.axes[-1].name == NEURONS:
-            written, kind = self.weight(weight) @ direction * self.line(source), "neuron"
+            written, kind = in_float64(self.trace, weight) @ direction * self.line(source), "neuron"
         if written is None:
             yield self._whole(step.name, direction)
             return
@@ -249,7 +249,7 @@ class _Walk:
         source, weight, *biases = step.inputs
         values, columns = self.line(source), range(step.shape[-1])
         for feature in map(int, np.flatnonzero(values)):
-            row = self.weight(weight, (range(feature, feature + 1), columns))[0]
+            row = in_float64(self.trace, weight, (range(feature, feature + 1), columns))[0]
             yield Term(source, "feature", feature, float(values[feature] * (row @ direction)))
         yield from (Term(bias, "bias", None, float(self.line(bias) @ direction)) for bias in biases)
 
@@ -264,7 +264,7 @@ class _Walk:
         """The row of a step, or a weight, in float64."""
         shape = self.trace.program.shape(name)
         if name in self.trace.program.weights:
-            return self.weight(name)
+            return in_float64(self.trace, name)
         region = whole(shape) if len(shape) == 1 else (range(self.row, self.row + 1), range(shape[-1]))
         return np.asarray(self.trace.window(name, region, self.item), np.float64).reshape(-1)
 
@@ -274,15 +274,11 @@ class _Walk:
         region = (range(heads), range(self.row, self.row + 1), range(width))
         return np.asarray(self.trace.window(name, region, self.item), np.float64)[:, 0]
 
-    def weight(self, name: str, region: Region | None = None) -> Host:
-        """A weight, or a part of it, in float64."""
-        return in_float64(self.trace, name, region)
-
     def _column(self, step: Step, token: int) -> Host:
         """The vector that the row before the logits is multiplied with for a token."""
         weight, at = step.inputs[1], range(token, token + 1)
         shape = self.trace.program.shape(weight)
         if isinstance(step.op, Unembed):
-            row: Host = self.weight(weight, (at, range(shape[1])))[0]
+            row: Host = in_float64(self.trace, weight, (at, range(shape[1])))[0]
             return row * step.op.scale
-        return self.weight(weight, (range(shape[0]), at))[:, 0]
+        return in_float64(self.trace, weight, (range(shape[0]), at))[:, 0]

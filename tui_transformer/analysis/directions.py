@@ -117,8 +117,7 @@ def direction(
     Raises:
         InputError: There is no text, no such step or token, or the step has no rows of one length.
     """
-    name, program = "", model.program(2, 2)
-    name = program.step(at).name
+    name = model.program(2, 2).step(at).name
     means = [_mean(model, texts, name, position, report) for texts in (positive, negative)]
     return Direction(name, means[0] - means[1])
 

@@ -173,7 +173,6 @@ def _written(trace: Trace, at: str, row: Mapping[str, Host], values: Host, chose
 
 
 def _product(program: Program, at: str) -> Step:
-    """Features times decoder rows."""
     return program.by_name.get(f"{at}.reconstruction.written") or program.step(f"{at}.reconstruction")
 
 
@@ -230,5 +229,4 @@ def _further(trace: Trace, found: Sequence[ActiveFeatures], shape: tuple[int, in
 
 
 def _goes_on(program: Program, at: str) -> str:
-    """The step that the model goes on with."""
     return f"{at}.output" if f"{at}.output" in program.by_name else f"{at}.reconstruction"

@@ -181,7 +181,6 @@ class Units(Site):
         return [GraphNode(self.kind, self.place, *cell, self.step) for cell in cells]
 
     def _values(self, held: Held, step: str) -> Host:
-        """The units' cells of a step."""
         return held.backend.to_host(held.value(step)[0])[self.tokens, self.numbers].astype(np.float64)
 
     def sums(self, held: Held, which: Host) -> Host:

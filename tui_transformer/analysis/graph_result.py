@@ -344,7 +344,6 @@ class _File:
         return -1 - paired(OTHERS.index(node.kind) + len(OTHERS) * which, number)
 
     def _which(self, node: GraphNode) -> int:
-        """Which of several places of this kind in a layer."""
         return self.several[node.kind, self.rows[node.place]].index(node.place)
 
     def node(self, i: int, name: str) -> dict[str, Any]:

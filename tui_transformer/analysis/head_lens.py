@@ -178,9 +178,8 @@ def _way(program: Program, name: str, until: str = LOGITS) -> Iterator[Step]:
         ahead = [step for step in readers if step.role == "residual"] or [
             step for step in readers if isinstance(step.op, Add | Scale | LayerNorm | RmsNorm | NormOfSum)
         ]
-        only = (
-            readers if len(readers) == 1 and isinstance(readers[0].op, Linear) else []
-        )  # a matrix that all goes through
+        # a matrix that all goes through
+        only = readers if len(readers) == 1 and isinstance(readers[0].op, Linear) else []
         step = (ahead or only or [program.step(LOGITS)])[0]
         if name not in step.inputs:
             raise InputError(f"what is behind {name} is not linear: nothing spells words through it")

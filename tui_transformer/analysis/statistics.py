@@ -156,7 +156,6 @@ def streams(program: Program) -> tuple[tuple[str, ...], ...]:
 
 
 def _next(readers: Sequence[Step]) -> str | None:
-    """The stream after a step that these read."""
     residual = next((step.name for step in readers if step.role == "residual"), None)
     alone = residual is None and len(readers) == 1 and readers[0].role == "norm"
     return readers[0].name if alone else residual

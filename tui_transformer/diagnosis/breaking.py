@@ -283,7 +283,6 @@ def _weighed(part: int, within: str, trace: Trace, number: float, _: str) -> Ite
 
 
 def _norms(trace: Trace) -> list[tuple[Step, float]]:
-    """The norms, each with its ε."""
     steps = ((step, step.op) for step in trace.program.steps)
     return [(step, op.epsilon) for step, op in steps if isinstance(op, Norm | NormOfSum) and op.epsilon > 0]
 
@@ -310,7 +309,6 @@ def _masks(trace: Trace) -> Iterator[tuple[Step, Mask]]:
 
 
 def _softmaxes(trace: Trace) -> Iterator[Step]:
-    """Every softmax of a square of scores."""
     return (step for step in trace.program.steps if isinstance(step.op, Softmax) and step.square)
 
 

@@ -179,7 +179,6 @@ def layouts(values: Values, axes: Axes, batch: int, target: Target, *, fastest_f
 
 
 def _placed(layout: Layout, sizes: Shape, where: Any) -> Layout:
-    """A part of a step, the rest unknown."""
     array, known = np.full(sizes, np.nan), np.zeros(sizes, dtype=np.bool_)
     array[where], known[where] = layout.array, True if layout.known is None else layout.known
     return replace(layout, array=array, known=known)

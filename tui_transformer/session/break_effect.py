@@ -115,7 +115,6 @@ def change_said(was: Outcome, becomes: Outcome) -> str:
 
 
 def _shares(was: Outcome, becomes: Outcome, form: str = "") -> tuple[str, str]:
-    """The shares of a word that is the likeliest before and after."""
     one, other = (each.guess(each.best).share for each in (was, becomes))
     return (in_percent(one, form), in_percent(other, form)) if form else (percent(one), percent(other))
 

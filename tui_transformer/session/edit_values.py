@@ -70,7 +70,6 @@ class Term:
 
 
 def _texts(written: str) -> Sequence[str]:
-    """A text in quotes, or the lines of a file."""
     return [written[1:-1]] if written[0] in "'\"" else [*texts_of(expanded(written.strip()))]
 
 

@@ -76,6 +76,5 @@ def model_name(session: Session) -> str:
     summary = session.model.config.summary
     seed = "" if session.model.seed is None else f" · seed {session.model.seed}"
     name = visible(session.model.name)
-    return (
-        f"{summary}{seed}" if summary.startswith(name) or session.model.folder is None else f"{name} · {summary}{seed}"
-    )
+    alone = summary.startswith(name) or session.model.folder is None
+    return f"{summary}{seed}" if alone else f"{name} · {summary}{seed}"

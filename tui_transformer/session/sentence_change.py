@@ -303,7 +303,6 @@ def _read_at(before: Session, after: Session, step: Attention) -> tuple[Pair, ..
 
 
 def _place(session: Session) -> int:
-    """Where the answer is read: at a masked token, or where the model gives it."""
     place = masked(session)
     return answer_position(session) if place is None else place
 

@@ -70,11 +70,11 @@ class Session(Sentences):
 
     def extremes(self, name: str) -> Limits | None:
         """The limits of a step in all heads, looked for once; None where it is not kept whole."""
-        return self.cache.edited.get(_extremes_of(name), lambda: extremes(self.trace, name))
+        return self.cache.edited.get(f"extremes of {name}", lambda: extremes(self.trace, name))
 
     def knows_extremes(self, name: str) -> bool:
         """Whether they were looked for."""
-        return _extremes_of(name) in self.cache.edited
+        return f"extremes of {name}" in self.cache.edited
 
     @property
     def backward(self) -> bool:
@@ -110,8 +110,7 @@ class Session(Sentences):
             return self.targets
         base = self.base
         return self.cache.backward.get(
-            "targets",
-            lambda: own_answer(base) if self.answers_once else default_targets(base.program, self.predicted),
+            "targets", lambda: own_answer(base) if self.answers_once else default_targets(base.program, self.predicted)
         )
 
     @property
@@ -361,10 +360,6 @@ def _text_or_ids(given: str | Ids) -> dict[str, Any]:
 def _lasting_edits(session: Session) -> tuple[Change, ...]:
     known = session.base.program
     return tuple(edit for edit in session.edits if edit.name in known.weights or is_of_any_text(known, edit))
-
-
-def _extremes_of(name: str) -> str:
-    return f"extremes of {name}"
 
 
 def _ids(text: str) -> tuple[int, ...]:

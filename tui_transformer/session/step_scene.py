@@ -119,11 +119,7 @@ def step_scene(
         cost = partial(math.prod, first_size(beside.columns.name), start=SCAN_COST)
         overlay = replace(overlay, tile=_tile_at(reading, session, beside, place, what, cost, beside.tile))
     cell = reading.get(
-        session,
-        name,
-        ("cell", place, shown, hidden),
-        lambda: 0,
-        lambda _: cell_of(session, name, place, shown, hidden),
+        session, name, ("cell", place, shown, hidden), lambda: 0, lambda _: cell_of(session, name, place, shown, hidden)
     )
     working, values, edited = (None, (), "") if cell is None else (cell.working, cell.values, cell.edited)
     nearest = None
@@ -244,7 +240,6 @@ def tile_of(trace: Trace, view: View, rows: range, columns: range) -> Tile:
 
 
 def _attention(trace: Trace, name: str) -> Step | None:
-    """A step, where it holds attention weights."""
     step = trace.program.by_name.get(name)
     return step if step is not None and step.square and is_attention(step) else None
 

@@ -23,9 +23,8 @@ from tui_transformer.explorer.tools.opening import TOOLS
 from tui_transformer.records import replace
 from tui_transformer.report.differences import TOLERANCE
 from tui_transformer.session.exploration import Exploration, Way
-from tui_transformer.session.finding import Search
 from tui_transformer.session.pane_fit import room_for_whole
-from tui_transformer.session.position import Position, destination, head_at, names, next_stop
+from tui_transformer.session.position import Position, Search, destination, head_at, names, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.view_state import Size, ViewState, next_shown
 from tui_transformer.session.whole.scene import neighbour_box, reader, standing

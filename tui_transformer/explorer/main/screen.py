@@ -40,9 +40,8 @@ from tui_transformer.explorer.widgets.cursor import GridWidget
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.guide.texts import help_text, step_text
 from tui_transformer.session.exploration import Exploration
-from tui_transformer.session.finding import row_of_word
 from tui_transformer.session.pane_fit import arrange
-from tui_transformer.session.position import Position
+from tui_transformer.session.position import Position, row_of_word
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.session.view_state import Size, ViewState
 

@@ -41,9 +41,8 @@ from tui_transformer.session import softmax_row
 from tui_transformer.session.edit_format import active, read_number, words, written
 from tui_transformer.session.edit_values import EXAMPLES
 from tui_transformer.session.exploration import Exploration, Way
-from tui_transformer.session.finding import Search
 from tui_transformer.session.open_session import open_session
-from tui_transformer.session.position import Position, destination, next_stop
+from tui_transformer.session.position import Position, Search, destination, next_stop
 from tui_transformer.session.session import VOCABULARY, Session
 from tui_transformer.session.step_scene import cell_of
 from tui_transformer.session.tour_stop import ANY_MODEL, backwards, model_of, own_tours, suitable
