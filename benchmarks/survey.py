@@ -20,7 +20,7 @@ from typing import NamedTuple
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # before NumPy is loaded: as in a worker
 
 from benchmarks.measure import Promise, quick, report
-from tui_transformer.analysis.survey.batch import Asked
+from tui_transformer.analysis.survey.measures import Asked
 from tui_transformer.analysis.survey.sums import Sums
 from tui_transformer.errors import InputError
 from tui_transformer.model.local_models import find_model

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_transformer.analysis.survey.batch import Asked
+from tui_transformer.analysis.survey.measures import Asked
 from tui_transformer.errors import InputError
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.survey import on_ray

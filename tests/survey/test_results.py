@@ -15,7 +15,7 @@ import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
 
-from tui_transformer.analysis.survey.batch import Asked
+from tui_transformer.analysis.survey.measures import Asked
 from tui_transformer.analysis.survey.sums import Counts, Examples, Moments, Sums
 from tui_transformer.analysis.survey.table import Example, Row
 from tui_transformer.errors import InputError, UsageError

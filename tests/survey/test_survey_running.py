@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tui_transformer import Model, measure_texts
-from tui_transformer.analysis.survey.batch import Asked, Item, survey
+from tui_transformer.analysis.survey.measures import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Origin, rows
 from tui_transformer.errors import InputError

@@ -2,7 +2,7 @@
 
 A measure of queries has a number for every query of every head, from the attention weights; that of a text is the mean
 over its queries. All of them are read in one pass over the weights, be it of one text (`head_measures.py`) or of many
-(`survey/batch.py`). Other measures read a text as a whole (`survey/measures.py`).
+(`survey/measures.py`), where other measures read a text as a whole.
 """
 
 from __future__ import annotations

@@ -111,8 +111,7 @@ class Survey:
 
     def _job(self) -> Job:
         from tui_transformer.analysis import metrics
-        from tui_transformer.analysis.survey.batch import Asked, check_asked
-        from tui_transformer.analysis.survey.measures import USUAL, chosen
+        from tui_transformer.analysis.survey.measures import USUAL, Asked, check_asked, chosen
         from tui_transformer.cli.metrics import token_ids
         from tui_transformer.model.options import ModelOptions
         from tui_transformer.survey.running import Job

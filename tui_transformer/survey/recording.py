@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.survey.batch import LENGTH, NO_VOCABULARY, Item
+from tui_transformer.analysis.survey.measures import LENGTH, NO_VOCABULARY, Item
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.names import find

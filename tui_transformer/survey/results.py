@@ -18,8 +18,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.metrics import AnyMetric, MetricName
-from tui_transformer.analysis.survey.batch import LENGTH, TOP, Asked, Item, check_asked, survey
-from tui_transformer.analysis.survey.measures import USUAL, chosen
+from tui_transformer.analysis.survey.measures import LENGTH, TOP, USUAL, Asked, Item, check_asked, chosen, survey
 from tui_transformer.analysis.survey.sums import Source, Sums
 from tui_transformer.analysis.survey.table import Example, Origin, Row, columns, examples, rows
 from tui_transformer.errors import InputError, UsageError

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from tui_transformer.analysis.survey.batch import Asked, Item, survey
+from tui_transformer.analysis.survey.measures import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.errors import InputError
 from tui_transformer.features.dictionary import Features

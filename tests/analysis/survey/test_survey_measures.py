@@ -16,8 +16,17 @@ from tui_transformer.analysis.head_measures import head_measures
 from tui_transformer.analysis.logit_lens import lens_of
 from tui_transformer.analysis.measures import Place, Reading, Text
 from tui_transformer.analysis.metrics import Metric
-from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, readings, survey
-from tui_transformer.analysis.survey.measures import MEASURES, USUAL, chosen, unit_of
+from tui_transformer.analysis.survey.measures import (
+    MEASURES,
+    USUAL,
+    Asked,
+    Item,
+    check_asked,
+    chosen,
+    readings,
+    survey,
+    unit_of,
+)
 from tui_transformer.analysis.survey.sums import LARGEST, NONE, Counts, Examples, Moments, Source, Sums
 from tui_transformer.analysis.survey.table import Origin, examples, half_width, rows, student
 from tui_transformer.analysis.tokens import tokens_of
@@ -213,7 +222,7 @@ def test_what_a_model_lacks_is_said_before_texts_are_read(model: str, asked: Ask
 
 def test_a_model_without_heads_that_can_be_measured_still_has_neurons(monkeypatch: pytest.MonkeyPatch):
     model = Model.load("story", device="cpu")
-    monkeypatch.setattr("tui_transformer.analysis.survey.batch.attentions", lambda _: ())
+    monkeypatch.setattr("tui_transformer.analysis.survey.measures.attentions", lambda _: ())
     check_asked(model, Asked(("neurons", "lens")))
     with pytest.raises(InputError, match="no attention whose heads could be measured: use lens, neurons, features"):
         check_asked(model, Asked(("neurons", "first")))

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tui_transformer.analysis.survey.batch import Asked, Item, check_asked, survey
-from tui_transformer.analysis.survey.measures import unit_of
+from tui_transformer.analysis.survey.measures import Asked, Item, check_asked, survey, unit_of
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Origin, examples, marked, rows
 from tui_transformer.errors import InputError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from driving import NARROW, SMALL, WIDE, exploring
 
-from tui_transformer.analysis.survey.batch import Asked, Item, survey
+from tui_transformer.analysis.survey.measures import Asked, Item, survey
 from tui_transformer.analysis.survey.sums import Source
 from tui_transformer.analysis.survey.table import Example, Origin, examples, rows
 from tui_transformer.explorer.run import open_session
