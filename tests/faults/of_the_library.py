@@ -30,7 +30,7 @@ OF_THE_LIBRARY = (
     Fault(
         "a probe is scored on tokens of the texts that it was fitted to",
         "analysis/probes.py",
-        "    held = np.isin(text, split.held(text, own, of_classes=not numeric))\n",
+        "    held = np.isin(text, _held_out(text, own, share, seed, of_classes=not numeric))\n",
         "    held = np.arange(len(text)) % 4 == 0\n",
         "tests/analysis/test_probes.py::test_no_text_is_divided_and_what_tokens_share_is_not_learnt",
     ),

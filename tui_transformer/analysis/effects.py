@@ -150,7 +150,6 @@ def _experiments(
     before: Watch | None,
     rows: int,
 ) -> Iterator[tuple[What, Effect]]:
-    """The effect of each experiment as it is found."""
     trace.compute(before=before)
     measured = _measuring(trace, answer_positions(trace, positions, item), item, metric, before)
     keep = metric is not None and metric_from(metric).reads_any
@@ -322,7 +321,6 @@ def means(traces: Iterable[Trace], names: Sequence[str]) -> dict[str, Host]:
 
 
 def _sum_of_rows(trace: Trace, name: str) -> tuple[Host, int]:
-    """The sum over the real tokens of all sentences, and how many there are."""
     axes = trace.program.axes(name)
     if name in trace.program.weights or len(axes) < 2 or not axes[-2].sequence:
         raise InputError(f"{name} has no row for each token: it has no mean over them")

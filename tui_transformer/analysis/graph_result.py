@@ -190,7 +190,38 @@ class Graph:
 
     def to_json(self, slug: str = "graph", labels: Mapping[int, str] | None = None) -> dict[str, Any]:
         """The graph as circuit-tracer and Neuronpedia's viewer read it; labels of features by their numbers."""
-        return _json(self, slug, labels or {})
+        # Viewers show nodes up to a share of influence: the last that pruning needs goes beyond its threshold.
+        pruned = [node.kind not in ("embedding", "logit") for node in self.nodes]
+        shown_to = max(self.thresholds[0], self.cumulative[pruned].max(initial=0.0))
+        labels = labels or {}
+        style = _style([*(word for words in self.words.values() for word in words), *self.answers.values()])
+        # circuit-tracer's viewer lays out no single column, and leaves out what is at over two thirds of the tokens.
+        starts, prompt = dict[str, int](), [""] if sum(map(len, self.words.values())) == 1 else list[str]()
+        for stack, words in self.words.items():
+            starts[stack] = len(prompt)
+            prompt += _plain(words, style)
+        file = _File(self, labels, starts, tuple(prompt), style)
+        ids = [file.name(node) for node in self.nodes]
+        return {
+            "metadata": {
+                "slug": re.sub(r"[^\w.-]+", "-", slug, flags=re.ASCII),  # Neuronpedia takes no others
+                "scan": self.title,
+                "transcoder_list": [],
+                "prompt_tokens": prompt,
+                "prompt": "".join(prompt),
+                "node_threshold": float(shown_to),
+                "schema_version": 1,  # the numbers of features are paired; without it they are taken for older ones
+                "info": {"generator": {"name": "tui-transformer"}},
+                "pruning_settings": dict(zip(("node_threshold", "edge_threshold"), self.thresholds, strict=True)),
+            },
+            "qParams": {"pinnedIds": [], "supernodes": [], "linkType": "both", "clickedId": "", "sg_pos": ""},
+            "nodes": [file.node(i, name) for i, name in enumerate(ids)],
+            "links": [
+                {"source": ids[source], "target": ids[target], "weight": float(row[source])}
+                for target, row in zip(self.followed.tolist(), self.weights, strict=True)
+                for source in row.nonzero()[0].tolist()
+            ],
+        }
 
     def save(self, path: str | Path, labels: Mapping[int, str] | None = None) -> None:
         """Write that to a file, whole or not at all; its name is the graph's.
@@ -202,7 +233,7 @@ class Graph:
             InputError: It cannot be written, or the list is none; an older file is as it was.
         """
         file = expanded(path)
-        data = _json(self, file.stem, labels or {})
+        data = self.to_json(file.stem, labels)
         _write(file, data)
         if is_file(file.with_name(INDEX)):
             _enter(file.with_name(INDEX), data["metadata"])
@@ -228,38 +259,6 @@ OTHERS: tuple[Kind, ...] = ("error", "feed_forward", "head", "neuron", "feature"
 """Kinds with numbers below 0; the error of a layer has −1, as in circuit-tracer."""
 
 
-def _json(graph: Graph, slug: str, labels: Mapping[int, str]) -> dict[str, Any]:
-    """A graph as that object; labels of features by their numbers."""
-    style = _style([*(word for words in graph.words.values() for word in words), *graph.answers.values()])
-    # circuit-tracer's viewer lays out no single column, and leaves out what is at more than two thirds of the tokens.
-    starts, prompt = dict[str, int](), [""] if sum(map(len, graph.words.values())) == 1 else list[str]()
-    for stack, words in graph.words.items():
-        starts[stack] = len(prompt)
-        prompt += _plain(words, style)
-    file = _File(graph, labels, starts, tuple(prompt), style)
-    ids = [file.name(node) for node in graph.nodes]
-    return {
-        "metadata": {
-            "slug": re.sub(r"[^\w.-]+", "-", slug, flags=re.ASCII),  # Neuronpedia takes no others
-            "scan": graph.title,
-            "transcoder_list": [],
-            "prompt_tokens": prompt,
-            "prompt": "".join(prompt),
-            "node_threshold": _shown_to(graph),
-            "schema_version": 1,  # the numbers of features are paired; without it they are taken for older ones
-            "info": {"generator": {"name": "tui-transformer"}},
-            "pruning_settings": dict(zip(("node_threshold", "edge_threshold"), graph.thresholds, strict=True)),
-        },
-        "qParams": {"pinnedIds": [], "supernodes": [], "linkType": "both", "clickedId": "", "sg_pos": ""},
-        "nodes": [file.node(i, name) for i, name in enumerate(ids)],
-        "links": [
-            {"source": ids[source], "target": ids[target], "weight": float(row[source])}
-            for target, row in zip(graph.followed.tolist(), graph.weights, strict=True)
-            for source in row.nonzero()[0].tolist()
-        ],
-    }
-
-
 def _enter(index: Path, metadata: Mapping[str, Any]) -> None:
     """Enter a graph into a folder's list, in the place of an older one of its name."""
     listed = read_json(index, MOST_OF_INDEX)
@@ -275,32 +274,25 @@ def _write(path: Path, data: Mapping[str, Any]) -> None:
     write_whole(path, f"{text}\n".encode("utf-8", errors="backslashreplace"))
 
 
-def _shown_to(graph: Graph) -> float:
-    """The share of influence up to which viewers show nodes: the last that pruning needs goes beyond its threshold."""
-    pruned = [node.kind not in ("embedding", "logit") for node in graph.nodes]
-    return float(max(graph.thresholds[0], graph.cumulative[pruned].max(initial=0.0)))
-
-
+@dataclass(eq=False)
 class _File:
     """Names and nodes of a graph's file."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        labels: Mapping[int, str],
-        starts: Mapping[str, int],
-        prompt: tuple[str, ...],
-        style: Style | None,
-    ) -> None:
-        self.graph, self.labels, self.starts, self.prompt, self.style = graph, labels, starts, prompt, style
+    graph: Graph
+    labels: Mapping[int, str]
+    starts: Mapping[str, int]
+    prompt: tuple[str, ...]
+    style: Style | None
+
+    def __post_init__(self) -> None:
         self.rows, self.several = dict[str, int](), dict[tuple[Kind, int], list[str]]()
-        for node in graph.nodes:
+        for node in self.graph.nodes:
             if node.kind != "logit" and node.place not in self.rows:
                 # What is of no layer stands with the last before it: behind all of them, or with the first.
                 before = (row for place, row in self.rows.items() if place.partition(".")[0] == node.stack)
                 self.rows[node.place] = max(before, default=0) if node.layer is None else max(node.layer, 0)
         self.rows["output"] = 2 + max(self.rows.values(), default=0)
-        for node in graph.nodes:
+        for node in self.graph.nodes:
             places = self.several.setdefault((node.kind, self.rows[node.place]), [])
             if node.place not in places:
                 places.append(node.place)
@@ -347,7 +339,6 @@ class _File:
         return self.several[node.kind, self.rows[node.place]].index(node.place)
 
     def node(self, i: int, name: str) -> dict[str, Any]:
-        """One of `nodes`."""
         graph, node = self.graph, self.graph.nodes[i]
         return {
             "node_id": name,
@@ -366,7 +357,6 @@ class _File:
         }
 
     def _said(self, i: int) -> str:
-        """What a viewer calls a node."""
         node = self.graph.nodes[i]
         if node.kind == "logit":
             (word,) = _plain([self.graph.word(node)], self.style)

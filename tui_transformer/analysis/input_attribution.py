@@ -183,7 +183,6 @@ def integrated_gradients(
 
 
 def _input(trace: Trace, step: str) -> tuple[str, Host]:
-    """The own name of a step, and its values."""
     own = trace.program.step(step)
     if len(own.shape) != 2 or own.op.integer or trace.batch > 1:
         raise InputError(f"{own.name} is no input of one sentence with a row for each token")

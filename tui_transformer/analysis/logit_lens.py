@@ -291,7 +291,6 @@ class _Sums:
 
 
 def _no_sums(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[int, _Sums]:
-    """Sums of no token for every depth that is asked for."""
     known = [depth.layer for depth in lens.depths]
     missing = sorted(set(layers or ()) - set(known))
     if missing:
@@ -307,7 +306,6 @@ def _no_sums(lens: Lens, trace: Trace, layers: Collection[int] | None) -> dict[i
 
 
 def _add(sums: dict[int, _Sums], lens: Lens, trace: Trace, item: int) -> None:
-    """The real tokens of one sentence."""
     real = real_tokens(trace, trace.program.axes(lens.state)[0], item)
 
     def rows(name: str) -> Host:

@@ -159,7 +159,6 @@ class OfTrace(Measurable):
 
 
 def _one_number(given: object) -> float:
-    """What a function of the caller gave."""
     value = np.asarray(given)
     if value.size != 1 or value.dtype.kind not in "fiub":
         what = f"{shape_text(value.shape)} of them" if value.dtype.kind in "fiub" else type(given).__name__

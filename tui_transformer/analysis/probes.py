@@ -179,30 +179,23 @@ def probe(
     given = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     for name, rows in data.items():
         for each in several:
-            yield _probe(name, rows, given, kind, each, _Split(held_out, seed), penalty, report)
+            yield _probe(name, rows, given, kind, each, held_out, seed, penalty, report)
 
 
-@dataclass(frozen=True)
-class _Split:
-    """Which texts are held out: so large a share of them, drawn from a seed."""
-
-    share: float
-    seed: int
-
-    def held(self, texts: Host, labels: Sequence[Label], *, of_classes: bool) -> Host:
-        """Numbers of texts that are held out; where each has one class, that share of the texts of every class."""
-        rng = np.random.default_rng(self.seed)
-        groups: dict[Label, list[int]] = {}
-        of_text: dict[int, set[Label]] = {}
-        for text, label in zip(texts.tolist(), labels, strict=True):
-            of_text.setdefault(text, set()).add(label if of_classes else 0)
-        one_each = all(len(each) == 1 for each in of_text.values())
-        for text, own in of_text.items():
-            groups.setdefault(next(iter(own)) if one_each else 0, []).append(text)
-        chosen: list[int] = []
-        for _, group in sorted(groups.items(), key=lambda each: str(each[0])):
-            chosen += rng.permutation(group)[: round(self.share * len(group))].tolist()
-        return np.array(chosen or [next(iter(of_text), 0)], np.int64)
+def _held_out(texts: Host, labels: Sequence[Label], share: float, seed: int, *, of_classes: bool) -> Host:
+    """Numbers of texts that are held out; where each has one class, that share of the texts of every class."""
+    rng = np.random.default_rng(seed)
+    groups: dict[Label, list[int]] = {}
+    of_text: dict[int, set[Label]] = {}
+    for text, label in zip(texts.tolist(), labels, strict=True):
+        of_text.setdefault(text, set()).add(label if of_classes else 0)
+    one_each = all(len(each) == 1 for each in of_text.values())
+    for text, own in of_text.items():
+        groups.setdefault(next(iter(own)) if one_each else 0, []).append(text)
+    chosen: list[int] = []
+    for _, group in sorted(groups.items(), key=lambda each: str(each[0])):
+        chosen += rng.permutation(group)[: round(share * len(group))].tolist()
+    return np.array(chosen or [next(iter(of_text), 0)], np.int64)
 
 
 def _probe(
@@ -211,7 +204,8 @@ def _probe(
     labels: list[Label],
     kind: ProbeKind,
     position: Which,
-    split: _Split,
+    share: float,
+    seed: int,
     penalty: float,
     report: Report,
 ) -> Probe:
@@ -228,7 +222,7 @@ def _probe(
     classes = () if numeric else tuple(sorted(set(own), key=lambda each: (str(type(each)), each)))
     if not numeric and len(classes) < 2:
         raise InputError(f"{name}: every label is {str(classes[0])[:40]!r}: a probe tells two classes or more apart")
-    held = np.isin(text, split.held(text, own, of_classes=not numeric))
+    held = np.isin(text, _held_out(text, own, share, seed, of_classes=not numeric))
     y = np.array(own, np.float64) if numeric else np.array([classes.index(each) for each in own])
     if held.all() or (not numeric and len(set(y[~held])) < len(classes)):
         raise InputError(f"{name}: too few texts: of every class there has to be one that is fitted to")

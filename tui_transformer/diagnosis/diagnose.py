@@ -178,7 +178,6 @@ def input_of(dump: Dump, model: Model, given: Input | None = None) -> Input:
 def _isolated(
     entries: Sequence[Entry], differences: Mapping[str, Difference], reference: Reference, report: Report
 ) -> tuple[First | None, dict[str, Verdict]]:
-    """The first step that is wrong, and what can be said of every step."""
     verdicts: dict[str, Verdict] = {entry.theirs: "agrees" for entry in entries}
     differing = [entry for entry in entries if differences[entry.theirs].beyond]
     if not differing:
@@ -258,7 +257,6 @@ def _first(
 
 
 def _assumed(dump: Dump, matched: Matched) -> tuple[str, ...]:
-    """Everything that was taken for granted."""
     said = list(dump.notes)
     coarse = dict.fromkeys(entry.precision.name for entry in matched.entries)
     said += [f"numbers have {name}" for name in coarse if name not in ("float32", "float64")]

@@ -274,7 +274,6 @@ def _merged(ordered: Shape, axes: Axes) -> Iterator[Shape]:
 
 
 def _moved(array: Host, sizes: Shape, order: Order, how: str) -> Host:
-    """The array in the order of the step."""
     array = np.transpose(array) if how == "transposed" else array
     ordered = tuple(sizes[i] for i in order)
     moved: Host = np.ascontiguousarray(array).reshape(ordered).transpose(np.argsort(order))

@@ -121,7 +121,6 @@ def describe_cost(session: Session) -> int:
 
 
 def _most_attended(session: Session, weights: Step) -> str:
-    """Which key the last query looks at most."""
     session.trace.compute((weights.name,))
     row = session.trace[weights.name].reshape(-1, weights.shape[-1])[-1]
     key = int(np.nan_to_num(row).argmax())

@@ -258,7 +258,6 @@ def heads_of(session: Session, step: StepScene, choice: Hidden, report: Report) 
 
 
 def _chart(reading: Reading, session: Session, step: StepScene, kind: ChartKind, choice: Hidden) -> Chart | None:
-    """A chart of what is drawn."""
     drawn, place = step.drawn, step.place
     cost = 0 if kind in LIGHT_CHARTS else 10 * drawn.rows.size * drawn.columns.size * (drawn.heads or 1)
 

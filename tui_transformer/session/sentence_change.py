@@ -284,7 +284,6 @@ def cosine(first: Host, second: Host) -> float:
 
 
 def _heads(before: Session, after: Session, report: Report) -> Iterator[HeadChange]:
-    """Every head that both have, in the order of the layers."""
     columns, known = columns_of(before, after), before.trace.program.by_name
     for step in attentions(after.trace.program):
         queries, keys = (columns.get(axis.sequence, ()) for axis in (step.queries, step.keys))
@@ -310,7 +309,6 @@ def _place(session: Session) -> int:
 def _of_layer(
     before: Session, after: Session, step: Attention, queries: Sequence[Pair], keys: Sequence[Pair], report: Report
 ) -> Iterator[HeadChange]:
-    """The heads of an attention: queries that both have, and keys of either."""
     sizes, largest = np.zeros(step.heads), [(-1.0, (0, 0), 0.0, 0.0)] * step.heads
     height = max(1, BLOCK // (step.heads * len(keys)))
     for start in range(0, len(queries), height):

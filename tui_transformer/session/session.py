@@ -363,7 +363,6 @@ def _lasting_edits(session: Session) -> tuple[Change, ...]:
 
 
 def _ids(text: str) -> tuple[int, ...]:
-    """Token IDs, separated by spaces or commas."""
     try:
         return tuple(int(part) for part in text.replace(",", " ").split())
     except ValueError as error:

@@ -293,7 +293,6 @@ def cell_of(session: Session, name: str, place: Place, shown: Shown, choice: Hid
 
 
 def _compared(session: Session, name: str, place: Place, value: float) -> tuple[Value, ...]:
-    """The same cell of the other trace, and the difference."""
     other, label = session.other.trace, session.overlay.label
     if name not in (*other.program.by_name, *other.program.weights):
         return (Value("beside", np.nan, note=f"no such step in {label}"),)

@@ -170,7 +170,6 @@ def ending_cost(session: Session) -> int:
 
 
 def _likely(trace: Trace, places: range, temperature: float, report: Report) -> list[tuple[Likely, ...]]:
-    """The most likely tokens at some positions."""
     trace.compute((PROBABILITIES,), before=lambda step: report(step.name))
     rows = []
     for place in places:

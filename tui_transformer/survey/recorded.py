@@ -186,7 +186,6 @@ class Rows:
         return values[(slice(None),) * wanted.ndim + rest] if rest else values
 
     def _wanted(self, at: Any) -> Host:
-        """The numbers of rows that an index means."""
         if isinstance(at, slice):
             return np.arange(*at.indices(len(self)))
         given = np.asarray(at)
@@ -221,7 +220,6 @@ class Rows:
         return out
 
     def _file(self, number: int) -> tuple[WeightsFile, Host]:
-        """A file, and where its numbers lie in it."""
         if number not in self._open:
             while len(self._open) >= MOST_OPEN:
                 self._open.pop(next(iter(self._open)))

@@ -218,7 +218,6 @@ class Recording:
         return self.model.trace(ids=encoding.ids, segments=encoding.segments, budget=0)
 
     def _read(self, source: Source, index: Index, rows: dict[str, list[Host]], counts: dict[str, list[int]]) -> None:
-        """Add the rows of one text."""
         trace = self._traced(source)
         if trace is None:
             for each in counts.values():

@@ -127,7 +127,6 @@ class _Running:
             yield batch
 
     def take(self, result: bytes) -> None:
-        """Add what a batch gave."""
         batch = self._given.popleft()
         if self._known:
             if digest_of(result) != self._known:

@@ -286,7 +286,6 @@ def readings(text: Text, names: Sequence[str]) -> Iterator[Reading]:
 
 
 def _together(counts: Counts, read: dict[int, list[Reading]], sources: dict[int, Source], top: int) -> Sums:
-    """The sums of what was read in each text."""
     places = tuple(sorted({each.place: len(each.values) for of_text in read.values() for each in of_text}.items()))
     starts = starts_of(places)
     shape = len(read), sum(size for _, size in places)

@@ -286,7 +286,6 @@ class Segment:
 
 
 def _shaken(values: Host, by: Host, random: np.random.Generator) -> Host:
-    """The values, each moved by at most so much."""
     if values.dtype.kind != "f":
         return values
     moved: Host = values + np.where(np.isfinite(values), by, 0.0) * random.uniform(-1.0, 1.0, values.shape)

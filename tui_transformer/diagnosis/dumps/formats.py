@@ -351,7 +351,6 @@ def callback_log(path: Path, lines: Iterable[str]) -> Dump:
 
 
 def _parts(lines: Iterable[str]) -> Iterator[tuple[re.Match[str], Matrix]]:
-    """Every header with the numbers behind it."""
     header, body = None, Matrix()
     for line in lines:
         match = _header(line)

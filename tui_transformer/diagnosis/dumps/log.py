@@ -170,7 +170,6 @@ class Reading:
         return True
 
     def _filled(self) -> None:
-        """Numbers stand under the heading."""
         self.in_a_row = 0
         if self.line:
             self._read()

@@ -109,7 +109,6 @@ class TraceFile:
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[tuple[IO[bytes], Header]]:
-        """An array's entry after its header."""
         where = f"{shown_path(self.path)}: {visible(name)}"
         with readable_as("NPZ", where):
             entry = self.archive.getinfo(self.entries.get(VALUE + name) or self.entries[name])
@@ -225,7 +224,6 @@ def too_many(count: int, most: int) -> str:
 
 
 def _whole(member: IO[bytes], size: int) -> bytearray:
-    """So many bytes, a piece at a time."""
     data = bytearray(size)
     for start in range(0, size, PIECE):
         piece = member.read(min(PIECE, size - start))

@@ -220,8 +220,6 @@ def modules(model: Model, program: Program) -> Table:
 
 
 def _paths(model: Model, program: Program) -> dict[str, tuple[Target, ...]]:
-    """Every module path that follows from the tensors of the weights."""
-
     def scale(step: str) -> float:
         op = program.by_name[step].op
         return op.scale if isinstance(op, Embed) else 1.0

@@ -306,7 +306,6 @@ class Drawing:
         return Picture(placed, VOCABULARY, title, lines=tuple(lines))
 
     def _answer(self, name: str, count: int) -> tuple[Line, ...] | None:
-        """The most likely words where the model answers."""
         trace, model, logits = self.session.trace, self.session.model, name == "output.logits"
 
         def make(report: Report) -> tuple[Line, ...]:
