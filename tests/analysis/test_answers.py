@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from reference import REFERENCES
 
-from tui_transformer.analysis.effects import LOGITS
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
 from tui_transformer.analysis.score import likely_at, score
 from tui_transformer.analysis.two_models import loss_of
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.edits import Edit
-from tui_transformer.engine.gradient import cross_entropy
+from tui_transformer.engine.gradient import LOGITS, cross_entropy
 from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.targets import parse
 from tui_transformer.engine.trace import Trace

@@ -22,10 +22,9 @@ from tui_transformer.analysis.effects import (
 )
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.patching import KINDS, kinds_of, sweep, table_of
-from tui_transformer.analysis.statistics import START
 from tui_transformer.engine.changes import Scale, Set
 from tui_transformer.engine.edits import Patch
-from tui_transformer.engine.targets import every, parse
+from tui_transformer.engine.targets import START, every, parse
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model

@@ -20,27 +20,16 @@ from tui_transformer.analysis.graph_walk import changes
 from tui_transformer.analysis.measurable import last_position, positions_in
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.ops import (
-    Add,
-    FromSize,
-    LayerNorm,
-    Linear,
-    MergeHeads,
-    NormOfSum,
-    RmsNorm,
-    Scale,
-    Unembed,
-)
+from tui_transformer.engine.gradient import LOGITS
+from tui_transformer.engine.ops import Add, FromSize, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import FEATURE, Step
+from tui_transformer.engine.targets import NEURONS
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, replace
 
-LOGITS = "output.logits"
 NORMS = (LayerNorm, RmsNorm, NormOfSum)
-NEURONS = "feed-forward"
-"""The axis of the neurons."""
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,13 @@ from tui_transformer.analysis.attentions import SELF, Attention, Report, attenti
 from tui_transformer.analysis.found import Again, Found, found
 from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import Linear, Project, Unembed
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
 
 PARTS = ("query", "key", "value", "output")
-EMBEDDING, LOGITS = "embedding.tokens", "output.logits"
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ def _heads(trace: Trace, chosen: Iterable[Attention]) -> Iterator[Circuit]:
 def words_of(trace: Trace) -> Words:
     """How words enter and leave the model."""
     program = trace.program
-    step, name = program.by_name.get(LOGITS), f"{EMBEDDING}.weight"
+    step, name = program.by_name.get(LOGITS), "embedding.tokens.weight"
     if step is None or name not in program.weights or step.axes[-1].name != "vocabulary":
         return Words(None)
     table, head = in_float64(trace, name), in_float64(trace, step.inputs[1])

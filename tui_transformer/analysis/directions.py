@@ -16,13 +16,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.attribution import LOGITS
 from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.head_lens import carried
 from tui_transformer.analysis.measurable import last_position
 from tui_transformer.engine.axis import Places, whole
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.changes import Add, Project
+from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.program import step_of_numbers
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
@@ -96,12 +96,7 @@ class Direction:
 
 
 def direction(
-    model: Model,
-    positive: Texts,
-    negative: Texts,
-    at: str,
-    position: Where = -1,
-    report: Report = silent,
+    model: Model, positive: Texts, negative: Texts, at: str, position: Where = -1, report: Report = silent
 ) -> Direction:
     """From the mean of some texts to that of others, at a step: mean x(positive) − mean x(negative), float64.
 

@@ -43,7 +43,6 @@ from tui_transformer.errors import InputError, UsageError
 from tui_transformer.learning.recipes import answers_first
 from tui_transformer.records import dataclass
 
-LOGITS = "output.logits"
 ROWS = 512
 """Rows of a pass at most: from there on a product of matrices takes as long for each row, however many there are."""
 

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.attribution import LOGITS
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.head_lens import carried
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import FromSize
 from tui_transformer.engine.ops.base import EXACT
 from tui_transformer.engine.program import FEATURE, Program, Step

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.attribution import LOGITS
 from tui_transformer.analysis.graph_influence import cumulative_of, influence_of, scores_of, shares_of
 from tui_transformer.analysis.graph_nodes import GraphNode, Logits, Site, Units
 from tui_transformer.analysis.graph_result import Graph
@@ -28,6 +27,7 @@ from tui_transformer.analysis.measurable import positions_in
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Array, Host
+from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.parts import check_memory
 from tui_transformer.engine.program import LABEL, PROBABILITIES, Step
 from tui_transformer.engine.targets import FEATURES

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.attribution import NEURONS
 from tui_transformer.analysis.graph_nodes import ExpertUnits, Rest, Rows, Site, Units
 from tui_transformer.analysis.graph_walk import Held, changes, followed, inner, reads_features
 from tui_transformer.analysis.nodes import HEADS, SENDERS
@@ -16,7 +15,7 @@ from tui_transformer.engine import ops
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.ops.activations import Function
 from tui_transformer.engine.program import Program, Step
-from tui_transformer.engine.targets import FEATURES
+from tui_transformer.engine.targets import FEATURES, NEURONS
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass, field, replace
 

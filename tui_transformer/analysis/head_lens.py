@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 from tui_transformer.analysis.attentions import Attention, attentions
-from tui_transformer.analysis.attribution import LOGITS, NORMS, frozen_norm
+from tui_transformer.analysis.attribution import NORMS, frozen_norm
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.found import Again, Found
 from tui_transformer.analysis.logit_lens import Affine, lens_of
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.axis import whole
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.ops import Add, LayerNorm, Linear, MergeHeads, NormOfSum, RmsNorm, Scale, Unembed
 from tui_transformer.engine.program import FEATURE, Program, Step
 from tui_transformer.engine.trace import Trace, item_of

@@ -26,10 +26,10 @@ from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.circuits import in_float64
 from tui_transformer.analysis.measurable import Positions
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
-from tui_transformer.analysis.statistics import START
 from tui_transformer.engine.backend import Array, Host
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.gradient import Gradients, Start, backward_from, gradients_from
+from tui_transformer.engine.targets import START
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass

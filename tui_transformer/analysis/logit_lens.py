@@ -28,11 +28,11 @@ import numpy as np
 from tui_transformer.analysis.attentions import Report, prepared, silent
 from tui_transformer.analysis.found import Found
 from tui_transformer.analysis.metrics import divergences, log_shares
-from tui_transformer.analysis.statistics import START
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program, Step
+from tui_transformer.engine.targets import START
 from tui_transformer.engine.trace import Trace, item_of
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass, field

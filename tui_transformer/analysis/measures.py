@@ -168,10 +168,7 @@ HEAD_MEASURES = (
     # Attention to the token before, for every query that may look there (Vig & Belinkov 2019, "Analyzing the Structure
     # of Attention in a Transformer Language Model"; Clark et al. 2019, §3.1). Cross attention has no token before.
     _of_heads(
-        "previous",
-        "previous token",
-        "A_i,i−1",
-        lambda rows: weight_to(rows, np.where(rows.own > 0, rows.own - 1, -1)),
+        "previous", "previous token", "A_i,i−1", lambda rows: weight_to(rows, np.where(rows.own > 0, rows.own - 1, -1))
     ),
     # Attention to the first token (Vig & Belinkov 2019, §4.2: heads look at it when they have found nothing else; Xiao
     # et al. 2023, "Efficient Streaming Language Models with Attention Sinks").

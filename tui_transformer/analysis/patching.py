@@ -17,11 +17,11 @@ from tui_transformer.analysis.effects import ROWS, in_passes
 from tui_transformer.analysis.found import found
 from tui_transformer.analysis.measurable import Positions
 from tui_transformer.analysis.metrics import AnyMetric, metric_from
-from tui_transformer.analysis.statistics import START
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Patch
 from tui_transformer.engine.parts import layer_outputs
 from tui_transformer.engine.program import Program
+from tui_transformer.engine.targets import START
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass

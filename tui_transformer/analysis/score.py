@@ -12,11 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tui_transformer.analysis.effects import LOGITS
 from tui_transformer.analysis.metrics import log_shares
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
-from tui_transformer.engine.gradient import NOT_COUNTED
+from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED
 from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError

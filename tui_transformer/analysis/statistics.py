@@ -19,6 +19,7 @@ import numpy as np
 from tui_transformer.analysis.tokens import real_tokens
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.program import Program, Step, by_program
+from tui_transformer.engine.targets import START
 from tui_transformer.engine.trace import Trace
 from tui_transformer.records import dataclass
 
@@ -112,8 +113,6 @@ def row_sample(rows: Sequence[int], columns: int, cells: int = CELLS, together: 
 
 
 # Norms of the residual stream, and of gradients
-
-START = "embedding.output"
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,9 @@ class Attribute(Featured):
 
     def _terms(self, session: Session) -> Table:
         """A line a term, and the logit that they sum to."""
-        from tui_transformer.analysis.attribution import LOGITS, attribute
+        from tui_transformer.analysis.attribution import attribute
         from tui_transformer.cli.metrics import positions_of, token_ids
+        from tui_transformer.engine.gradient import LOGITS
 
         if self.metric is not None or self.targets is not None:
             raise UsageError("--metric and --targets are of --by gradient and integrated: terms are of a logit")

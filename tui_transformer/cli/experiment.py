@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tui_transformer.analysis.effects import LOGITS, Effect, answer_positions, answer_step, effect
+from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, effect
 from tui_transformer.analysis.metrics import Metric, log_shares
 from tui_transformer.cli.metrics import where
 from tui_transformer.cli.output import emit, emit_csv, emit_json
 from tui_transformer.cli.terminal import counted, show
 from tui_transformer.engine.edits import Change
+from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.number_format import in_percent
 from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace

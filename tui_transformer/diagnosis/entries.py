@@ -16,10 +16,10 @@ from tui_transformer.diagnosis.naming.words import SETTINGS, phrase_of
 from tui_transformer.diagnosis.reference_values import Reference, stands_for_infinity
 from tui_transformer.engine.axis import Axes, Shape, shape_of
 from tui_transformer.engine.backend import Host
+from tui_transformer.engine.gradient_explanation import GRADIENT
 from tui_transformer.records import dataclass, replace
 
 LETTERS = {"batch": "batch", "head": "heads", "token": "tokens", "query": "queries", "key": "keys", "head width": "d_k"}
-GRADIENT = "gradient/"
 GIVENS = {
     "ids": "input.ids",
     "decoder ids": "decoder.input.ids",

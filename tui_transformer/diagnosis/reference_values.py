@@ -11,6 +11,7 @@ import numpy as np
 from tui_transformer.diagnosis.dumps.dump import FLOAT32_UNIT, Precision
 from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend, Host, choose_backend
+from tui_transformer.engine.edits import VISIBLE
 from tui_transformer.engine.explanation import Index, Source, Working
 from tui_transformer.engine.gradient import NOT_COUNTED, cross_entropy
 from tui_transformer.engine.ops import Mask, Op, Softmax, SoftmaxWithSink
@@ -21,7 +22,7 @@ from tui_transformer.engine.weights import Weights
 from tui_transformer.model import Model
 from tui_transformer.records import dataclass, field, replace
 
-VISIBLE, LABELS = "input.visible", "input.labels"
+LABELS = "input.labels"
 SPREAD = 16.0
 """Another order of the same sums is as far as this many times the noise of one order, at most."""
 

@@ -39,12 +39,8 @@ VOCABULARY, TEXT, LOSS = "vocabulary", "text", "loss"
 OF_TOKENS = frozenset(name for name, kind in METRICS.items() if kind.tokens)
 """Metrics that have a gradient by the logits of the sentence itself."""
 
-
 ADDING_UP = (Add, Scale, Project, Apply)
 """Edits that go on from what was there."""
-
-PROBABILITIES = "output.probabilities"
-"""The step that the text at the end is made from; a model without a head has none."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.score import Likely, likely_at
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients
+from tui_transformer.engine.program import PROBABILITIES
 from tui_transformer.engine.trace import Trace
 from tui_transformer.generation.text import WINDOW, token_text
 from tui_transformer.learning.recipes import answers_first
@@ -18,7 +19,7 @@ from tui_transformer.model import Model
 from tui_transformer.model.targets import predicts_next
 from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import percent
-from tui_transformer.session.session import LOSS, PROBABILITIES, TEXT, Session, gradient_cost
+from tui_transformer.session.session import LOSS, TEXT, Session, gradient_cost
 from tui_transformer.text.dispatch import target_tokenizer
 from tui_transformer.text.display import cells, fit, visible
 

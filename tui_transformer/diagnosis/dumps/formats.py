@@ -12,16 +12,7 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from tui_transformer.diagnosis.dumps.dump import (
-    WHOLE,
-    Digits,
-    Dump,
-    Tensor,
-    Values,
-    held,
-    precision_of,
-    stored_values,
-)
+from tui_transformer.diagnosis.dumps.dump import WHOLE, Digits, Dump, Tensor, Values, held, precision_of, stored_values
 from tui_transformer.diagnosis.dumps.log import MOST, log_of, matrix_of, text_lines
 from tui_transformer.diagnosis.dumps.npz_reader import (
     VALUE,

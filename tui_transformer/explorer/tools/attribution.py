@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_transformer.analysis.attribution import LOGITS, Attribution, Term, attribute
+from tui_transformer.analysis.attribution import Attribution, Term, attribute
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.input_attribution import (
     POINTS,
@@ -17,6 +17,7 @@ from tui_transformer.analysis.input_attribution import (
     integrated_gradients,
 )
 from tui_transformer.analysis.metrics import Metric
+from tui_transformer.engine.gradient import LOGITS
 from tui_transformer.engine.number_format import in_percent, minus, spoken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import READER

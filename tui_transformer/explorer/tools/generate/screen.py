@@ -12,7 +12,7 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from tui_transformer.engine.changes import Add, of_pass
-from tui_transformer.engine.program import Step
+from tui_transformer.engine.program import PROBABILITIES, Step
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.actions.tools import TOOLS
@@ -42,7 +42,7 @@ from tui_transformer.session.edit_format import as_written
 from tui_transformer.session.exploration import Way
 from tui_transformer.session.open_session import model_name
 from tui_transformer.session.position import Position
-from tui_transformer.session.session import PROBABILITIES, Session
+from tui_transformer.session.session import Session
 from tui_transformer.session.shell_line import shell_line
 from tui_transformer.session.steering import at_strength, moved, same, steered, steering, strength_of
 from tui_transformer.text.display import visible
