@@ -21,9 +21,9 @@ from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
 from tui_transformer.model.targets import token_of
+from tui_transformer.model.weight_table import TABLE
 from tui_transformer.records import dataclass
 
-TABLE = "embedding.tokens.weight"
 BLOCK = 1 << 20
 """Cells that are looked at together."""
 

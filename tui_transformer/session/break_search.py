@@ -190,7 +190,7 @@ class Examples:
     """Other sentences, each with its answer; of a small model both are kept for all breaks."""
 
     session: Session
-    _kept: dict[Pair, Session] = field(default_factory=dict)
+    _kept: dict[Pair, Session] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _alone(self) -> Session:

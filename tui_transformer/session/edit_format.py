@@ -293,23 +293,9 @@ def broken(session: Session) -> str:
 
 
 def break_titles(names: Collection[str]) -> list[str]:
-    """What these breaks do, in their order."""
+    """What these breaks do, in their order; InputError where one is none."""
     if not names:
         return []
     from tui_transformer.diagnosis.breaking import Broken
 
     return [Broken.read(each).title for each in names]
-
-
-def unknown_break(names: Collection[str]) -> str:
-    """Remark on the first of these that is no break, and on those there are; "" where every one is known."""
-    if not names:
-        return ""
-    from tui_transformer.diagnosis.breaking import Broken
-
-    try:
-        for each in names:
-            Broken.read(each)
-    except InputError as error:
-        return str(error)
-    return ""

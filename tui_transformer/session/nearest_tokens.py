@@ -6,10 +6,11 @@ import math
 from contextlib import suppress
 
 from tui_transformer.analysis.attentions import Report
-from tui_transformer.analysis.similar import TABLE, Term, similar, terms_of
+from tui_transformer.analysis.similar import Term, similar, terms_of
 from tui_transformer.engine.ops import Embed
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.model.weight_table import TABLE
 from tui_transformer.records import dataclass
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session

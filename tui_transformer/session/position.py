@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tui_transformer.engine.program import Grain, Program, by_program
 from tui_transformer.errors import InputError
 from tui_transformer.guide.texts import step_text
+from tui_transformer.model.weight_table import TABLE
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.session import LOSS, TEXT, VOCABULARY, Session
 from tui_transformer.text.display import visible
@@ -153,9 +154,6 @@ def _layer(name: str) -> str:
 MOST_WORDS = 200
 """Words of the vocabulary that are gone through."""
 
-WORD_VECTORS = "embedding.tokens.weight"
-"""The weight with a row for each word."""
-
 
 @dataclass(frozen=True)
 class Match:
@@ -229,7 +227,7 @@ def find(session: Session, typed: str) -> tuple[Match, ...]:
 
 def row_of_word(token_id: int) -> Position:
     """A word in the table of embeddings."""
-    return Position(WORD_VECTORS, Place(row=token_id))
+    return Position(TABLE, Place(row=token_id))
 
 
 def at_token(session: Session, position: Position, which: int, place: int) -> Position:
@@ -255,6 +253,6 @@ def _found(session: Session, wanted: str) -> Iterator[Match]:
         words = step_text(stop) if known else None
         if wanted in stop.casefold() or (words is not None and wanted in f"{words.title} {words.label}".casefold()):
             yield Match(f"step {stop}", stop=stop)
-    if vocabulary is not None and WORD_VECTORS in program.weights:
+    if vocabulary is not None and TABLE in program.weights:
         for token_id in vocabulary.search(wanted)[:MOST_WORDS]:
             yield Match(f"word {token_id} of the vocabulary, {vocabulary.words[token_id]}", word=token_id)

@@ -72,8 +72,8 @@ def _times(factor: float) -> str:
 
 def steering(edits: Sequence[Change], program: Program) -> Add | None:
     """The edit that the slider moves: the last that adds a direction or a number to a step."""
-    steps = (each for each in reversed(edits) if isinstance(each, Add) and each.name not in program.weights)
-    return next((each for each in steps if isinstance(each, Steer) or np.ndim(each.values) == 0), None)
+    of_steps = (each for each in reversed(edits) if isinstance(each, Add) and each.name not in program.weights)
+    return next((each for each in of_steps if isinstance(each, Steer) or np.ndim(each.values) == 0), None)
 
 
 def strength_of(edit: Add) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tui_transformer.model.config import Config
 from tui_transformer.model.local_models import named_alike
 from tui_transformer.records import dataclass, replace
 from tui_transformer.session.answer_summary import answer, answer_cost, answer_position, answers
-from tui_transformer.session.edit_format import break_titles, changes, unknown_break, written
+from tui_transformer.session.edit_format import break_titles, changes, written
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import VOCABULARY, Session
@@ -97,20 +98,24 @@ def suitable(session: Session, where: str) -> Lecture:
         where = f"{told.path or told.name}: [{stop.name}]"
         if not matching(names, stop.step):
             raise InputError(f"{where} step {stop.step[:80]!r} is no step of {session.model.name}")
-        for target in stop.ablate:
-            try:
+        with _said_of(f"{where} ablate"):
+            for target in stop.ablate:
                 parse(target).edits(program)
-            except InputError as error:
-                raise InputError(f"{where} ablate: {error}") from error
-        if problem := unknown_break(stop.breaks):
-            raise InputError(f"{where} breaks: {problem}")
+        with _said_of(f"{where} breaks"):
+            break_titles(stop.breaks)
         there = session.for_tour(stop).trace.program if stop.edits else program
-        for text in stop.edits:
-            try:
+        with _said_of(f"{where} edits"):
+            for text in stop.edits:
                 written(there, text)
-            except InputError as error:
-                raise InputError(f"{where} edits: {error}") from error
     return told
+
+
+@contextmanager
+def _said_of(field: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{field}: {error}") from error
 
 
 def goes_back(told: Lecture) -> bool:

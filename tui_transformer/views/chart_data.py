@@ -14,7 +14,7 @@ import numpy as np
 from tui_transformer.analysis.attentions import is_attention
 from tui_transformer.analysis.expert_load import expert_load, expert_step, expert_steps
 from tui_transformer.analysis.head_measures import head_entropy
-from tui_transformer.analysis.similar import TABLE, Term, similar
+from tui_transformer.analysis.similar import Term, similar
 from tui_transformer.analysis.statistics import (
     CELLS,
     Norms,
@@ -34,6 +34,7 @@ from tui_transformer.engine.ops import Embed, Sinusoid
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError
+from tui_transformer.model.weight_table import TABLE
 from tui_transformer.records import dataclass
 from tui_transformer.views.charts import BarChart, Chart, Histogram, LineChart, Series
 from tui_transformer.views.position_charts import (
