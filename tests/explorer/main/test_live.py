@@ -24,6 +24,7 @@ async def set_settings(explorer: Explorer, **values: object) -> None:
             control.index = control.values.index(str(value))
         else:
             control.value = str(value)
+    await explorer.settled()
     await explorer.keys("ctrl+s")
     await explorer.until(lambda: explorer.app.screen is explorer.main or form.query_one("#status").has_class("problem"))
     await explorer.settled()
