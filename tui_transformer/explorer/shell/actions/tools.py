@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tui_transformer.explorer.shell.actions.dialogs import (
-    A_HEAD,
-    ACROSS,
-    CELL_SHOWN,
-    CHOOSE,
-    CHOOSE_SHOWN,
-    HEAD,
-    HELP,
-    HIDING,
-    LAYER,
-    SUSPEND,
-    THEME,
-    WIDTH_SHOWN,
-    ZOOM,
-)
+from tui_transformer.explorer.shell.actions.dialogs import ACROSS, CHOOSE, EVERY_WAY, HEAD, HELP, LAYER, ZOOM
 from tui_transformer.explorer.shell.keys import Action
 
 OVERVIEW = (
@@ -28,6 +14,23 @@ OVERVIEW = (
 )
 """What every overview has besides its own."""
 
+THEME = Action("theme", "app.next_theme", "Dark or light")
+SUSPEND = Action("suspend", "app.suspend_process", "Suspend (fg comes back)")
+CHOOSE_SHOWN = Action("", "", "Go to what is under the cursor", "go there", "enter", CHOOSE)
+CELL_SHOWN = Action("", "", "Move the cell", "cell", "← ↑ ↓ →", EVERY_WAY)
+WIDTH_SHOWN = Action("", "", "Wider or narrower cells", "width", "+ -", ZOOM)
+HIDING = (
+    Action("hide", "hide", "Hide special tokens, the first token, both, or none", "hide"),
+    Action("hide.special", "hide('special')", "Hide special tokens, and show them again", "hide special"),
+    Action("hide.first", "hide('first')", "Hide the first token, and show it again", "hide first"),
+)
+A_HEAD = (
+    Action("head.next", "turn('head', 1)", "The next head", "head", "[ ]", HEAD),
+    Action("head.back", "turn('head', -1)", "The head before"),
+    Action("layer.next", "turn('layer', 1)", "The next layer", "layer", "{ }", LAYER),
+    Action("layer.back", "turn('layer', -1)", "The layer before"),
+    Action("kind", "turn('kind', 1)", "The next kind of attention: self, cross", "attention", "f"),
+)
 MEASURE = Action("measure", "measure", "Measure by a logit, a difference, KL, the loss", "measure")
 HEADS = (
     Action("head.next", "head(1)", "The next head", "head", "[ ]", HEAD),
