@@ -11,10 +11,9 @@ import numpy as np
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from textual.binding import BindingType
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, Grid, GridWidget
+from tui_transformer.explorer.widgets.cursor import LINE_KEYS, Grid, GridWidget
 from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.view import Values
@@ -52,7 +51,7 @@ class Arcs(GridWidget, can_focus=True):
     of what is shown goes to its edge.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*DOWN, *ENDS, *CHOOSE]
+    BINDINGS = LINE_KEYS
     COMPONENT_CLASSES: ClassVar[set[str]] = {"arcs--faded", "arcs--quiet", "arcs--accent"}
     DEFAULT_CSS = """
     Arcs {

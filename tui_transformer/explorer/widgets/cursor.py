@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from rich.style import Style
 from textual import events
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -62,6 +62,10 @@ DOWN = (
 ENDS = (_key("row-start", "edge(-1, 0)", "First row"), _key("row-end", "edge(1, 0)", "Last row"))
 ZOOM = (_key("wider", "zoom(1)", "Larger cells"), _key("narrower", "zoom(-1)", "Smaller cells"))
 CHOOSE = (_key("choose", "choose", "Choose what is under the cursor"),)
+CELL_KEYS: list[BindingType] = [*ACROSS, *ROW_ENDS, *DOWN, *ZOOM, *CHOOSE]
+ROW_KEYS: list[BindingType] = [*ACROSS, *ROW_ENDS, *CHOOSE]
+LINE_KEYS: list[BindingType] = [*DOWN, *ENDS, *CHOOSE]
+"""The keys of widgets with cells in rows and columns, in one row, and in lines."""
 
 
 def next_size(sizes: Sequence[int], size: int, direction: int) -> int | None:

@@ -8,24 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import (
-    ACROSS,
-    CHOOSE,
-    DOWN,
-    ROW_ENDS,
-    ZOOM,
-    Cell,
-    Grid,
-    GridWidget,
-    next_size,
-)
+from tui_transformer.explorer.widgets.cursor import CELL_KEYS, Cell, Grid, GridWidget, next_size
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.explorer.widgets.matrix_drawing import WIDTHS, CellTable, Drawing, Header, choose_grid
 from tui_transformer.explorer.widgets.palette import Surface, bar_style, palette, uncolored
@@ -61,7 +50,7 @@ class HeatMap(GridWidget, can_focus=True):
     for with `TileNeeded`.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *DOWN, *ZOOM, *CHOOSE]
+    BINDINGS = CELL_KEYS
     mixed_colors = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "heat-map--label",

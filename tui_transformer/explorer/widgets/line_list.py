@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from textual.binding import BindingType
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import CHOOSE, DOWN, ENDS, Grid, GridWidget
+from tui_transformer.explorer.widgets.cursor import LINE_KEYS, Grid, GridWidget
 from tui_transformer.text.display import visible
 
 NOWHERE = (-1, 0)
@@ -24,7 +23,7 @@ MOST_KEPT = 256
 class LineList(GridWidget, can_focus=True):
     """Lines with a cursor, of which a filter may show some only."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*DOWN, *ENDS, *CHOOSE]
+    BINDINGS = LINE_KEYS
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor"}
 
     DEFAULT_CSS = """

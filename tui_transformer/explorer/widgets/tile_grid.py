@@ -9,22 +9,10 @@ import numpy as np
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import BindingType
 from textual.geometry import Offset, Region, Size
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import (
-    ACROSS,
-    CHOOSE,
-    DOWN,
-    ROW_ENDS,
-    ZOOM,
-    Cell,
-    FoldedGrid,
-    Grid,
-    GridWidget,
-    next_size,
-)
+from tui_transformer.explorer.widgets.cursor import CELL_KEYS, ROW_KEYS, Cell, FoldedGrid, Grid, GridWidget, next_size
 from tui_transformer.explorer.widgets.palette import FEW, Picture, Surface, small_picture
 from tui_transformer.records import dataclass, replace
 from tui_transformer.text.display import first_fitting, fit_label
@@ -76,7 +64,7 @@ NOTHING = Tiles(0, 1, lambda _, __: None, lambda _: ("",), str, lambda _: Scale(
 class TileGrid(GridWidget, can_focus=True):
     """Tiles in rows. Only whole tiles are shown; the selected one is always among them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *DOWN, *ZOOM, *CHOOSE]
+    BINDINGS = CELL_KEYS
     COMPONENT_CLASSES: ClassVar[set[str]] = {"tile-grid--label", "tile-grid--selected", "tile-grid--mark"}
 
     DEFAULT_CSS = """
@@ -258,7 +246,7 @@ _GAP, _SMALL_GAP = 2, 1
 class HeadThumbnails(GridWidget, can_focus=True):
     """Small heat maps of the heads with their numbers; two rows of a matrix share a line."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *CHOOSE]
+    BINDINGS = ROW_KEYS
     COMPONENT_CLASSES: ClassVar[set[str]] = {"thumbnails--number", "thumbnails--selected"}
 
     DEFAULT_CSS = """

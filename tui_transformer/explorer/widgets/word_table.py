@@ -8,20 +8,9 @@ from typing import ClassVar
 import numpy as np
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import BindingType
 from textual.strip import Strip
 
-from tui_transformer.explorer.widgets.cursor import (
-    ACROSS,
-    CHOOSE,
-    DOWN,
-    ROW_ENDS,
-    ZOOM,
-    Cell,
-    Grid,
-    GridWidget,
-    next_size,
-)
+from tui_transformer.explorer.widgets.cursor import CELL_KEYS, Cell, Grid, GridWidget, next_size
 from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import fit_label
@@ -53,7 +42,7 @@ NOTHING = WordCells((), (), lambda _row, _column: None, Scale("sequential", 0.0,
 class WordTable(GridWidget, can_focus=True):
     """Rows and columns of words with a cell cursor; only what is on screen is asked for."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*ACROSS, *ROW_ENDS, *DOWN, *ZOOM, *CHOOSE]
+    BINDINGS = CELL_KEYS
     COMPONENT_CLASSES: ClassVar[set[str]] = {"word-table--label", "word-table--marked", "word-table--cursor"}
 
     DEFAULT_CSS = """

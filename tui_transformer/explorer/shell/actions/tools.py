@@ -19,6 +19,7 @@ SUSPEND = Action("suspend", "app.suspend_process", "Suspend (fg comes back)")
 CHOOSE_SHOWN = Action("", "", "Go to what is under the cursor", "go there", "enter", CHOOSE)
 CELL_SHOWN = Action("", "", "Move the cell", "cell", "← ↑ ↓ →", EVERY_WAY)
 WIDTH_SHOWN = Action("", "", "Wider or narrower cells", "width", "+ -", ZOOM)
+CELLS = (CELL_SHOWN, WIDTH_SHOWN)
 HIDING = (
     Action("hide", "hide", "Hide special tokens, the first token, both, or none", "hide"),
     Action("hide.special", "hide('special')", "Hide special tokens, and show them again", "hide special"),
@@ -67,8 +68,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("layer.next", "layer(1)", "Up to the next layer", "layer", "{ }", LAYER),
         Action("layer.back", "layer(-1)", "Up to the layer before"),
         Action("kind", "stack", "Encoder or decoder", "encoder, decoder"),
-        CELL_SHOWN,
-        WIDTH_SHOWN,
+        *CELLS,
     ),
     "features": (
         Action("cursor.right", "token(1)", "The next token", "token", of=ACROSS),
@@ -90,8 +90,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("kind", "kind", "Ridge or logistic regression, difference of means", "which probe"),
         Action("export", "write", "Write the direction: NPY, as steering takes it", "direction"),
         *GO_ON,
-        CELL_SHOWN,
-        WIDTH_SHOWN,
+        *CELLS,
         END,
     ),
     "poster": (
@@ -110,8 +109,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
     ),
     "similar": (
         Action("sentence.edit", "sentence", "Compare with another sentence", "other sentence"),
-        CELL_SHOWN,
-        WIDTH_SHOWN,
+        *CELLS,
     ),
     "ablation": (
         Action("", "", "Make the ablation in the main screen", "ablate", of=CHOOSE),
@@ -134,8 +132,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         MEASURE,
         Action("copy.cell", "copy_line", "Copy the line for the shell that makes this table", "shell line"),
         *GO_ON,
-        CELL_SHOWN,
-        WIDTH_SHOWN,
+        *CELLS,
         END,
     ),
     "circuits": (
@@ -144,8 +141,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         Action("layer.next", "layer(1)", "The same head of the next layer", "layer", "{ }", LAYER),
         Action("layer.back", "layer(-1)", "The same head of the layer before"),
         Action("", "", "The head in the main screen", "go there", of=CHOOSE),
-        CELL_SHOWN,
-        WIDTH_SHOWN,
+        *CELLS,
     ),
     "terms": (
         Action("order", "order", "The largest first, or in the order of the data", "order"),
