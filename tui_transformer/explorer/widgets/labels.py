@@ -1,4 +1,4 @@
-"""Text on the screen: styles of words, ends of a line, texts that are written where they change, lines, Markdown."""
+"""Text on the screen: styles of words, ends of a line, texts that are written where they change, lines."""
 
 from __future__ import annotations
 
@@ -90,17 +90,10 @@ class DrawnWidget(Widget):
         self._strips = None
         self.refresh()
 
-    def on_resize(self) -> None:
-        self.redraw()
-
-    def restyled(self) -> None:
-        self.redraw()
+    on_resize = restyled = redraw
 
     def render_line(self, y: int) -> Strip:
         if self._strips is None:
             self._strips = self.draw()
         strip = self._strips[y] if y < len(self._strips) else Strip([])
         return strip.adjust_cell_length(self.size.width, self.rich_style)
-
-
-# Markdown

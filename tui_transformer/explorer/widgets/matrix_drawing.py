@@ -131,10 +131,12 @@ class Drawing:
         fill = [self.table.fills[level] for level in levels.tolist()] if self.header.grid.cell_height > 1 else []
         line = self.table.text_line(levels, values)
         if self.scale.farthest:
-            line = self.table.with_beyond(line, np.flatnonzero(self.scale.beyond(values)).tolist(), values)
+            for at in np.flatnonzero(self.scale.beyond(values)).tolist():
+                line[at] = Segment(line[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], line[at].style)
         for rows, part in self.edited:
             if row in rows:
-                line = self.table.with_edits(line, [at for at, column in enumerate(columns) if column in part])
+                for at in (column - columns.start for column in columns if column in part):
+                    line[at] = Segment(EDITED_GLYPH + line[at].text[1:], line[at].style)
         return line, fill, levels
 
     def _bars(self, row: int, columns: range, cursor: Cell, line: int) -> Line:
@@ -284,20 +286,6 @@ class CellTable:
             Segment(bars[height], marked if at == cursor else bar) if level < self.palette.masked else signs[level]
             for at, (level, height) in enumerate(zip(levels.tolist(), heights.tolist(), strict=True))
         ]
-
-    def with_beyond(self, line: list[Segment], beyond: Sequence[int], values: Values) -> list[Segment]:
-        """The line with the cells at these indices marked as above or below the scale."""
-        marked = list(line)
-        for at in beyond:
-            marked[at] = Segment(line[at].text[:-1] + BEYOND_GLYPHS[int(values[at] < 0)], line[at].style)
-        return marked
-
-    def with_edits(self, line: list[Segment], edited: Sequence[int]) -> list[Segment]:
-        """The line with the cells at these indices marked as set."""
-        marked = list(line)
-        for at in edited:
-            marked[at] = Segment(EDITED_GLYPH + line[at].text[1:], line[at].style)
-        return marked
 
     def with_cursor(self, line: list[Segment], at: int, level: int) -> list[Segment]:
         """The line with the cell at an index marked by brackets."""
