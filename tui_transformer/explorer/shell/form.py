@@ -139,16 +139,11 @@ class Form(Vertical):
     # Values
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        self._take(str(event.input.id), event.value)
-
     @on(Choice.Changed)
-    def _chose(self, event: Choice.Changed) -> None:
-        self._take(str(event.choice.id), event.value)
-
-    def _take(self, key: str, value: str) -> None:
-        if self.values[key] != value:
-            self.values[key] = value
+    def _take(self, event: Input.Changed | Choice.Changed) -> None:
+        key = str((event.choice if isinstance(event, Choice.Changed) else event.input).id)
+        if self.values[key] != event.value:
+            self.values[key] = event.value
             self._changed(key)
 
     def put(self, key: str, value: str) -> None:
