@@ -8,7 +8,6 @@ from typing import Literal
 
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.widgets import Static
 
 from tui_transformer.explorer.shell.actions.dialogs import CARD_PAGE, HELP_PAGE, READER
 from tui_transformer.explorer.shell.actions.main import ACTIONS, CARD
@@ -57,10 +56,6 @@ class CardScreen(Dialog[Literal["explain"]]):
             ]
             lines += _paragraph(f"{key_in(keymap, name)} {menu.title}".strip(), entries, width)
         return Content("\n").join(lines)
-
-    def on_mount(self) -> None:
-        """Show the card."""
-        self.show_text()
 
     def on_resize(self) -> None:
         """Show it as wide as there is room for."""
@@ -123,10 +118,9 @@ class MessageScreen(Dialog[None]):
         super().__init__(title)
         self._text, self._kind = text, kind
 
-    def body(self) -> ComposeResult:
-        """The text."""
-        with Page():
-            yield Static(plain(self._text))
+    def text(self) -> Content:
+        """The text, made visible."""
+        return plain(self._text)
 
     def on_mount(self) -> None:
         """An error has its own colour."""
