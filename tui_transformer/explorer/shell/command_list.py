@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -58,7 +58,7 @@ class CommandLines(Provider):
             recent = lately.index(command.title) if command.title in lately else len(lately)
             return _ORDER[self._group(command)], recent
 
-        for command in sorted(self._commands(), key=place):
+        for command in sorted(self.app.get_system_commands(self.screen), key=place):
             group, title = self._group(command), Content(command.title)
             line = self._line(title, command.help, group * (group != before))
             yield DiscoveryHit(line, self._run(command), text=command.title)
@@ -67,7 +67,7 @@ class CommandLines(Provider):
     async def search(self, query: str) -> Hits:
         """What fits the letters that are typed, in its title or as its key."""
         matcher = self.matcher(query)
-        for command in self._commands():
+        for command in self.app.get_system_commands(self.screen):
             is_key = command.help.startswith(KEY) and command.help.removeprefix(KEY).replace(" ", "") == query
             words = query.casefold().strip() in command.title.casefold()
             fits = matcher.match(command.title) + 10 * words + 20 * is_key  # letters far apart fit, too, but come last
@@ -75,9 +75,6 @@ class CommandLines(Provider):
                 fits += BEFORE_OTHERS * (command.title in self._lately)
                 line = self._line(matcher.highlight(command.title), command.help, self._group(command))
                 yield Hit(fits, line, self._run(command), text=command.title)
-
-    def _commands(self) -> Iterable[SystemCommand]:
-        return self.app.get_system_commands(self.screen)
 
     def _group(self, command: SystemCommand) -> str:
         if command.title in self._lately:

@@ -156,11 +156,9 @@ def _key(action: Action) -> Content:
 CLICKED = "clicked"
 """What a screen runs where a word of its line of keys is clicked; `@click` would be drawn as a link."""
 
-Display = Callable[[Binding], str]
-
 
 def commands_of(
-    screen: Screen[Any], display: Display, keymap: Mapping[str, str], left_out: Collection[str]
+    screen: Screen[Any], display: Callable[[Binding], str], keymap: Mapping[str, str], left_out: Collection[str]
 ) -> Iterator[SystemCommand]:
     """A command for every action but those that are of no use now.
 

@@ -65,7 +65,7 @@ class Requests:
         if cost <= AT_ONCE and self._here():
             self._say_no_more()
             try:
-                result = work(Task(kind, 0, lambda _: None))
+                result = work(Task(kind, lambda _: None))
             except (InputError, MemoryError) as error:
                 self._fail(error)
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -38,7 +37,6 @@ class Task:
     """One piece of work: `report` says how far it is, and raises `CancelledError` when the work should end."""
 
     kind: str
-    number: int
     on_progress: Progress
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -59,7 +57,6 @@ class Worker:
 
     post: Callable[..., Any]
     _tasks: dict[str, Task] = field(default_factory=dict)
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "engine"))
 
     def submit(
@@ -77,7 +74,7 @@ class Worker:
         """
         self.cancel(kind)
         patience = 0.0 if self._tasks else patience
-        task = Task(kind, next(self._numbers), progress)
+        task = Task(kind, progress)
         self._tasks[kind] = task
 
         def finish(future: Future[Result]) -> None:
