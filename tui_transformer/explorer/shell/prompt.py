@@ -242,17 +242,10 @@ class PickScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         """Show the offers."""
-        lines, names = self.query_one(LineList), list(self._offers)
-        lines.styles.height = len(names)
-        width = max(map(len, names)) + 2
-        lines.show(
-            len(names),
-            lambda index: Text(
-                f" {visible(names[index]):<{width}}{visible(self._offers[names[index]])}",
-                no_wrap=True,
-                overflow="ellipsis",
-            ),
-        )
+        lines, width = self.query_one(LineList), max(map(len, self._offers)) + 2
+        texts = [f" {visible(name):<{width}}{visible(said)}" for name, said in self._offers.items()]
+        lines.styles.height = len(texts)
+        lines.show(len(texts), lambda index: Text(texts[index], no_wrap=True, overflow="ellipsis"))
         lines.focus()
 
     @on(LineList.Chosen)

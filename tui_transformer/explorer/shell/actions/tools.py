@@ -107,10 +107,7 @@ TOOLS: Mapping[str, tuple[Action, ...]] = {
         CHOOSE_SHOWN,
         WIDTH_SHOWN,
     ),
-    "similar": (
-        Action("sentence.edit", "sentence", "Compare with another sentence", "other sentence"),
-        *CELLS,
-    ),
+    "similar": (Action("sentence.edit", "sentence", "Compare with another sentence", "other sentence"), *CELLS),
     "ablation": (
         Action("", "", "Make the ablation in the main screen", "ablate", of=CHOOSE),
         *GO_ON,
