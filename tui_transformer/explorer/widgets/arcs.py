@@ -70,7 +70,7 @@ class Arcs(GridWidget, can_focus=True):
 
     def show(self, weights: Values, query: Callable[[int], str], key: Callable[[int], str]) -> None:
         self._weights, self._query, self._key = np.nan_to_num(weights), query, key
-        self._lay_out()
+        self.on_resize()
 
     @property
     def limits(self) -> tuple[float, ...]:
@@ -86,9 +86,6 @@ class Arcs(GridWidget, can_focus=True):
         return len(self._weights), 1
 
     def on_resize(self) -> None:
-        self._lay_out()
-
-    def _lay_out(self) -> None:
         self._drawn = -1, []
         tokens, before = max(self._weights.shape), self.limits
         self._pitch = max(min(self.size.height // max(tokens, 1), TALLEST), 1)
@@ -101,9 +98,6 @@ class Arcs(GridWidget, can_focus=True):
         self._drawn = -1, []
         super().follow(before)
         self.refresh()
-
-    def scrolled(self) -> None:
-        self._drawn = -1, []
 
     def render_line(self, y: int) -> Strip:
         width, top = self.size.width, self.scroll_offset.y
@@ -174,9 +168,8 @@ class Arcs(GridWidget, can_focus=True):
         return text.append(f"{weight:.2f}".replace("0.", ".").rjust(NUMBER), accent if strong else quiet)
 
 
-_FIRST = 0x2800
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""The dots of a cell, from above, left and right."""
+"""The dots of a cell, from above, left and right, as Unicode numbers them from 0x2800 on."""
 
 
 class Dots:
@@ -222,6 +215,6 @@ class Dots:
     def text(self, line: int, blank: Style) -> Text:
         text = Text("", blank, no_wrap=True)
         for column, bits in enumerate(self._cells[line]):
-            letter, style = self._letters.get((line, column), (chr(_FIRST + bits) if bits else " ", None))
+            letter, style = self._letters.get((line, column), (chr(0x2800 + bits) if bits else " ", None))
             text.append(letter, style or self._styles.get((line, column), blank))
         return text

@@ -324,7 +324,6 @@ class _Columns:
             yield []
 
     def _rows(self) -> list[Run]:
-        """The rows of keys and values: kept, computed now, free."""
         kept = len(self.picture.tokens) - self.picture.computed
         counts = {"kept": max(kept - self.first, 0), "now": len(self.picture.tokens) - max(kept, self.first)}
         return [

@@ -93,7 +93,6 @@ class HeatMap(GridWidget, can_focus=True):
 
         @property
         def control(self) -> HeatMap:
-            """The heat map that sent the message."""
             return self.heat_map
 
     wanted_width: int | None = None

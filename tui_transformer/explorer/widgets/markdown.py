@@ -51,5 +51,4 @@ class MarkdownText(Static):
         self._text = text
 
     def on_mount(self) -> None:
-        """Draw it in the colours of the theme."""
         self.update(_Page(self._text, self.get_component_rich_style("markdown-text--strong", partial=True)))

@@ -159,12 +159,13 @@ def ramp(kind: ScaleKind, surface: Surface, levels: int = _TRUECOLOR_LEVELS) -> 
     """The colours of a scale from low to high: at most `levels`, fewer where the terminal has few colours."""
     key = (kind, surface.dark)
     if surface.depth == "standard":
-        return _picked([Color.parse(color) for color in _STANDARD[key]], levels)
-    if surface.depth == "256":
-        return _picked(
-            [Color.from_triplet(Color.from_ansi(number).get_truecolor()) for number in _EIGHT_BIT[key]], levels
-        )
-    return _blended([Color.parse(color) for color in _ANCHORS[key]], levels)
+        colors = [Color.parse(color) for color in _STANDARD[key]]
+    elif surface.depth == "256":
+        colors = [Color.from_triplet(Color.from_ansi(number).get_truecolor()) for number in _EIGHT_BIT[key]]
+    else:
+        return _blended([Color.parse(color) for color in _ANCHORS[key]], levels)
+    steps = np.rint(np.linspace(0, len(colors) - 1, min(levels, len(colors)))).astype(int)
+    return [colors[step] for step in steps]
 
 
 def series_colors(surface: Surface) -> tuple[Color, ...]:
@@ -175,11 +176,6 @@ def series_colors(surface: Surface) -> tuple[Color, ...]:
 def bar_style(surface: Surface) -> Style:
     """The style of bars that are made of characters; none where there are no colours."""
     return Style() if surface.depth == "none" else Style(color=series_colors(surface)[0])
-
-
-def _picked(colors: list[Color], levels: int) -> list[Color]:
-    steps = np.rint(np.linspace(0, len(colors) - 1, min(levels, len(colors)))).astype(int)
-    return [colors[step] for step in steps]
 
 
 def _blended(anchors: list[Color], levels: int) -> list[Color]:

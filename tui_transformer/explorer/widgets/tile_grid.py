@@ -193,7 +193,6 @@ class TileGrid(GridWidget, can_focus=True):
 
 
 def _padded(picture: Picture, line: int, width: int, page: Style) -> list[Segment]:
-    """A line of a picture, with blanks behind it."""
     drawn = picture[line] if line < len(picture) else []
     return [*drawn, Segment(" " * (width - len(drawn)), page)]
 
@@ -298,10 +297,10 @@ class HeadThumbnails(GridWidget, can_focus=True):
 
     @property
     def marked(self) -> Region | None:
-        return Region(self.at[1] * self._slot - self.scroll_offset.x, 0, self._slot, 1) if self.tiles else None
+        slot = self.grid.cell_width
+        return Region(self.at[1] * slot - self.scroll_offset.x, 0, slot, 1) if self.tiles else None
 
     def on_resize(self) -> None:
-        """Show as many heads as fit, the selected one among them."""
         self._lay_out(0)
 
     def restyled(self) -> None:
@@ -313,28 +312,25 @@ class HeadThumbnails(GridWidget, can_focus=True):
         return 1 + max(((len(tile) + 1) // 2 for tile in self.tiles), default=0)
 
     def render_line(self, y: int) -> Strip:
-        segments = list[Segment]()
+        segments, slot = list[Segment](), self.grid.cell_width
         for index in self.shown[1]:
             is_selected = index == self.at[1]
             if y == 0:
                 style = self.ink(f"thumbnails--{'selected' if is_selected else 'number'}")
                 number = f"{'▸' if is_selected else ' '}{index}"
-                segments.append(Segment(fit_label(number, self._slot), style))
+                segments.append(Segment(fit_label(number, slot), style))
                 continue
             if index not in self._pictures:
                 tile = pooled(self.tiles[index], self._columns, axis=1)
                 self._pictures[index] = small_picture(tile, self.scale, Surface.of(self.app), self.ink(), FEW)
-            segments += _padded(self._pictures[index], y - 1, self._slot, self.ink())
+            segments += _padded(self._pictures[index], y - 1, slot, self.ink())
         return Strip(segments).adjust_cell_length(self.size.width, self.ink())
-
-    @property
-    def _slot(self) -> int:
-        return self.grid.cell_width
 
     @property
     def _columns(self) -> int:
         """Columns of a picture at most: as many as it takes for all heads to be shown, but not too few."""
-        return self._slot - (_GAP if self._slot > _NARROWEST + _GAP else _SMALL_GAP)
+        slot = self.grid.cell_width
+        return slot - (_GAP if slot > _NARROWEST + _GAP else _SMALL_GAP)
 
     def _lay_out(self, first: int) -> None:
         """Give every head as many columns as there are for it, and draw all anew, beginning with a head if possible."""

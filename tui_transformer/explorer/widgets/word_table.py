@@ -75,7 +75,6 @@ class WordTable(GridWidget, can_focus=True):
         self.scrolled()
 
     def scrolled(self) -> None:
-        """Ask for the cells that came into view."""
         self.post_message(self.Moved(self))
 
     def render_line(self, y: int) -> Strip:
