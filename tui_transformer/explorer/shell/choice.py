@@ -54,16 +54,13 @@ class Choice(Widget, can_focus=True):
 
     @property
     def value(self) -> str:
-        """The value that is chosen."""
         return self.values[self.index]
 
     def watch_index(self) -> None:
-        """Show and say the new value."""
         self.refresh()
         self.post_message(self.Changed(self, self.value))
 
     def render(self) -> Content:
-        """The values, or the chosen one and how many there are."""
         parts = [self._part(value) for value in self.values]
         room = self.content_size.width
         if sum(cells(part.plain) for part in parts) <= room:
@@ -76,9 +73,7 @@ class Choice(Widget, can_focus=True):
         return Content.styled(f"[{visible(value)}]" if chosen else f" {visible(value)} ", color)
 
     def action_turn(self, step: int) -> None:
-        """Choose the next value, or the one before."""
         self.index = (self.index + step) % len(self.values)
 
     def on_click(self, _: Click) -> None:
-        """A click chooses the next value."""
         self.action_turn(1)

@@ -74,7 +74,6 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         return self.ACTIONS
 
     def compose(self) -> ComposeResult:
-        """The box around what a dialog holds."""
         with Vertical(id="box") as box:
             box.border_title = Content(visible(self._title))
             box.border_subtitle = key_line(self.actions(), self.app, max(self.app.size.width - CORNERS, 0))
@@ -94,7 +93,6 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
         self.query_one("#text", Static).update(self.text())
 
     def action_leave(self) -> None:
-        """Close without a result."""
         self.dismiss(None)
 
 
@@ -111,5 +109,4 @@ class Page(VerticalScroll):
     """
 
     def action_scroll(self, where: str) -> None:
-        """Scroll at once."""
         getattr(self, f"scroll_{where}")(animate=False)

@@ -94,7 +94,6 @@ class Form(Vertical):
         self._apply, self._first, self._note = apply, first, note
 
     def compose(self) -> ComposeResult:
-        """The note, the fields, the help of one, what the values give or what is wrong, and the buttons."""
         yield Static(plain(self._note), id="note", classes="quiet -said" if self._note else "quiet")
         with Vertical(id="fields"):
             for column in self._columns:
@@ -109,7 +108,6 @@ class Form(Vertical):
                 yield button
 
     def _row(self, field: Field) -> Horizontal:
-        """A label and what the value is changed with."""
         value, key = self.values[field.key], field.key
         control: Choice | LineInput
         if field.choices:
@@ -119,7 +117,6 @@ class Form(Vertical):
         return Horizontal(Label(field.label, markup=False), control, id=f"{key}-field", classes="field")
 
     def on_mount(self) -> None:
-        """Begin on the first field."""
         self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
         keys = (field.key for column in self._columns for field in column if not field.locked)
         self.query_one(f"#{self._first or next(keys)}").focus()
@@ -130,7 +127,6 @@ class Form(Vertical):
         fields.styles.max_height = max(screen.size.height - screen.query_one("#box").gutter.height - others, 2)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Say what the field is for."""
         for row in self.query(".field"):
             row.set_class(row is event.widget.parent, "-here")
         texts = {field.key: field.help for column in self._columns for field in column}

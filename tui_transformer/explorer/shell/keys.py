@@ -289,7 +289,6 @@ class Action:
         return KEYS.get(self.id, unbound) if self.direct else unbound
 
     def binding(self) -> Binding:
-        """The key binding."""
         return Binding(self.keys, self.action, self.title, show=False, id=self.id, tooltip=self.title)
 
 

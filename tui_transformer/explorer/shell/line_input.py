@@ -24,7 +24,6 @@ class Harmless(Highlighter):
     """Shows each unseen or harmful character as one that is printable, so that the cursor keeps its place."""
 
     def __call__(self, text: str | Text) -> Text:
-        """The same number of characters, all printable."""
         plain = text if isinstance(text, str) else text.plain
         return Text("".join(map(_shown, plain)), no_wrap=True, overflow="ignore", end="")
 
@@ -78,12 +77,10 @@ class LineInput(Input):
         return next((word for word in words if completes(word, self.value) and word != self.value), None)
 
     def watch_value(self, value: str) -> None:
-        """Show the completion."""
         if self.is_mounted and self.completion:
             self.post_message(SuggestionReady(value, self.completion))
 
     def action_complete(self) -> None:
-        """Take the completion."""
         if not self.is_attached:
             return  # the key came late: what was typed into is gone
         if self.completion is None:

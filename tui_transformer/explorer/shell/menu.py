@@ -48,7 +48,6 @@ class MenuLines(Static):
     """The lines, one of which the cursor is on."""
 
     def on_click(self, event: Click) -> None:
-        """A click chooses."""
         if isinstance(self.screen, MenuScreen):
             self.screen.choose(event.y)
 
@@ -78,18 +77,15 @@ class MenuScreen(Dialog[str]):
         self._current = next((index for index, entry in enumerate(self._entries) if not entry.reason), 0)
 
     def body(self) -> ComposeResult:
-        """The entries, and under them why one cannot be chosen."""
         with Page(can_focus=False):
             yield MenuLines(id="lines")
         yield Static(id="problem", classes="problem")
 
     def on_mount(self) -> None:
-        """Show the entries."""
         self.query_one("#problem").display = False
         self._show()
 
     def on_resize(self) -> None:
-        """Show them as wide as there is room for."""
         self._show()
 
     def on_key(self, event: Key) -> None:
@@ -114,12 +110,10 @@ class MenuScreen(Dialog[str]):
         self._show()
 
     def action_move(self, by: int) -> None:
-        """Go to another entry, round and round."""
         self._current = (self._current + by) % len(self._entries)
         self._show()
 
     def action_choose(self) -> None:
-        """Choose the entry under the cursor."""
         self.choose(self._current)
 
     def _show(self) -> None:

@@ -120,7 +120,6 @@ class Overview(ExplorerScreen[None]):
         self._written = Written(self)
 
     def compose(self) -> ComposeResult:
-        """Title, content, detail, keys."""
         yield Static(id="overview-title", markup=False)
         with Vertical(id="overview-content"):
             if self.HAS_COLUMNS:
@@ -134,7 +133,6 @@ class Overview(ExplorerScreen[None]):
         yield from (widget() for widget in self.WIDGETS)
 
     def on_mount(self) -> None:
-        """Let the first widget have the keys, and begin."""
         if self.WIDGETS:
             self.query_one(self.WIDGETS[0]).focus()
         self.begin()
@@ -244,7 +242,6 @@ class Overview(ExplorerScreen[None]):
     # Ways out
 
     def action_leave(self) -> None:
-        """Back to the main screen."""
         self.worker.cancel(self.KIND)
         self.dismiss(None)
 

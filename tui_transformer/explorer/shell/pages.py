@@ -58,11 +58,9 @@ class CardScreen(Dialog[Literal["explain"]]):
         return Content("\n").join(lines)
 
     def on_resize(self) -> None:
-        """Show it as wide as there is room for."""
         self.show_text()
 
     def action_explain(self) -> None:
-        """Close, and explain what is focused."""
         self.dismiss("explain")
 
 
@@ -119,9 +117,7 @@ class MessageScreen(Dialog[None]):
         self._text, self._kind = text, kind
 
     def text(self) -> Content:
-        """The text, made visible."""
         return plain(self._text)
 
     def on_mount(self) -> None:
-        """An error has its own colour."""
         self.query_one("#box").set_class(self._kind == "error", "-error")

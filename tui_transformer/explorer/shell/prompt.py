@@ -133,7 +133,6 @@ class PromptScreen(Dialog[str]):
 
     @property
     def settled(self) -> bool:
-        """Whether what is shown is of what is typed."""
         return self._below is None or self._below.settled
 
     def actions(self) -> Sequence[Action]:
@@ -142,7 +141,6 @@ class PromptScreen(Dialog[str]):
         return [action for action in PROMPT if there.get(action.short, True)]
 
     def body(self) -> ComposeResult:
-        """The input, and under it the hint, the suggestions and what is wrong."""
         yield LineInput(self._value, self._placeholder, self._suggestions)
         yield Static(id="problem", classes="problem")
         yield Static(id="hint", classes="quiet")
@@ -151,7 +149,6 @@ class PromptScreen(Dialog[str]):
             yield self._below
 
     def on_mount(self) -> None:
-        """Say the hint and the suggestions, and select what is going to be replaced."""
         if self._replaces:
             self.query_one(LineInput).select_all()
         self._say("hint", plain(self._hint))
@@ -189,7 +186,6 @@ class PromptScreen(Dialog[str]):
             self._preview(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give the text, if it can be used."""
         try:
             if self._check is not None:
                 self._check(event.value)
@@ -235,13 +231,11 @@ class PickScreen(Dialog[str]):
         self._offers, self._note = dict(offers), note
 
     def body(self) -> ComposeResult:
-        """The offers, and a note under them."""
         yield LineList()
         if self._note:
             yield Static(plain(self._note), classes="quiet")
 
     def on_mount(self) -> None:
-        """Show the offers."""
         lines, width = self.query_one(LineList), max(map(len, self._offers)) + 2
         texts = [f" {visible(name):<{width}}{visible(said)}" for name, said in self._offers.items()]
         lines.styles.height = len(texts)
