@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 
-from tui_transformer.explorer.shell.choice import Choice
+from tui_transformer.explorer.shell.form import Choice
 from tui_transformer.explorer.tools.settings import SettingsScreen
 
 OUTPUT = "encoder.0.output"

@@ -27,8 +27,7 @@ from tui_transformer import explorer as package
 from tui_transformer import gate
 from tui_transformer.explorer.main.screen import MainScreen
 from tui_transformer.explorer.shell.base import ExplorerScreen
-from tui_transformer.explorer.shell.choice import Choice
-from tui_transformer.explorer.shell.form import Form
+from tui_transformer.explorer.shell.form import Choice, Form
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.compare import offers
 from tui_transformer.explorer.tools.open import OpenScreen

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -99,7 +98,7 @@ class Dialog(ExplorerScreen[Result], ModalScreen[Result | None], Generic[Result]
 class Page(VerticalScroll):
     """Scrolls without movement in between; as high as its text, or the screen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PAGE)
+    BINDINGS = bindings(PAGE)
     DEFAULT_CSS = """
     Page {
         height: auto;

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, TypeVar
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
@@ -72,7 +71,7 @@ class Overview(ExplorerScreen[None]):
         session: What was explored when this was opened: a change that was under way then comes later.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(OVERVIEW)
+    BINDINGS = bindings(OVERVIEW)
 
     DEFAULT_CSS = """
     Overview {

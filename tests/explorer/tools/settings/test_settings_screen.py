@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Input
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.shell.choice import Choice
+from tui_transformer.explorer.shell.form import Choice
 from tui_transformer.explorer.shell.worker import Worker
 from tui_transformer.explorer.tools.settings import SettingsScreen, build, values_of
 from tui_transformer.model.model import Model

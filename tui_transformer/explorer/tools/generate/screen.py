@@ -17,9 +17,8 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.actions.tools import TOOLS
 from tui_transformer.explorer.shell.base import ExplorerScreen, copy_line
-from tui_transformer.explorer.shell.choice import OFF_ON
 from tui_transformer.explorer.shell.dialog import Dialog
-from tui_transformer.explorer.shell.form import Field, Form
+from tui_transformer.explorer.shell.form import OFF_ON, Field, Form
 from tui_transformer.explorer.shell.keymap import hint, key_line
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
