@@ -96,9 +96,6 @@ class HelpScreen(Dialog[None]):
             yield MarkdownText("\n".join(map(visible, page.splitlines())))
 
 
-Kind = Literal["info", "error"]
-
-
 class MessageScreen(Dialog[None]):
     """A text of any length, as it is; lines that are too wide are folded."""
 
@@ -112,7 +109,7 @@ class MessageScreen(Dialog[None]):
     }
     """
 
-    def __init__(self, title: str, text: str, kind: Kind = "info") -> None:
+    def __init__(self, title: str, text: str, kind: Literal["info", "error"] = "info") -> None:
         super().__init__(title)
         self._text, self._kind = text, kind
 

@@ -84,8 +84,10 @@ def score_path() -> Path:
 def read_score() -> Score:
     """The score so far."""
     raw = _read(score_path())
-    right, asked = (_count(raw.get(name)) for name in ("right", "asked"))
-    return Score(right, asked) if 0 <= right <= asked <= MOST_ASKED else Score()
+    right, asked = raw.get("right"), raw.get("asked")
+    if type(right) is int and type(asked) is int and 0 <= right <= asked <= MOST_ASKED:  # True and False are none
+        return Score(right, asked)
+    return Score()
 
 
 def keep_score(score: Score) -> None:
@@ -98,11 +100,6 @@ def count_answer(*, right: bool) -> Score:
     score = read_score().and_then(right=right)
     keep_score(score)
     return score
-
-
-def _count(value: object) -> int:
-    """A count as it is kept; −1 for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else -1
 
 
 def _read(path: Path) -> dict[str, Any]:

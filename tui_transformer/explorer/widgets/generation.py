@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_transformer.explorer.widgets.labels import DrawnWidget
-from tui_transformer.explorer.widgets.palette import Palette, Surface, palette
+from tui_transformer.explorer.widgets.palette import Surface, palette
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit_label, visible
 
@@ -92,15 +92,13 @@ class TokenText(DrawnWidget):
             if token == self._cursor:
                 return cursor
             share = self._tokens[token].share if token < len(self._tokens) else None
-            return quiet if share is None else _shade(share, colors, page)
+            if share is None:
+                return quiet
+            if colors.has_color:
+                return colors.styles[round(min(max(0.0, share), 1.0) * (len(colors.styles) - 1))]
+            return page + Style(bold=share >= LIKELY, underline=share < UNLIKELY)
 
         return [Strip([Segment(part.text, style(part.token)) for part in line if part.text]) for line in self._lines]
-
-
-def _shade(share: float, colors: Palette, page: Style) -> Style:
-    if colors.has_color:
-        return colors.styles[round(min(max(0.0, share), 1.0) * (len(colors.styles) - 1))]
-    return page + Style(bold=share >= LIKELY, underline=share < UNLIKELY)
 
 
 @dataclass(frozen=True)
