@@ -18,8 +18,8 @@ from tui_transformer.explorer.widgets.palette import Surface
 from tui_transformer.text.display import fit_label
 from tui_transformer.views.view import Values
 
-WORD = 16
-"""Columns of a token at most."""
+WORD, TALLEST = 16, 5
+"""Columns and lines of a token at most."""
 
 NUMBER = 5
 THICK = (0.02, 0.1, 0.3, 0.6, 0.85)
@@ -27,9 +27,6 @@ THICK = (0.02, 0.1, 0.3, 0.6, 0.85)
 
 NARROWEST, WIDEST = 30, 110
 """Columns below which words are cut, and columns between the words at most."""
-
-TALLEST = 5
-"""Lines of a token at most."""
 
 CROWDED = {False: 1, True: 3}
 """How thick a line is at most where every token has one line: of other queries, and of the current one."""

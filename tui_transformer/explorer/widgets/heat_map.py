@@ -182,12 +182,6 @@ class HeatMap(GridWidget, can_focus=True):
     def on_resize(self) -> None:
         self._lay_out()
 
-    def restyled(self) -> None:
-        self._redraw()
-
-    def scrolled(self) -> None:
-        self._request_missing()
-
     def render_line(self, y: int) -> Strip:
         seen = self.seen
         if not all(self.extent):
@@ -221,6 +215,8 @@ class HeatMap(GridWidget, can_focus=True):
     def _redraw(self) -> None:
         self._drawing = None
         self.refresh()
+
+    restyled = _redraw
 
     def _make_drawing(self) -> Drawing:
         ink, page, view, width = self.ink, self.ink(), self._view, self.grid.cell_width
@@ -264,6 +260,8 @@ class HeatMap(GridWidget, can_focus=True):
             return
         self._requested = with_margin(rows, self.grid.rows), with_margin(columns, self.grid.columns)
         self.post_message(self.TileNeeded(self, *self._requested))
+
+    scrolled = _request_missing
 
 
 class MatrixPane(Vertical):
