@@ -171,7 +171,6 @@ class ExplorerApp(GuardedApp):
                 yield command
 
     def action_command_palette(self) -> None:
-        """Open the palette."""
         self._open_palette()
 
     def search_themes(self) -> None:
@@ -206,14 +205,12 @@ class ExplorerApp(GuardedApp):
             explain()
 
     def action_messages(self) -> None:
-        """Show what was said."""
         from tui_transformer.explorer.shell.pages import MessageScreen
 
         if isinstance(self.screen, ExplorerScreen):
             self.screen.open(MessageScreen("Messages", self.messages.text or "nothing was said yet"))
 
     def action_next_theme(self) -> None:
-        """The other of the two themes of the program."""
         names = [theme.name for theme in THEMES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 

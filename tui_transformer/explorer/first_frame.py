@@ -66,7 +66,6 @@ class FirstFrame:
         self._echo(on=True)
 
     def _stand(self) -> None:
-        """Draw it, and again as long as it is waited for."""
         wait, colors = SOON, ("", "")
         while not self._ready.wait(wait):
             wait, colors = AGAIN, colors if any(colors) else _colors(self._wanted)
@@ -108,7 +107,6 @@ class FirstFrame:
             return
 
     def _drawn(self, page: str, bar: str) -> str:
-        """The whole screen, from its upper left corner on."""
         try:
             width, height = get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ else 2)
         except OSError:

@@ -232,7 +232,6 @@ class Page:
 
 
 def _css(style: Style) -> str:
-    """A style as CSS."""
     front, back = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
     parts = [
         f"color:{front.get_truecolor().hex}" if front and not front.is_default else "",

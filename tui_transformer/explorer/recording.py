@@ -201,7 +201,6 @@ def _main(app: ExplorerApp) -> MainScreen:
 
 
 async def _until(app: ExplorerApp, pilot: Pilot[Any], arrived: Callable[[], bool]) -> None:
-    """Wait until a screen is there, and everything that it shows."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
     await pilot.pause(SETTLED)

@@ -145,7 +145,6 @@ def check_theme(theme: str) -> None:
 
 
 def _edited(session: Session, edits: Sequence[str]) -> Session:
-    """The session with the edits that were given."""
     if not edits:
         return session
     from tui_transformer.session.edit_format import changes

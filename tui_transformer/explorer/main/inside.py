@@ -149,21 +149,17 @@ class InsideScreen(ExplorerScreen[Spot]):
 
     @property
     def session(self) -> Session:
-        """The session that is explored."""
         return self._port.session
 
     @property
     def spot(self) -> Spot:
-        """The cell that is looked into."""
         return self.spots[-1]
 
     def compose(self) -> ComposeResult:
-        """The drawing, and the keys."""
         yield InsideLines(id="inside")
         yield Static(id="inside-keys", markup=False)
 
     def on_mount(self) -> None:
-        """Look."""
         self._list.focus()
         self._look()
 
@@ -197,14 +193,12 @@ class InsideScreen(ExplorerScreen[Spot]):
         self._show_border()
 
     def _about(self, paint: Paint) -> Iterator[Line]:
-        """The step in words: what it is, why it is there, and what to look for."""
         for part in about(self.session, self.spot.name, first_key(self.app, "tour")).split("\n"):
             yield Line(Text("", paint.inks.plain))
             for line in wrap(part, max(min(paint.width - 1, READABLE), 10)):
                 yield Line(Text(line, paint.inks.plain))
 
     def on_resize(self) -> None:
-        """Draw in the columns that there are."""
         self._draw(keep=True)
 
     def _show_border(self) -> None:
@@ -243,7 +237,6 @@ class InsideScreen(ExplorerScreen[Spot]):
         self._follow(self._line().target)
 
     def action_second(self) -> None:
-        """Follow the second factor."""
         self._follow(self._line().second)
 
     def _follow(self, operand: Operand | None) -> None:
@@ -252,15 +245,12 @@ class InsideScreen(ExplorerScreen[Spot]):
             self._look()
 
     def action_cell(self, by: int) -> None:
-        """The cell beside this one."""
         self._replace(self.spot.moved(self.session, -1, by))
 
     def action_head(self, by: int) -> None:
-        """The same cell of the next head."""
         self._replace(self.spot.moved(self.session, -3, by))
 
     def action_step(self, direction: int) -> None:
-        """The same cell of the next step."""
         stops = [stop for stop in self.session.stops if stop in self.session.trace.program.by_name]
         place = stops.index(self.spot.name) + direction if self.spot.name in stops else 0
         if 0 <= place < len(stops):
@@ -283,6 +273,5 @@ class InsideScreen(ExplorerScreen[Spot]):
         self._look()
 
     def action_leave(self) -> None:
-        """Out, to the cell that is looked into."""
         self._port.worker.cancel(KIND)
         self.dismiss(self.spot)

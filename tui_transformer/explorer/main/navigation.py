@@ -58,17 +58,14 @@ class Navigation:
 
     @property
     def session(self) -> Session:
-        """The session that is explored."""
         return self._explored.session
 
     @property
     def position(self) -> Position:
-        """The step and the cell that are shown."""
         return self._explored.position
 
     @property
     def view(self) -> ViewState:
-        """How one looks at it."""
         return self._explored.view
 
     # What tools ask for

@@ -60,7 +60,6 @@ class Answer(LineInput):
     """Takes an answer; space is part of one, but does not begin it."""
 
     async def on_key(self, event: Key) -> None:
-        """Let no answer begin with a space."""
         if event.key == "space" and not self.value:
             event.prevent_default()
 
@@ -101,7 +100,6 @@ class PredictScreen(Dialog[bool]):
         self._revealed = False
 
     def compose(self) -> ComposeResult:
-        """The step's matrix, and the box with the question."""
         with Container(id="both"):
             with Vertical(id="values"):
                 yield MatrixPane(id="asked")
@@ -110,7 +108,6 @@ class PredictScreen(Dialog[bool]):
             yield from super().compose()
 
     def body(self) -> ComposeResult:
-        """The step, the question, the answers, a line for another, and how one could have known."""
         yield Static(plain(self._what), classes="quiet")
         yield Static(plain(f"\n{self._question.text}"))
         yield LineList()
@@ -118,7 +115,6 @@ class PredictScreen(Dialog[bool]):
         yield Static(id="known")
 
     def on_mount(self) -> None:
-        """Show the answers, and the step without its values."""
         for pane in self.query(MatrixPane):
             pane.cells.can_focus = False
         answers = self.query_one(LineList)
@@ -156,7 +152,6 @@ class PredictScreen(Dialog[bool]):
             self.action_leave()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Mark the offered answer that is meant."""
         place = chosen(self._question, event.value) if event.value.strip() else None
         if place is not None and not self._revealed:
             self.query_one(LineList).cursor = place

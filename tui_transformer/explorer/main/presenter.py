@@ -210,7 +210,6 @@ class Presenter:
         self._requests.ask(PARTS, AT_ONCE + 1, work, self._answered)
 
     def _answered(self, answers: Answers) -> None:
-        """Keep what came, and make the next scene of it."""
         self._asked = frozenset()
         for part, result in answers:
             self._explored.store.put(part, result)
@@ -322,7 +321,6 @@ class Panes:
 
     @property
     def whole(self) -> bool:
-        """Whether the whole is shown."""
         return bool(self.arrangement.whole)
 
     @property

@@ -155,7 +155,6 @@ def _worked_out(trace: Trace, view: View, place: Place) -> str:
 
 
 def _shape(trace: Trace, view: View, _: Place) -> Question | None:
-    """Question for the shape of the step, with those of what it is made from."""
     shape, given = trace.program.shape(view.name), tuple(map(partial(_called, trace), made_from(trace, view.name)))
     others = {shape[::-1], (*shape[:-1], shape[-1] * 2), (*shape[:-1], max(shape[0], 2) * shape[-1]), shape[1:]}
     wrong = [other for other in sorted(others) if other and other != shape][: MOST_CHOICES - 1]
@@ -189,7 +188,6 @@ def _called(trace: Trace, name: str) -> str:
 
 
 def _sum(_: Trace, view: View, place: Place) -> Question | None:
-    """Question for the sum of a row of shares."""
     row = _row(view, place)
     if row is None or row.size < 2 or view.formula != Softmax().formula:
         return None
@@ -205,7 +203,6 @@ def _sum(_: Trace, view: View, place: Place) -> Question | None:
 
 
 def _sign(trace: Trace, view: View, place: Place) -> Question | None:
-    """Which sign the cell has."""
     row = _row(view, place)
     if row is None or view.integer or view.kind != "diverging" or not np.isfinite(row[place.column]):
         return None

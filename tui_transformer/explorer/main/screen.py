@@ -110,7 +110,6 @@ class MainScreen(ExplorerScreen[None]):
 
     @property
     def settled(self) -> bool:
-        """Whether the screen shows the state."""
         return super().settled and self.parts.presenter.settled and self.parts.requests.settled
 
     def compose(self) -> ComposeResult:
@@ -138,7 +137,6 @@ class MainScreen(ExplorerScreen[None]):
             yield Static(id=name, markup=False)
 
     def on_mount(self) -> None:
-        """Name the panes and show the first stop."""
         self.parts.panes.begin()
         self.parts.explored.stay()
         self.parts.presenter.focus("whole" if self.parts.panes.whole else "matrix")
@@ -153,7 +151,6 @@ class MainScreen(ExplorerScreen[None]):
             event.stop()
 
     def on_resize(self, event: Resize) -> None:
-        """Show all panes, some, or one at a time, as the size allows."""
         del event  # the size is that of the screen
         shown = self.parts.explored.scene
         if shown is None or shown.size != Size(*self.app.size):
@@ -201,7 +198,6 @@ class MainScreen(ExplorerScreen[None]):
         getattr(self.parts.navigation, way)(*(each for each in (first, second) if each is not None))
 
     def action_menu(self, name: str) -> None:
-        """Show a menu, and do what is chosen in it."""
         explored, actions = self.parts.explored, {action.id: action.action for action in self.ACTIONS}
 
         def do(meaning: str | None) -> None:
@@ -212,12 +208,10 @@ class MainScreen(ExplorerScreen[None]):
         self.open(MenuScreen(MENUS[name].title.capitalize(), lines), do)
 
     async def action_first_row(self) -> None:
-        """The first row of the widget that has the keys."""
         if isinstance(self.focused, GridWidget):
             await self.focused.run_action("edge(-1, 0)")
 
     def action_open(self, name: str) -> None:
-        """The tool of this name."""
         TOOLS[name](self.parts.port)
 
     def commands(self) -> Iterable[SystemCommand]:

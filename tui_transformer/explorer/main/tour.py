@@ -224,7 +224,6 @@ class Tour:
         self._port.ask("tour", trace.pending((position.stop,)), make, partial(self._ask, stop, shown, before))
 
     def _ask(self, stop: Stop, shown: Scenery, before: Position, question: Question | None) -> None:
-        """Ask, and show what one needs to think."""
         if question is None:
             self._begin_stop(stop, shown)
         elif self._is_at(stop):

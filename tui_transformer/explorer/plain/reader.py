@@ -126,7 +126,6 @@ class Reader:
         return self._place(head=(self.explored.position.place.head + direction * typed.count) % heads_at(self.explored))
 
     def _set_place(self, typed: Typed) -> str:
-        """The head, row, column or cell that is named."""
         numbers = [int(each) for each in re.findall(r"[0-9]{1,9}", typed.words)]
         sides = ("row", "column") if typed.meaning == "cell" else (typed.meaning,)
         if len(numbers) != len(sides):
@@ -193,7 +192,6 @@ class Reader:
         return self._write("target", typed.words, self.explored.session.with_decoder_text(typed.words))
 
     def _write(self, what: str, text: str, changed: Session) -> str:
-        """Another text, with what it changes."""
         told = sentence_changed(self.explored.session, changed)
         return self._change(changed, f"{what} to {visible(text)}{told}")
 
@@ -271,7 +269,6 @@ class Reader:
     # Telling
 
     def _explain(self, _: Typed) -> str:
-        """How the cell was made."""
         where, view = describe(self.explored).sentence(), matrix_of(self.explored)
         if view is None:
             return f"{where}."
@@ -281,7 +278,6 @@ class Reader:
         return f"{where}; it {visible(made)}; worked out again {spoken(working.recomputed, DIGITS)}."
 
     def _what(self, _: Typed) -> str:
-        """Meaning of the step, why it is there, and what to look for."""
         words = words_of(self.explored.session, self.explored.position.stop)
         return " ".join(filter(None, (words.label + ":", words.what, words.why, words.look)))
 

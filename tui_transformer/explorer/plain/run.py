@@ -65,7 +65,6 @@ def _say(*sentences: str) -> None:
 
 
 def _lines(source: TextIO, known: Mapping[str, str]) -> Iterator[Typed | InputError]:
-    """Commands of the lines of a pipe or a file."""
     while line := source.readline(LONGEST):
         rest = line
         while len(rest) == LONGEST and not rest.endswith("\n"):

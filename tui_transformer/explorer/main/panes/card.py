@@ -97,7 +97,6 @@ class TourPanel(VerticalScroll, can_focus=True):
             yield Static(id=name, classes="-empty")
 
     def on_mount(self) -> None:
-        """Follow the size of the screen."""
         self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._fit())
         self._fit()
 
@@ -147,14 +146,12 @@ class TourPanel(VerticalScroll, can_focus=True):
             self.scroll_end(animate=False)
 
     def on_key(self, event: Key) -> None:
-        """A digit chooses an answer."""
         digit = int(event.key) if event.key.isdecimal() else 0
         if self._question is not None and 1 <= digit <= len(self._question.choices):
             event.stop()
             self.post_message(self.Chosen(digit - 1))
 
     def action_ask(self, what: str) -> None:
-        """Say what is wanted."""
         asked: type[Message] = getattr(self, what)
         self.post_message(asked())
 

@@ -105,7 +105,6 @@ class CellPane(LineList):
             self._redraw(self.cursor if same else None)
 
     def on_resize(self) -> None:
-        """Fold the words for the new width."""
         self._redraw(self.cursor)
 
     @property
@@ -168,7 +167,6 @@ class CellPane(LineList):
                 self.scroll_to(y=top, animate=False, force=True)
 
     def action_follow_second(self) -> None:
-        """Go to the second factor of the product under the cursor."""
         self._follow(self.cursor, second=True)
 
     @on(LineList.Chosen)

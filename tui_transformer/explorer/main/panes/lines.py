@@ -217,7 +217,6 @@ def _ways_back(session: Session, stop: str) -> Iterator[str]:
 
 
 def _title(session: Session, state: str, spent: str, width: int, inks: Inks) -> Text:
-    """Program, model, how far one is, library, precision and time."""
     backend, name = session.trace.backend, session.cache.tokens.get("name", lambda: model_name(session))
     left = Text(" tui-transformer", inks.accent).append(f"   {name}", inks.quiet)
     right = Text(f"{state}   ", inks.plain).append(f"{backend.name} {backend.dtype}{spent} ", inks.quiet)
@@ -284,7 +283,6 @@ def _summary(session: Session, stop: str, scene: StepScene | None, inks: Inks, t
 
 
 def _cell_line(scene: StepScene, inks: Inks) -> Text:
-    """Row → column, value, formula, difference."""
     view, place, working = scene.view, scene.place, scene.working
     sides = ((view.rows, place.row), (view.columns, place.column))
     names = " → ".join(filter(None, (axis.label(index) if axis.name else "" for axis, index in sides)))

@@ -68,12 +68,10 @@ class MatrixPair(Container):
         self.first, self.second = MatrixPane(id="matrix"), MatrixPane(id="overlay")
 
     def compose(self) -> ComposeResult:
-        """The matrix, and the one beside."""
         yield self.first
         yield self.second
 
     def on_mount(self) -> None:
-        """Let the scrolling of each follow the other."""
         for one, other in ((self.first, self.second), (self.second, self.first)):
             self._let_follow(one, other)
 
@@ -246,13 +244,11 @@ class VocabularyPane(Vertical):
     _used: Sequence[int] = ()
 
     def compose(self) -> ComposeResult:
-        """Search line above, words below."""
         yield LineInput(placeholder=f"{first_key(self.app, 'find')} finds a word", id="search")
         yield LineList(id="entries")
 
     @property
     def entries(self) -> LineList:
-        """The list of words."""
         return self.query_one("#entries", LineList)
 
     def show_scene(self, scene: Scene) -> None:
@@ -270,7 +266,6 @@ class VocabularyPane(Vertical):
         self._fill()
 
     def action_search(self) -> None:
-        """Go to the search line."""
         self.query_one(Input).focus()
 
     def _fill(self) -> None:
@@ -350,7 +345,6 @@ class TextPane(VerticalScroll, can_focus=True):
         self._drawn: Drawn = empty
 
     def compose(self) -> ComposeResult:
-        """The words."""
         yield Static(id="words", markup=False)
 
     def show_scene(self, scene: Scene) -> None:
@@ -363,7 +357,6 @@ class TextPane(VerticalScroll, can_focus=True):
             self._draw()
 
     def on_resize(self) -> None:
-        """Draw for the new width."""
         self._draw()
 
     def _draw(self) -> None:

@@ -230,7 +230,6 @@ class SentencePane(Widget, can_focus=True):
         self.post_message(self.Opened(rows[0] if rows else 0))
 
     def _token_at(self, x: int, y: int) -> int | None:
-        """The token that is drawn at a place."""
         if not self._sentences:
             return None
         sentence = self._sentences[min(self._pressed, len(self._sentences) - 1)]

@@ -118,7 +118,6 @@ class WholePane(Widget, can_focus=True):
         return min(max(self._scene.head - picture.heads.start, 0), len(picture.tiles.values) - 1)
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the box that is clicked; a double click looks inside."""
         place = event.get_content_offset(self)
         visited = self._visited(place) if place is not None else None
         if visited is not None:
@@ -156,7 +155,6 @@ class WholePane(Widget, can_focus=True):
         self.call_later(carefully, self, self._redraw, STYLE)
 
     def render_line(self, y: int) -> Strip:
-        """One line."""
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
     def _redraw(self) -> None:
