@@ -201,8 +201,8 @@ OF_THE_EXPLORER = (
     Fault(
         "steps are counted beside the stops of a tour",
         "explorer/main/panes/lines.py",
-        'where = "" if scene.is_told else _where(session, stop)',
-        "where = _where(session, stop)",
+        'where = "" if scene.is_told else where',
+        "",
         "tests/explorer/main/test_two_tours.py::test_a_tour_has_one_counting_alone[size2]",
     ),
     Fault(

@@ -253,9 +253,7 @@ def form_of(path: Path, title: str, note: Callable[[str], None]) -> Recorded:
     forms: Mapping[str, Callable[[], Recorded]] = {
         "": lambda: Pictures(path, note),
         ".cast": lambda: Cast(path, title),
-        ".gif": lambda: Animation(path),
-        ".apng": lambda: Animation(path),
-        ".png": lambda: Animation(path),
+        **dict.fromkeys((".gif", ".apng", ".png"), lambda: Animation(path)),
         ".html": lambda: Page(path, title),
     }
     ending = "" if is_folder(path) else path.suffix.lower()

@@ -64,12 +64,6 @@ class Spot:
         index = tuple(min(i, axis.size - 1) for i, axis in zip(index_of(axes, place), axes, strict=True))
         return cls(name, index, gradient and name in session.gradients.values)
 
-    @classmethod
-    def of(cls, operand: Operand) -> Spot:
-        """The cell that a term was read from."""
-        name = operand.name.removeprefix(GRADIENT)
-        return cls(name, operand.index, name != operand.name)
-
     def place(self, session: Session) -> Place:
         """The place in the view of the step."""
         return place_of(session.trace.program.axes(self.name), self.index)
@@ -83,15 +77,9 @@ class Spot:
         index[place] = max(0, min(index[place] + by, axes[place].size - 1))
         return replace(self, index=tuple(index))
 
-    def cost(self, session: Session) -> int:
-        """About how many operations it takes to look."""
-        trace = session.trace
-        return trace.pending((self.name,)) if self.name in trace.program.by_name else 0
-
     def look(self, session: Session) -> Inside:
         """The inside of the cell."""
-        trace = session.trace
-        explained = None
+        trace, explained = session.trace, None
         if self.gradient:
             explained = explain_gradient(trace, session.gradients, session.loss_targets, self.name, self.index)
         return inside_of(trace, self.name, self.index, session.labels, explained)
@@ -170,11 +158,13 @@ class InsideScreen(ExplorerScreen[Spot]):
     def _look(self) -> None:
         spot, session = self.spot, self.session
         self._show_border()
-        self._requests.ask(KIND, spot.cost(session), lambda _: spot.look(session), self._show)
 
-    def _show(self, inside: Inside) -> None:
-        self.inside = inside
-        self._draw(keep=False)
+        def show(inside: Inside) -> None:
+            self.inside = inside
+            self._draw(keep=False)
+
+        cost = session.trace.pending((spot.name,)) if spot.name in session.trace.program.by_name else 0
+        self._requests.ask(KIND, cost, lambda _: spot.look(session), show)
 
     def _draw(self, *, keep: bool) -> None:
         if self.inside is None:
@@ -201,6 +191,7 @@ class InsideScreen(ExplorerScreen[Spot]):
     def on_resize(self) -> None:
         self._draw(keep=True)
 
+    @on(LineList.Moved)
     def _show_border(self) -> None:
         if not self.is_mounted:
             return
@@ -228,10 +219,6 @@ class InsideScreen(ExplorerScreen[Spot]):
 
     # What keys do
 
-    @on(LineList.Moved)
-    def _moved(self) -> None:
-        self._show_border()
-
     @on(LineList.Chosen)
     def _chosen(self) -> None:
         self._follow(self._line().target)
@@ -241,7 +228,8 @@ class InsideScreen(ExplorerScreen[Spot]):
 
     def _follow(self, operand: Operand | None) -> None:
         if operand is not None:
-            self.spots.append(Spot.of(operand))
+            name = operand.name.removeprefix(GRADIENT)
+            self.spots.append(Spot(name, operand.index, name != operand.name))
             self._look()
 
     def action_cell(self, by: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import numpy as np
 
@@ -97,12 +96,9 @@ def _word(trace: Trace, view: View, place: Place) -> Question | None:
 
 def _largest(trace: Trace, view: View, place: Place) -> Question | None:
     """Which column of the row has the largest value, where columns are no words."""
-    words = view.columns.name == "vocabulary" or view.columns.sequence or view.integer
-    return (
-        None
-        if words
-        else _first(trace, view, place, f"Which column of {{}} holds the largest value of {_step(view.name)}?")
-    )
+    if view.columns.name == "vocabulary" or view.columns.sequence or view.integer:
+        return None
+    return _first(trace, view, place, f"Which column of {{}} holds the largest value of {_step(view.name)}?")
 
 
 def _first(trace: Trace, view: View, place: Place, text: str) -> Question | None:
@@ -155,7 +151,10 @@ def _worked_out(trace: Trace, view: View, place: Place) -> str:
 
 
 def _shape(trace: Trace, view: View, _: Place) -> Question | None:
-    shape, given = trace.program.shape(view.name), tuple(map(partial(_called, trace), made_from(trace, view.name)))
+    program, shape, given = trace.program, trace.program.shape(view.name), list[str]()
+    for each in made_from(trace, view.name):
+        label = step_text(each).label if each in program.by_name else "a weight"
+        given.append(f"{label} {shape_text(program.shape(each))}")
     others = {shape[::-1], (*shape[:-1], shape[-1] * 2), (*shape[:-1], max(shape[0], 2) * shape[-1]), shape[1:]}
     wrong = [other for other in sorted(others) if other and other != shape][: MOST_CHOICES - 1]
     if not wrong:
@@ -179,12 +178,6 @@ def made_from(trace: Trace, name: str) -> tuple[str, ...]:
     inputs = program.step(name).inputs if name in program.by_name else ()
     there = [each for each in dict.fromkeys(inputs) if each in program.by_name or each in program.weights]
     return tuple(there[:MOST_OPERANDS])
-
-
-def _called(trace: Trace, name: str) -> str:
-    """`Queries Q 4 × 9 × 8`."""
-    label = step_text(name).label if name in trace.program.by_name else "a weight"
-    return f"{label} {shape_text(trace.program.shape(name))}"
 
 
 def _sum(_: Trace, view: View, place: Place) -> Question | None:

@@ -40,6 +40,8 @@ ASKED_BY_LINE = "answer and a number or the words reveals it", "next or {tour} s
 ASKED_BY_KEY = f"{ANSWER} takes an answer", "{tour} skips it"
 """The end of a question: how it is answered, and how it is left open."""
 
+ANSWERED_SO = "write the answer behind it: answer 2"
+
 
 class Touring:
     """Leads through what is explored, a stop after the other."""
@@ -128,12 +130,10 @@ class Touring:
         Raises:
             InputError: Nothing is answered.
         """
-        if self._asking is None or not typed:
-            raise InputError("write the answer behind it: answer 2")
+        if self._asking is None:
+            raise InputError(ANSWERED_SO)
         stop, shown, asked = self._asking
-        place = chosen(asked, typed)
-        verdict = f"{asked.verdict(place, typed)} {count_answer(right=place == asked.right)}."
-        return f"{verdict} {self._tell(stop, shown)}"
+        return f"{_judged(asked, typed)} {self._tell(stop, shown)}"
 
     def _tell(self, stop: Stop, shown: Scenery) -> str:
         """What a stop says, once nothing is asked there any more, and where it leads."""
@@ -221,10 +221,16 @@ class Questions:
         asked = self._asked
         if asked is None:
             raise InputError("nothing was asked: predict asks a question on this step")
-        if not typed:
-            raise InputError("write the answer behind it: answer 2")
-        self._asked, place = None, chosen(asked, typed)
-        return f"{asked.verdict(place, typed)} {count_answer(right=place == asked.right)}."
+        judged, self._asked = _judged(asked, typed), None
+        return judged
+
+
+def _judged(asked: Question, typed: str) -> str:
+    """Whether an answer is right and how one could have known, and the score; InputError where there is no answer."""
+    if not typed:
+        raise InputError(ANSWERED_SO)
+    place = chosen(asked, typed)
+    return f"{asked.verdict(place, typed)} {count_answer(right=place == asked.right)}."
 
 
 def offered(asked: Question) -> str:

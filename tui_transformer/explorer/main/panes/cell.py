@@ -91,15 +91,9 @@ class CellPane(LineList):
         now = (working, said, step.near, step.values, step.edited, by_size)
         if now != self._now:
             self._now, self._about = now, said
+            program, labels = session.trace.program, session.labels
             self._working = CellLines(
-                working,
-                session.trace.program,
-                session.labels,
-                _inks(self),
-                by_size,
-                step.values,
-                step.edited,
-                step.near,
+                working, program, labels, _inks(self), by_size, step.values, step.edited, step.near
             )
             same = before is not None and before.explanation.name == working.name
             self._redraw(self.cursor if same else None)

@@ -113,7 +113,9 @@ class Lines:
         self._scene = scene
         session, stop, step, width = scene.session, scene.position.stop, scene.step, self._screen.size.width
         inks, tour = inks_of(self._screen), tour_key(scene, self._screen.app)
-        where = "" if scene.is_told else _where(session, stop)  # a tour counts its own stops
+        stops = session.stops
+        where = f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
+        where = "" if scene.is_told else where  # a tour counts its own stops
         seconds = 0.0 if step is None else step.seconds
         took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
         spent = f" · {took}" if seconds >= LEAST_SHOWN else ""
@@ -233,12 +235,6 @@ def _state(session: Session, where: str) -> str:
     elif session.overlay.kind == "trace":
         way = [f"beside {visible(session.overlay.label)}" if session.comparison is not None else "comparing"]
     return " · ".join(filter(None, (*map(visible, changes), *way, where)))
-
-
-def _where(session: Session, stop: str) -> str:
-    """How far one is: `step 11 of 25`, or that a weight is looked at."""
-    stops = session.stops
-    return f"step {stops.index(stop) + 1} of {len(stops)}" if stop in stops else "beside the steps"
 
 
 def _loss(session: Session) -> str:

@@ -122,13 +122,9 @@ class MatrixPair(Container):
                 number_width=width,
             )
 
-    @property
-    def _both(self) -> bool:
-        return self.has_class("-both")
-
     @on(HeatMap.Moved)
     def _moved(self, event: HeatMap.Moved) -> None:
-        if self._both:
+        if self.has_class("-both"):
             other = self.second if event.control is self.first.cells else self.first
             other.cells.cursor = event.row, event.column
 
@@ -138,7 +134,7 @@ class MatrixPair(Container):
 
     def _follow(self, one: MatrixPane, other: MatrixPane) -> None:
         """Scroll the other where this one is, as long as their cells are of one size."""
-        if self._both and one.cells.cell_size == other.cells.cell_size:
+        if self.has_class("-both") and one.cells.cell_size == other.cells.cell_size:
             place: Offset = one.cells.scroll_offset
             if place != other.cells.scroll_offset:
                 other.cells.scroll_to(place.x, place.y, animate=False, force=True)

@@ -137,18 +137,6 @@ class WholePane(Widget, can_focus=True):
         rung = lines[at.y - 1][1]
         return None if rung is None else self.Visited(rung.stream)
 
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self._redraw()
-
-    def on_focus(self) -> None:
-        """Show that it has the keys."""
-        self._redraw()
-
-    def on_blur(self) -> None:
-        """Show that another pane has them."""
-        self._redraw()
-
     def restyled(self) -> None:
         """Follow a change of theme, once the styles of the parts are those of the theme as well."""
         self._tiles_drawn.clear()
@@ -167,6 +155,8 @@ class WholePane(Widget, can_focus=True):
             self.refresh()
         elif changed:
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    on_resize = on_focus = on_blur = _redraw
 
     def _drawn(self) -> list[Strip]:
         self._ink = {name: self.get_component_rich_style(f"whole--{name}") for name in INKS}
