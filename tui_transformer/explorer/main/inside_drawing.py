@@ -79,9 +79,8 @@ def lines_of(inside: Inside, paint: Paint) -> list[Line]:
     heading = [(inside.cell or inside.name, plain + Style(bold=True)), (f"   {written(inside.stored)}", accent), edited]
     lines = [Line(_line(*heading))]
     for before, part in zip((None, *inside.parts), inside.parts, strict=False):
-        if not (
-            isinstance(part, Note) or (isinstance(part, Number | Equation) and isinstance(before, Number | Equation))
-        ):
+        follows = isinstance(part, Number | Equation) and isinstance(before, Number | Equation)
+        if not (follows or isinstance(part, Note)):
             lines.append(Line(Text("", plain)))
         lines += _DRAW[type(part)](part, paint)
     numbers = zip(("recomputed", "stored"), (inside.recomputed, inside.stored), strict=True)
@@ -100,10 +99,8 @@ def _number(part: Number, paint: Paint) -> Iterator[Line]:
     where = f"{part.source.name.rpartition('.')[2]}{list(part.source.index)}" if part.source is not None else ""
     says = part.note or where
     value = f"{written(part.value):>{NUMBER + 2}}"
-    yield Line(
-        _line((f"  {name} ", paint.inks.quiet), (value, paint.inks.plain), (f"  {says}", paint.inks.quiet)),
-        part.source,
-    )
+    text = _line((f"  {name} ", paint.inks.quiet), (value, paint.inks.plain), (f"  {says}", paint.inks.quiet))
+    yield Line(text, part.source)
 
 
 # A row times a column
@@ -126,12 +123,8 @@ def _product(part: Product, paint: Paint) -> Iterator[Line]:
         text.append(_short(products[place]), inks.plain).append("  ")
         room = max(min(left - text.cell_len - 2, BAR), 0)
         text.append(_bar(float(products[place]), most, room, signed=signed), inks.quiet)
-        number = _short(column[place])
-        yield Line(
-            _with_right_side(text, left, ("│ ", inks.quiet), (number, styles[place])),
-            part.row.sources[place],
-            part.column.sources[place],
-        )
+        text = _with_right_side(text, left, ("│ ", inks.quiet), (_short(column[place]), styles[place]))
+        yield Line(text, part.row.sources[place], part.column.sources[place])
     if part.others:
         text = Text(f"{part.others:>5} others together{'':>8}{_short(part.rest):>{NUMBER + 1}}", inks.quiet)
         yield Line(_with_right_side(text, left, ("│ ", inks.quiet), ("…", inks.quiet)))
@@ -269,12 +262,8 @@ def _turn(part: Turn, paint: Paint) -> Iterator[Line]:
         7: (f"θ = {written(part.angle, 4)} radians = {math.degrees(part.angle) % 360:.1f}° of a turn", inks.plain),
     }
     for line in range(TURN_LINES):
-        yield Line(
-            Text("  ")
-            .append_text(canvas.text(line, inks.plain))
-            .append("  ")
-            .append(*words.get(line, ("", inks.plain)))
-        )
+        text = Text("  ").append_text(canvas.text(line, inks.plain)).append("  ")
+        yield Line(text.append(*words.get(line, ("", inks.plain))))
 
 
 def _allowed(part: Allowed, paint: Paint) -> Iterator[Line]:

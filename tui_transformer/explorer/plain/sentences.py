@@ -172,9 +172,8 @@ def _of_loss(explored: Exploration, step: str) -> Description:
     row = _row(explored, len(session.loss_targets))
     target = session.loss_targets[row]
     name = "none" if target < 0 else session.model.target_label(target)
-    return Description(
-        step, row=f"row {row}", value=f"mean loss {spoken(session.gradients.loss, DIGITS)}, target {name}"
-    )
+    loss = spoken(session.gradients.loss, DIGITS)
+    return Description(step, row=f"row {row}", value=f"mean loss {loss}, target {name}")
 
 
 OF_WORDS: Mapping[str, Callable[[Exploration, str], Description]] = {

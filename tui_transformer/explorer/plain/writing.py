@@ -30,9 +30,8 @@ def told(session: Session, words: str = "") -> str:
         return f"written: {_text(begun.up_to(count))}"
     draft = begun.steered(edit, start.edits.beside(edit), count)
     without = "" if draft.without is None else f"without: {_text(draft.without)}; "
-    return (
-        f"{without}with {said(edit)}: {_text(draft)}; its slider goes from {minus(f'{-draft.end:g}')} to {draft.end:g}"
-    )
+    slider = f"its slider goes from {minus(f'{-draft.end:g}')} to {draft.end:g}"
+    return f"{without}with {said(edit)}: {_text(draft)}; {slider}"
 
 
 def _text(draft: Draft) -> str:

@@ -115,6 +115,8 @@ BETWEEN = "  "
 CHIP = 4
 """Columns of a token that its word and its numbers do not have: a blank on both sides, and what is between."""
 
+INKS = ("quiet", "chip", "row", "column", "unknown")
+
 
 @careful
 class SentencePane(Widget, can_focus=True):
@@ -124,13 +126,7 @@ class SentencePane(Widget, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SENTENCE)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "sentence--quiet",
-        "sentence--chip",
-        "sentence--row",
-        "sentence--column",
-        "sentence--unknown",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"sentence--{name}" for name in INKS}
     DEFAULT_CSS = """
     SentencePane {
         height: 2;

@@ -153,7 +153,10 @@ def _lines(program: Program, stops: tuple[str, ...], current: str) -> tuple[Step
 def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: bool) -> Iterator[StepLine]:
     if not _closable(layer):
         for stop in stops:
-            yield StepLine(stop, _label(stop), shape_text(program.step(stop).shape) if stop in program.by_name else "")
+            label = step_text(stop).label
+            if stop.startswith("decoder."):  # outside the layers one of the decoder alone says so
+                label = f"Decoder {label[:1].lower()}{label[1:]}"
+            yield StepLine(stop, label, shape_text(program.step(stop).shape) if stop in program.by_name else "")
         return
     yield StepLine(stops[-1], group_title(layer), heading=True, closed=not is_open, first=stops[0])
     if not is_open:
@@ -163,12 +166,6 @@ def _layer_lines(program: Program, layer: str, stops: list[str], *, is_open: boo
         yield StepLine(inside[-1], group_title(sublayer), depth=1, heading=True, first=inside[0])
         for stop in inside:
             yield StepLine(stop, step_text(stop).title, formula_text(program, stop), depth=2)
-
-
-def _label(stop: str) -> str:
-    """Name of a stop outside the layers; one of the decoder alone says so."""
-    label = step_text(stop).label
-    return f"Decoder {label[:1].lower()}{label[1:]}" if stop.startswith("decoder.") else label
 
 
 def formula_text(program: Program, stop: str) -> str:
