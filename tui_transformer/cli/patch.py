@@ -170,7 +170,7 @@ class Patch(Featured):
             show(None)
         if self.format == "svg":
             from tui_transformer.report import svg
-            from tui_transformer.views.paths import path_view
+            from tui_transformer.views.step_view import path_view
 
             first = found[0]
             view = path_view(first.senders, first.receivers, first.changes, first.by, metric.name)

@@ -1,4 +1,4 @@
-"""Views of steps and weights, of rolled-out layers and of circuits: rows, columns, and the labels on them."""
+"""Views of steps and weights, of rolled-out layers, of circuits and of paths: rows, columns, and the labels on them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from tui_transformer.views.view import Axis, Scale, ScaleKind, Values, View, win
 if TYPE_CHECKING:
     from tui_transformer.analysis.attentions import Attention
     from tui_transformer.analysis.circuits import Circuit, Path
+    from tui_transformer.analysis.nodes import Node
+    from tui_transformer.analysis.paths import By
 
 ONE = ArrayAxis("", 1)
 
@@ -356,6 +358,30 @@ def composition_view(heads: Sequence[Circuit], paths: Sequence[Path], reads: str
     name, formula = f"composition.{reads}", f"how much of what a head reads as {reads} an earlier one writes"
     rows, columns = Axis("from", len(heads), label), Axis("to", len(heads), label)
     return View(name, name, rows, columns, "sequential", window_of(values), formula)
+
+
+def path_view(senders: Sequence[Node], receivers: Sequence[Node], changes: Host, by: By, metric: str) -> View:
+    """Changes of a metric, senders × receivers, NaN where there is no path."""
+    several = len({part.place.partition(".")[0] for node in senders for part in node.parts}) > 1
+
+    def label(node: Node) -> str:
+        """As short as a heat map needs, what tells most in front: `1.3 head`, `0.2 cross key`."""
+        if len(node.parts) > 1 or node.layer is None:
+            return node.name
+        place, layer = node.parts[0].place, "" if node.layer < 0 else str(node.layer)
+        number = layer if node.head is None else f"{layer}.{node.head}"
+        which = "cross" if "cross" in place else place[:3] if several else ""
+        return " ".join(filter(None, (number, which, node.parts[0].kind)))
+
+    return View(
+        f"paths by {by}",
+        f"change of {metric} by each path",
+        Axis("sender", len(senders), lambda i: label(senders[i])),
+        Axis("receiver", len(receivers), lambda j: label(receivers[j])),
+        "diverging",
+        window_of(changes),
+        absent="no path",
+    )
 
 
 def _head_name(head: Circuit) -> str:

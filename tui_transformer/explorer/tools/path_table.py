@@ -18,8 +18,7 @@ from tui_transformer.explorer.shell.worker import Task
 from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.session import Session
-from tui_transformer.views.paths import path_view
-from tui_transformer.views.step_view import scale_for
+from tui_transformer.views.step_view import path_view, scale_for
 from tui_transformer.views.view import Scale, View
 
 TITLES = {"query": "queries", "key": "keys", "value": "values", "feed_forward": "feed-forward layers"}
