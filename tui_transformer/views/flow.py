@@ -83,7 +83,6 @@ class _Part:
 
     @cached_property
     def region(self) -> Region:
-        """Its cells in the array."""
         return region_of(self.step.axes, self.view.head or 0, self.rows, self.columns)
 
     @cached_property
@@ -108,7 +107,6 @@ class _Part:
 
     @cached_property
     def result(self) -> Floats:
-        """The step's own values."""
         return np.asarray(self.view.window(self.rows, self.columns), dtype=np.float64)
 
     @property
@@ -116,11 +114,9 @@ class _Part:
         return self.step.op.formula
 
     def matrix(self, values: Floats) -> Floats:
-        """Values of this part as rows × columns."""
         return values.reshape(len(self.rows), len(self.columns))
 
     def frame(self, values: Floats, so_far: str, of: str, **how: Any) -> Frame:
-        """Values from the first row and column on."""
         return Frame(Tile(self.rows.start, self.columns.start, values), f"so far {so_far} · {of}", **how)
 
     def swept(self, before: Floats, after: Floats, of: str) -> Act:
@@ -260,22 +256,15 @@ def _normalised(part: _Part) -> Iterator[Act]:
 
 
 def _added(part: _Part) -> Iterator[Act]:
-    """One addend after the other falls on what is there."""
-    before = part.input(0)
-    for which in range(1, len(part.step.inputs)):
+    """One addend after the other falls on what is there; where the sum is normalised, every row is then."""
+    op, before = part.step.op, part.input(0)
+    count, of = (op.parts, "the sum") if isinstance(op, ops.NormOfSum) else (len(part.step.inputs), part.formula)
+    for which in range(1, count):
         after = before + part.input(which)
-        yield part.swept(before, after, part.formula)
+        yield part.swept(before, after, of)
         before = after
-
-
-def _sum_normalised(part: _Part) -> Iterator[Act]:
-    """The addends fall on each other; then every row is normalised."""
-    before = part.input(0)
-    for which in range(1, cast(ops.NormOfSum, part.step.op).parts):
-        after = before + part.input(which)
-        yield part.swept(before, after, "the sum")
-        before = after
-    yield part.swept(before, part.result, part.formula)
+    if isinstance(op, ops.NormOfSum):
+        yield part.swept(before, part.result, part.formula)
 
 
 def _turned(part: _Part) -> Iterator[Act]:
@@ -310,8 +299,7 @@ _MOVING: tuple[tuple[Callable[[_Part], Iterator[Act]], tuple[type[ops.Op], ...]]
     (_summed, tuple(SUMMED)),
     (_shared, (ops.Softmax, ops.SoftmaxWithSink)),
     (_normalised, (ops.LayerNorm, ops.LayerNormByHead, ops.RmsNorm)),
-    (_sum_normalised, (ops.NormOfSum,)),
-    (_added, (ops.Add,)),
+    (_added, (ops.Add, ops.NormOfSum)),
     (_turned, (ops.Scale, ops.Gate, ops.ClampedGate, ops.Mask, ops.Rotate, ops.UnitLength, ops.RmsNormOfHeads)),
     (_turned, (ops.Subtract, ops.Jump, ops.JumpRelu, ops.GatedRelu, ops.Largest, ops.ToSize, ops.FromSize)),
     (_turned, (ops.RelativeBias, ops.DistanceBias, ops.Disentangle)),
