@@ -212,6 +212,10 @@ def entropy_bars(
     return BarChart(_title(what, name, f"mean over {which}"), tuple(map(str, range(len(values)))), values, head)
 
 
+def _entropy(*, relative: bool) -> Callable[[Request], Chart]:
+    return lambda of: entropy_bars(of.trace, of.view.name, relative=relative, head=of.place.head, item=of.item)
+
+
 def _expert_load(request: Request, *, everywhere: bool) -> BarChart:
     """Number of tokens that every expert of a layer got, or the experts of each number in all layers together."""
     program = request.trace.program
@@ -282,15 +286,15 @@ def _weight_of(program: Program, name: str) -> str:
     return next((source for source in program.step(name).inputs if source in program.weights), "")
 
 
-def _step_of(program: Program, name: str) -> str:
-    return program.aliases.get(name, name)
-
-
 Maker = Callable[[Program, Mapping[str, Host]], Norms]
 _GRADIENT_CHARTS: dict[GradientKind, tuple[str, Maker, Callable[[Program, str], str]]] = {
     "gradient norms by layer": ("Norm of ∂loss/∂weights by layer", layer_norms, _layer_of),
     "gradient norms by weight": ("Norm of ∂loss/∂weight", weight_norms, _weight_of),
-    "gradient norms along the stream": ("Norm of ∂loss/∂x along the residual stream", stream_norms, _step_of),
+    "gradient norms along the stream": (
+        "Norm of ∂loss/∂x along the residual stream",
+        stream_norms,
+        lambda program, name: program.aliases.get(name, name),
+    ),
 }
 GRADIENT_KINDS: tuple[GradientKind, ...] = tuple(_GRADIENT_CHARTS)
 
@@ -309,16 +313,8 @@ def _is_embedding(_program: Program, step: Step) -> bool:
     return of_words and any(name.endswith(TABLE) for name in step.inputs)
 
 
-def _has_positions(_program: Program, step: Step) -> bool:
-    return step.name.endswith("embedding.positions")
-
-
 def _is_sinusoid(_program: Program, step: Step) -> bool:
     return isinstance(step.op, Sinusoid)
-
-
-def _is_attention(_program: Program, step: Step) -> bool:
-    return is_attention(step)
 
 
 def _is_router(program: Program, step: Step) -> bool:
@@ -330,26 +326,22 @@ def _is_router_of_many(program: Program, step: Step) -> bool:
     return _is_router(program, step) and len({each.shape[-1] for each in expert_steps(program)}) == 1
 
 
-def _is_on_the_stream(program: Program, step: Step) -> bool:
-    return any(step.name in stream for stream in streams(program))
-
-
 _CHARTS: dict[Kind, tuple[Callable[[Request], Chart], Suits]] = {
     "waves": (_waves(wave_dimensions), _is_sinusoid),
     "sines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=False)), _is_sinusoid),
     "cosines": (_waves(lambda sinusoid, _: first_dimensions(sinusoid, cosines=True)), _is_sinusoid),
     "all waves": (_waves(lambda sinusoid, _: all_dimensions(sinusoid)), _is_sinusoid),
-    "positions by distance": (_distances, _has_positions),
+    "positions by distance": (_distances, lambda _, step: step.name.endswith("embedding.positions")),
     "row": (lambda of: row_bars(of.view, of.place.row, of.place.column), _has_numbers),
-    "entropy": (lambda of: entropy_bars(of.trace, of.view.name, head=of.place.head, item=of.item), _is_attention),
-    "relative entropy": (
-        lambda of: entropy_bars(of.trace, of.view.name, relative=True, head=of.place.head, item=of.item),
-        _is_attention,
-    ),
+    "entropy": (_entropy(relative=False), lambda _, step: is_attention(step)),
+    "relative entropy": (_entropy(relative=True), lambda _, step: is_attention(step)),
     "expert load": (lambda of: _expert_load(of, everywhere=False), _is_router),
     "load of all layers": (lambda of: _expert_load(of, everywhere=True), _is_router_of_many),
     "histogram": (lambda of: value_histogram(of.view), _has_numbers),
-    "residual norms": (lambda of: residual_norm_line(of.trace, of.view.name, of.item), _is_on_the_stream),
+    "residual norms": (
+        lambda of: residual_norm_line(of.trace, of.view.name, of.item),
+        lambda program, step: any(step.name in stream for stream in streams(program)),
+    ),
     "nearest words": (_nearest_words, _is_embedding),
 }
 OF_WEIGHTS: tuple[Kind, ...] = ("row", "histogram")

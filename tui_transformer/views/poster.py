@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -108,8 +108,9 @@ def poster(
             break
         importance, cell = -waiting[0][0], heapq.heappop(waiting)[2]
         cell.explanation = trace.explain_cell(cell.operand.name, cell.operand.index)
-        cell.terms = _terms(cell.explanation, trace.program.by_name.__contains__, terms, cell.level + 1)
-        for term in cell.terms.shown:
+        is_step = trace.program.by_name.__contains__
+        cell.terms, cell.rest, cell.rest_total = _terms(cell.explanation, is_step, terms, cell.level + 1)
+        for term in cell.terms:
             for each in term.cells:
                 where = each.operand.name, each.operand.index
                 each.is_repeated = where in seen
@@ -126,15 +127,6 @@ class _OpenTerm:
     cells: list[_Open]
 
 
-class _Terms(NamedTuple):
-    shown: Sequence[_OpenTerm] = ()
-    rest: int = 0
-    rest_total: float = 0.0
-
-
-NOT_YET = _Terms()
-
-
 @dataclass
 class _Open:
     """A cell that may still be taken apart."""
@@ -142,11 +134,12 @@ class _Open:
     operand: Operand
     level: int
     explanation: Explanation | None = None
-    terms: _Terms = NOT_YET
+    terms: Sequence[_OpenTerm] = ()
+    rest: int = 0
+    rest_total: float = 0.0
     is_repeated: bool = False
 
     def closed(self, trace: Trace, place: Callable[[str, Index], str]) -> Cell:
-        """The cell as it is shown."""
         name, index, found = self.operand.name, self.operand.index, self.explanation
         program = trace.program
         kind: Kind = "step" if name in program.by_name else "weight" if name in program.weights else "given"
@@ -155,9 +148,9 @@ class _Open:
             return Cell(name, index, where, value, kind, is_repeated=self.is_repeated)
         terms = tuple(
             Term(each.contribution, each.share, tuple(cell.closed(trace, place) for cell in each.cells))
-            for each in self.terms.shown
+            for each in self.terms
         )
-        made = found.formula, found.equation, terms, self.terms.rest, self.terms.rest_total, found.difference
+        made = found.formula, found.equation, terms, self.rest, self.rest_total, found.difference
         return Cell(name, index, where, found.stored, kind, *made)
 
 
@@ -173,8 +166,10 @@ def place_words(trace: Trace, labels: Labels) -> Callable[[str, Index], str]:
     return place
 
 
-def _terms(explanation: Explanation, is_step: Callable[[str], bool], most: int, level: int) -> _Terms:
-    """The largest terms of a working.
+def _terms(
+    explanation: Explanation, is_step: Callable[[str], bool], most: int, level: int
+) -> tuple[list[_OpenTerm], int, float]:
+    """The largest terms of a working, the number of the others, and what these add.
 
     Cells that stand in it by themselves, as x in x + sublayer(x), come first, each once; of every sum the largest terms
     follow. A weight that stands by itself, as a bias, has no share: it is not taken apart.
@@ -197,4 +192,4 @@ def _terms(explanation: Explanation, is_step: Callable[[str], bool], most: int, 
             if not all((each.name, each.index) in known for each in operands):
                 cells = [_Open(each, level) for each in operands]
                 made.append(_OpenTerm(float(item.contributions[k]), float(sizes[k]) * weight, cells))
-    return _Terms(made, rest, rest_total)
+    return made, rest, rest_total

@@ -55,28 +55,21 @@ def number_by_number(cell: Cell) -> Iterator[Part]:
 
 def centred(cell: Cell) -> Iterator[Part]:
     """Layer norm: mean taken off, divided by the spread, scaled and shifted."""
-    yield Note("The row is moved to mean 0 and stretched to spread 1; γ and β then set its scale and place.")
-    yield _before_and_after(cell)
-    yield bars_of(cell.sums[0], cell.column)
-    yield from cell.numbers()
+    yield from _norm(
+        cell, "The row is moved to mean 0 and stretched to spread 1; γ and β then set its scale and place."
+    )
     yield from _scaled(cell, _from_mean(cell, "x"), cell.sums[0].total, "(x − μ) ÷ √(σ² + ε)")
 
 
 def by_size(cell: Cell) -> Iterator[Part]:
     """RMS norm: divided by the root of the mean square, scaled."""
-    yield Note("The row is divided by its own size, the root of its mean square; γ then sets the scale.")
-    yield _before_and_after(cell)
-    yield bars_of(cell.sums[0], cell.column if len(cell.sums[0]) == cell.own[-1].size else None)
-    yield from cell.numbers()
+    yield from _norm(cell, "The row is divided by its own size, the root of its mean square; γ then sets the scale.")
     yield from _scaled(cell, written(cell.value("x")), cell.sums[0].total, "x ÷ √(mean x² + ε)")
 
 
 def to_unit(cell: Cell) -> Iterator[Part]:
     """Unit length: divided by the root of the sum of squares."""
-    yield Note("The vector is divided by its length: the product of two such vectors is their cosine.")
-    yield _before_and_after(cell)
-    yield bars_of(cell.sums[0], cell.column)
-    yield from cell.numbers()
+    yield from _norm(cell, "The vector is divided by its length: the product of two such vectors is their cosine.")
     yield cell.equation(f"{written(cell.value('x'))} ÷ √{written(cell.sums[0].total)}")
 
 
@@ -107,10 +100,14 @@ def _scaled(cell: Cell, distance: str, spread: float, normal: str) -> Iterator[E
     yield cell.equation(f"{text} + {factor(cell.value('+ β'))}" if has_shift else text)
 
 
-def _before_and_after(cell: Cell) -> NumberRows:
+def _norm(cell: Cell, note: str) -> Iterator[Part]:
+    """The row before and after, the terms of its size, and the numbers."""
+    yield Note(note)
     operand = next((value.source for value in cell.values if value.symbol == "x"), None)
     inputs = [("x", cell.sources[0], operand)]
-    return cell.rows_around("The row around the cell, before and after", inputs, "norm", ("", "→"))
+    yield cell.rows_around("The row around the cell, before and after", inputs, "norm", ("", "→"))
+    yield bars_of(cell.sums[0], cell.column if len(cell.sums[0]) == cell.own[-1].size else None)
+    yield from cell.numbers()
 
 
 # Functions of one number
