@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.options import Edited, Layer, Of
-from tui_transformer.cli.output import Row, Table, by_size, emit, emit_view
+from tui_transformer.cli.output import Row, Table, by_size, emit_view
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.terminal import show
+from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.cli.typer_layer import option
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
@@ -91,15 +91,12 @@ class Circuits(Edited):
                 "--compose takes every head, by its score: leave --layer, --head, --sort, --values and --matrix out"
             )
         heads = list(circuits(open_session(self).trace))
-        try:
+        with cleared():
             paths = sorted(compositions(heads, into, show), key=lambda path: -path.score)
-        finally:
-            show(None)
         if self.format == "svg":
-            from tui_transformer.report import svg
             from tui_transformer.views.step_view import composition_view
 
-            emit([svg.view_svg(composition_view(heads, paths, into))])
+            emit_view(composition_view(heads, paths, into), "svg")
             return
         rows: list[Row] = [(*_place(path.source), *_place(path.target), path.score) for path in paths[: self.top]]
         note = f"{into}-composition of {len(paths)} pairs; by chance about {chance(heads[0]):.4f} (1 ÷ √d)"
@@ -107,7 +104,6 @@ class Circuits(Edited):
         Table(columns, rows, 4, note).emit(self.format)
 
     def _matrix(self, which: str) -> None:
-        """One matrix of a head."""
         from tui_transformer.analysis.attentions import chosen_group
         from tui_transformer.analysis.circuits import circuits
         from tui_transformer.views.step_view import circuit_view

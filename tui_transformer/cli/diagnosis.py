@@ -11,7 +11,7 @@ import numpy as np
 from tui_transformer.cli.options import Flags
 from tui_transformer.cli.output import emit, emit_json
 from tui_transformer.cli.session import loaded, open_session
-from tui_transformer.cli.terminal import show
+from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.diagnosis import Compared, Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import NothingMatchedError
 from tui_transformer.diagnosis.dumps import Dump, open_dump
@@ -80,13 +80,12 @@ def run_diagnosis(
     for number, (sentence, given_flags) in enumerate(zip(sentences, _each(flags, sentences), strict=True), 1):
         model, given, notes = _input(given_flags, sentence)
         try:
-            found = diagnose(sentence, model, given, names=names, own=known, tolerance=tolerance, report=show)
+            with cleared():
+                found = diagnose(sentence, model, given, names=names, own=known, tolerance=tolerance, report=show)
         except NothingMatchedError as error:
             if matched:
                 emit(_plan(error.plan))
             raise
-        finally:
-            show(None)
         parts.append(Part(f"sentence {number}" if dump.further else "", found, notes))
     if form == "json":
         emit_json(_as_json(parts, matched=matched), 2)

@@ -10,7 +10,7 @@ from tui_transformer.cli.options import Edited, TableFormat
 from tui_transformer.cli.output import Row, Table, Value, note
 from tui_transformer.cli.parsing import parse_ids
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.terminal import show
+from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import InputError
 from tui_transformer.records import dataclass
@@ -73,11 +73,9 @@ class Features(Edited):
         session = open_session(self, made=self._with_features)
         own = own_dictionary(session.model.folder) if self.file is None else None
         labels = labels or own_labels(own)
-        try:
+        with cleared():
             places = places_of_features(session.trace.program)
             rows = [row for at in places for row in self._rows(session, at, labels, several=len(places) > 1)]
-        finally:
-            show(None)
         columns = ["position", "token", "active", "error", "rank", "feature", "value", "left"]
         columns[:0] = ["at"] if len(places) > 1 else []
         columns += ["label"] if labels else []
@@ -136,7 +134,6 @@ class Features(Edited):
         ]
 
     def _ends(self, session: Session, logits: Host) -> Ends:
-        """The words whose logits are raised most, and lowered most, with by how much."""
         order = logits.argsort(kind="stable").tolist()
         ends = order[::-1][: self.words], order[: self.words]
         raised, lowered = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tui_transformer.cli.options import Edited, Position, TableFormat
 from tui_transformer.cli.output import Row, Table, emit, note
 from tui_transformer.cli.session import open_session
-from tui_transformer.cli.terminal import show
+from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.cli.typer_layer import flag, option
 from tui_transformer.errors import UsageError
 from tui_transformer.records import dataclass
@@ -89,7 +89,7 @@ class Graph(Edited):
             raise UsageError("--labels are of the features of one dictionary at one step: name it alone")
         labels = self._labels(session.model)
         targets = token_ids(session.model, self.target) or None
-        try:
+        with cleared():
             whole = graph(
                 session.trace,
                 targets,
@@ -100,8 +100,6 @@ class Graph(Edited):
                 most=self.most,
                 report=show,
             )
-        finally:
-            show(None)
         pruned = whole.prune(self.threshold, self.edge_threshold)
         if self.json is not None:
             pruned.save(self.json, labels)

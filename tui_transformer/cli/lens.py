@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tui_transformer.cli.options import Edited, TableFormat
 from tui_transformer.cli.output import Row, Table
 from tui_transformer.cli.session import open_session, unknown_words
-from tui_transformer.cli.terminal import show
+from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.cli.typer_layer import flag, option
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
@@ -70,7 +70,6 @@ class Lens(Edited):
         return Table(columns, rows, 4, note)
 
     def _words(self, session: Session, lens: logit_lens.Lens, depth: logit_lens.Depth, tokens: range) -> Iterator[Row]:
-        """What is spelled at one depth."""
         from tui_transformer.analysis.logit_lens import words_at
 
         spelled = lens.spell(session.trace, depth, tokens, self.top)
@@ -113,17 +112,13 @@ class Lens(Edited):
         return Table(columns, rows, 4, note)
 
     def _fitted(self, session: Session, path: Path) -> Maps:
-        """The maps of the layers that are shown, fitted on the lines of a file."""
         from tui_transformer.analysis.logit_lens import fit_lens
         from tui_transformer.model.options import texts_of, traced
 
         model = session.model
-        try:
-            with unknown_words(model, visible(str(path))) as listen:
-                traces = traced(model, texts_of(path), listen)
-                return fit_lens(traces, None if self.layer is None else [self.layer], show)
-        finally:
-            show(None)
+        with cleared(), unknown_words(model, visible(str(path))) as listen:
+            traces = traced(model, texts_of(path), listen)
+            return fit_lens(traces, None if self.layer is None else [self.layer], show)
 
     def _depths(self, all_depths: tuple[logit_lens.Depth, ...]) -> tuple[logit_lens.Depth, ...]:
         depths = tuple(depth for depth in all_depths if self.layer in (None, depth.layer))

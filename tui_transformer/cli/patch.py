@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_transformer.cli import output, parsing
 from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, Tokens
 from tui_transformer.cli.session import edits_of, open_session, read
-from tui_transformer.cli.terminal import counted, show
+from tui_transformer.cli.terminal import cleared, counted, show
 from tui_transformer.cli.typer_layer import argument, option
 from tui_transformer.errors import UsageError
 from tui_transformer.records import dataclass, replace
@@ -94,7 +94,6 @@ class Patch(Featured):
         self._step(session, self.step)
 
     def _step(self, session: Session, step: str) -> None:
-        """One step with values of the other sentence."""
         from tui_transformer.cli.experiment import Experiment
         from tui_transformer.cli.metrics import chosen, parse_positions
         from tui_transformer.engine import edits
@@ -145,9 +144,7 @@ class Patch(Featured):
         names = (f"{place.step} {place.column}" for place in table.places)
         effects = list(counted(sweep(trace, other, table, metric, positions), names))
         if self.format == "svg":
-            from tui_transformer.report import svg
-
-            output.emit([svg.view_svg(_view(session, table, effects, metric))])
+            output.emit_view(_view(session, table, effects, metric), "svg")
             return
         note = f"{said_of(session, metric, positions)}: {own:.4g} as it is, {others:.4g} of the other sentence"
         columns = ("step", "layer", table.columns, "token", metric.name, "share of the way")
@@ -164,17 +161,14 @@ class Patch(Featured):
         senders, receivers = _nodes(self.senders) or tuple(SENDERS), _nodes(self.receivers) or "logits"
         ways = (self.by,) if self.by != "both" else ("patching", *(("gradient",) if metric != DIVERGENCE else ()))
         measured = partial(paths, trace, other, senders, receivers, metric, positions=positions, report=show)
-        try:
+        with cleared():
             found = [measured(by=by) for by in ways]
-        finally:
-            show(None)
         if self.format == "svg":
-            from tui_transformer.report import svg
             from tui_transformer.views.step_view import path_view
 
             first = found[0]
             view = path_view(first.senders, first.receivers, first.changes, first.by, metric.name)
-            output.emit([svg.view_svg(view)])
+            output.emit_view(view, "svg")
             return
         rows = _rows_of_paths(found)
         if self.top is not None:

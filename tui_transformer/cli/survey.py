@@ -99,12 +99,9 @@ class Survey:
         about = f"goes on with what {shown_path(path)} holds: {what}" if is_there(path) else what
         note(f"{about}; esc or ctrl+c stops it, and keeps what is done")
         keys = nullcontext(terminal.Escape()) if STDIN in self.files else terminal.escape()
-        with terminal.stopping() as stop, keys as key:
+        with terminal.stopping() as stop, keys as key, terminal.cleared():
             line = Line(_bytes(self.files))
-            try:
-                sums, whole = run(job, spread, lambda: bool(stop) or key.pressed, line.tell)
-            finally:
-                terminal.show(None)
+            sums, whole = run(job, spread, lambda: bool(stop) or key.pressed, line.tell)
         _finish(job, sums, whole=whole)
         if not whole:
             raise typer.Exit(128 + stop[0] if stop else INTERRUPTED)

@@ -69,16 +69,23 @@ def show(text: str | None) -> None:
         sys.stderr.flush()
 
 
+@contextlib.contextmanager
+def cleared() -> Iterator[None]:
+    """Leave the line empty at the end, whatever it is."""
+    try:
+        yield
+    finally:
+        show(None)
+
+
 def counted(items: Iterable[Item], names: Iterable[object]) -> Iterator[Item]:
     """The items as they come; while one is waited for, its name and number stand on the line."""
     names = list(names)
     iterator = iter(items)
-    try:
+    with cleared():
         for number, name in enumerate(names):
             show(f"{number + 1} of {len(names)}  {name}")
             yield next(iterator)
-    finally:
-        show(None)
 
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))

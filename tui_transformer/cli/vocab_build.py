@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_transformer.cli.output import emit, note
-from tui_transformer.cli.terminal import show
+from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.cli.typer_layer import argument, flag, option
 from tui_transformer.errors import UsageError
 from tui_transformer.records import dataclass
@@ -65,10 +65,8 @@ class Build:
         if self.out is not None and (self.kind == "bpe") != (self.out.suffix == ".json"):
             fits = "ends in .json" if self.kind == "bpe" else "does not end in .json"
             raise UsageError(f"{self.out}: the name of a vocabulary of kind {self.kind} {fits}")
-        try:
+        with cleared():
             built = self._built(self._announced(read_lines(self.files, _progress(self.files))), specials, rule)
-        finally:
-            show(None)
         text = built.vocabulary.file()[1]
         if self.out is not None:
             write_whole(self.out, text.encode())
@@ -93,7 +91,6 @@ class Build:
         return Specials(*names)
 
     def _rule(self) -> WordRule:
-        """The rule for words, where there are words."""
         from tui_transformer.text.vocabulary_rules import WordRule
 
         given = {name: value for name in ("split", "case") if (value := getattr(self, name)) is not None}
