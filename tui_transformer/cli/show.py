@@ -80,7 +80,6 @@ class Show(Featured):
             deliver(export.FORMATS[self.format](_single(views, f"--format {self.format}")), self.out)
 
     def _check_gradient(self) -> None:
-        """Refuse half of what a gradient needs."""
         scalar = self.metric is not None or self.tokens is not None
         if not self.gradient and self.targets is None and not scalar:
             return
@@ -106,7 +105,6 @@ class Show(Featured):
         return page(everything=self.everything or self.out is not None)
 
     def _explained(self, shown: Values, view: View, cell: str) -> Iterator[str]:
-        """The terms of a cell of the matrix."""
         from tui_transformer.report import text
 
         place = place_of_cell(view, cell, "--explain")
@@ -124,6 +122,7 @@ class Show(Featured):
         """All steps, their names by which others are called, and the weights."""
         from tui_transformer.engine.axis import shape_text
         from tui_transformer.report.export import csv_text
+        from tui_transformer.report.numbers import aligned
 
         if self.head is not None or self.explain is not None:
             raise UsageError("--head and --explain need a STEP: `tui-transformer show` lists the steps")
@@ -137,11 +136,7 @@ class Show(Featured):
                 [columns, *((name, kind, "x".join(map(str, shape)), formula) for name, kind, shape, formula in rows)]
             )
         else:
-            names, shapes = (
-                max(map(len, each)) for each in zip(*((row[0], shape_text(row[2])) for row in rows), strict=True)
-            )
-            for name, _, shape, formula in rows:
-                yield f"{name:<{names}}  {shape_text(shape):<{shapes}}  {formula}".rstrip() + "\n"
+            yield from aligned((name, shape_text(shape), formula) for name, _, shape, formula in rows)
 
 
 def _steps(program: Program) -> Iterator[tuple[str, str, tuple[int, ...], str]]:

@@ -128,15 +128,12 @@ def app_of(kind: Any, **settings: Any) -> typer.Typer:
 def _options(kind: Any) -> dict[str, Option]:
     """What is said of each field; those of a base come last."""
     hints = get_type_hints(kind, include_extras=True)
-    inherited = {each.name for base in kind.__bases__ if dataclasses.is_dataclass(base) for each in _fields(base)}
+    bases = filter(dataclasses.is_dataclass, kind.__bases__)
+    inherited = {each.name for base in bases for each in dataclasses.fields(base)}
     return {
         each.name: each.metadata["option"] if each.metadata else hints[each.name].__metadata__[0]
-        for each in sorted(_fields(kind), key=lambda each: each.name in inherited)
+        for each in sorted(dataclasses.fields(kind), key=lambda each: each.name in inherited)
     }
-
-
-def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(kind)
 
 
 def _bare(hint: Any) -> Any:
@@ -162,7 +159,6 @@ def _loses(option: TyperOption) -> bool:
 
 class _Once(Command):
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As typer does, after the check."""
         if not ctx.resilient_parsing:
             check_once(self.make_parser(ctx).parse_args(list(args))[2])
         return super().parse_args(ctx, args)
@@ -179,8 +175,8 @@ class BareCommand(_Once, TyperCommand):
     """A command; the value of an option whose metavar is in brackets may be left out."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As typer does, with the values that were left out."""
-        names = {name for option in self.params if _may_be_bare(option) for name in option.opts}
+        bare = (option for option in self.params if (option.metavar or "").startswith("["))
+        names = {name for option in bare if option.opts[0].startswith("--") for name in option.opts}
         return super().parse_args(ctx, completed(args, names))
 
 
@@ -195,21 +191,15 @@ def completed(args: list[str], names: set[str]) -> list[str]:
     return words
 
 
-def _may_be_bare(option: Parameter) -> bool:
-    return bool(option.metavar) and str(option.metavar).startswith("[") and option.opts[0].startswith("--")
-
-
 class Group(_Once, TyperGroup):
     """Commands below another: classes, or the modules of this folder that have a class of the command's name."""
 
     below: ClassVar[Mapping[str, Any]] = {}
 
     def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - as typer calls it
-        """The names."""
         return list(self.below)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002 - as typer calls it
-        """The command of this name; None where there is none."""
         self.commands.update(dict.fromkeys(self.below))  # type: ignore[arg-type] # only the names, to suggest one
         if cmd_name not in self.below:
             return None
@@ -222,15 +212,12 @@ class Group(_Once, TyperGroup):
         if ctx.parent is not None:
             super().format_commands(ctx, formatter)
             return
+        texts = {name: self._kind(name).__doc__.partition("\n\n")[0] for name in self.below}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _first_paragraph(self._kind(name))) for name in self.below])
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in texts.items()])
 
     def _kind(self, name: str) -> Any:
         kind = self.below[name]
         return (
             getattr(import_module(f"tui_transformer.cli.{kind}"), name.capitalize()) if isinstance(kind, str) else kind
         )
-
-
-def _first_paragraph(kind: Any) -> str:
-    return " ".join(kind.__doc__.partition("\n\n")[0].split())

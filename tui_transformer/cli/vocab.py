@@ -16,7 +16,7 @@ from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit, visible
 
 if TYPE_CHECKING:
-    from tui_transformer.text.encoding import Token
+    from tui_transformer.text.encoding import Token, Tokenizer
     from tui_transformer.text.vocabulary import Vocabulary
 
 Named = Annotated[str, Option("A vocabulary.", metavar="FILE|NAME", autocompletion=parsing.vocabularies)]
@@ -153,9 +153,7 @@ class Tokens:
     special: bool = flag("With what the tokenizer adds before and after a text.", default=True)
 
     def run(self) -> None:
-        from tui_transformer.text.dispatch import tokenizer_for
-
-        tokenizer = tokenizer_for(_load(self.vocab))
+        tokenizer = _tokenizer(self.vocab)
         tokens = tokenizer.encode(self.text).tokens
         encoded = [each for each in tokens if self.special or not (each.special and each.start == each.end)]
         if self.form == "json":
@@ -191,10 +189,9 @@ class Decode:
     around: bool = flag("With begin, end and padding, and what comes after the end.")
 
     def run(self) -> None:
-        from tui_transformer.text.dispatch import tokenizer_for
         from tui_transformer.text.encoding import decoded
 
-        tokenizer, tokens = tokenizer_for(_load(self.vocab)), parsing.parse_ids(self.ids, "IDs")
+        tokenizer, tokens = _tokenizer(self.vocab), parsing.parse_ids(self.ids, "IDs")
         emit([f"{visible(tokenizer.decode(tokens) if self.around else decoded(tokenizer, tokens))}\n"])
 
 
@@ -209,13 +206,13 @@ class Cut:
     vocab: Named = "waves"
 
     def run(self) -> None:
-        from tui_transformer.text.dispatch import tokenizer_for
+        from tui_transformer.report.numbers import aligned
 
-        tokenizer = tokenizer_for(_load(self.vocab))
+        tokenizer = _tokenizer(self.vocab)
         rows = [_explained(tokenizer.vocabulary, self.text, token) for token in tokenizer.encode(self.text).tokens]
         if not rows:
             raise InputError("the text has no tokens: write at least one word")
-        _emit_table([("id", "piece", "stands for", "covers", "place"), *rows])
+        emit(aligned([("id", "piece", "stands for", "covers", "place"), *rows]))
 
 
 def _explained(words: Vocabulary, text: str, token: Token) -> tuple[str, ...]:
@@ -243,27 +240,28 @@ class Compare:
     def run(self) -> None:
         """A column a vocabulary, a row a word of the text: the tokens that it is cut into."""
         from tui_transformer.files import is_file
-        from tui_transformer.text.dispatch import tokenizer_for
+        from tui_transformer.report.numbers import aligned
         from tui_transformer.text.encoding import cut_by, joined
 
         names = [name for given in self.vocab for name in ([given] if is_file(Path(given)) else given.split(","))]
-        comparison = cut_by(self.text, [tokenizer_for(_load(name)) for name in names])
+        comparison = cut_by(self.text, [_tokenizer(name) for name in names])
         head = ("", *(each.name for each in comparison.cuts))
         unknown = (f", {each.unknown} unknown" * bool(each.unknown) for each in comparison.cuts)
         counts = ("", *(f"{each.tokens} tokens{more}" for each, more in zip(comparison.cuts, unknown, strict=True)))
         rows = [(word, *(joined(each.parts[i]) for each in comparison.cuts)) for i, word in enumerate(comparison.rows)]
-        _emit_table([head, counts, *(row for row in rows if any(row))])
-
-
-def _emit_table(rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    emit("  ".join(map(fit, row, widths)).rstrip() + "\n" for row in rows)
+        emit(aligned([head, counts, *(row for row in rows if any(row))]))
 
 
 def _load(name: str) -> Vocabulary:
     from tui_transformer.text.dispatch import load_vocabulary
 
     return load_vocabulary(name)
+
+
+def _tokenizer(name: str) -> Tokenizer:
+    from tui_transformer.text.dispatch import tokenizer_for
+
+    return tokenizer_for(_load(name))
 
 
 @dataclass(frozen=True, kw_only=True)
