@@ -72,7 +72,6 @@ class Ablate(Featured):
         return "its mean over the positions" if self.mean else "0"
 
     def _means(self, session: Session, targets: Sequence[Target]) -> Mapping[str, Host] | None:
-        """The means over the lines of the file, where one is named."""
         if self.mean_of is None:
             return None
         if self.mean:

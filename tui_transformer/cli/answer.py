@@ -90,7 +90,6 @@ class Answer(Edited):
 
 
 def _classifies(session: Session) -> bool:
-    """Whether the model answers with labels."""
     from tui_transformer.engine.program import LABEL
 
     logits = session.trace.program.by_name.get(LOGITS)

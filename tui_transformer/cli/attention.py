@@ -110,7 +110,6 @@ class Links(Edited):
 
 
 def _steps(session: Session, of: str | None, layer: int | None) -> Sequence[Attention]:
-    """The attention of one stack and kind, of a layer or all."""
     from tui_transformer.analysis.attentions import attentions, chosen_group, in_layer
 
     program = session.trace.program

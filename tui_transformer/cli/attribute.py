@@ -145,7 +145,6 @@ class Attribute(Featured):
 
 
 def _likeliest(session: Session, positions: range) -> int:
-    """The most likely token at the first position."""
     name = session.trace.program.logits
     width = session.trace.program.shape(name)[-1]
     return int(session.trace.window(name, (positions[:1], range(width)))[0].argmax())

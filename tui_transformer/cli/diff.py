@@ -106,7 +106,6 @@ class Diff(Flags):
         raise typer.Exit(run(flags.options(), flags.reading(held), dump=dumps[0]))
 
     def _of_model(self, places: Sequence[str], dump: str) -> Diff:
-        """The options with the model that is compared, where it was named beside the dump."""
         model = next((where for where in places if where != dump), None)
         return self if model is None else dataclasses.replace(self, model=model)
 

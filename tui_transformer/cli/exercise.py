@@ -302,7 +302,6 @@ class Exercise(List):
     }
 
     def before(self, command: str) -> None:
-        """Refuse options that are the command's."""
         if self != Exercise():
             raise UsageError(f"--course and --language belong after the command: exercise {command} …")
 
@@ -323,7 +322,6 @@ def _record(course: courses.Course, progress: courses.Progress) -> None:
 
 
 def _done(course: courses.Course, exercise: courses.Exercise) -> Iterator[str]:
-    """What was learned, and what comes next."""
     done = _progress(course).done
     yield from _wrapped(exercise.learned)
     left = course.left(done, exercise.name)

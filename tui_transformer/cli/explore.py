@@ -89,7 +89,6 @@ class Explore(Featured):
     plain: bool = flag("No screen: a key or a command a line, each answered by a sentence; also in a pipe.")
 
     def before(self, command: str) -> None:
-        """Refuse options that are the command's."""
         if self.given():
             option = self.given()[0]
             raise UsageError(f"{option} belongs after the command: {NAME} {command} {option} …")
@@ -130,7 +129,6 @@ class Explore(Featured):
         raise typer.Exit(begin(options, reading, self.theme, plain=self.plain))
 
     def _results(self) -> Results | None:
-        """The results of the survey that is named; None where none is."""
         if self.survey is None:
             return None
         if self.plain:

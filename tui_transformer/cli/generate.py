@@ -110,7 +110,6 @@ class Generate(Featured):
             ) from error
 
     def _prompt(self, writer: Writer) -> Ids:
-        """The tokens that are written on from."""
         model = writer.model
         if not model.has_decoder:
             if self.decoder_text is not None or self.decoder_token_ids() is not None:

@@ -71,7 +71,6 @@ class Info:
 
 
 def _blas() -> str:
-    """The library that computes matrix products, as NumPy says."""
     import numpy as np
 
     try:
@@ -82,7 +81,6 @@ def _blas() -> str:
 
 
 def _colours(kind: str) -> str:
-    """Abilities of the terminal, as it tells them."""
     if "NO_COLOR" in os.environ:
         return "none: NO_COLOR is set"
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):

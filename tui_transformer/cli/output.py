@@ -133,7 +133,6 @@ class Table:
             yield csv_text([self.columns, *present])
 
     def _text(self) -> Iterator[str]:
-        """Columns side by side, numbers at the right."""
         lines = [[self._shown(value) for value in row] for row in self.rows]
         widths = [max(map(cells, column)) for column in zip(self.columns, *lines, strict=True)]
         sides: list[Literal["left", "right"]] = [

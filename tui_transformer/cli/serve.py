@@ -106,7 +106,6 @@ class Serve(Edited):
             yield f"Each of at most {self.visitors} visitors has a session; {idle}. Ctrl+c ends all."
 
     def _folder(self) -> Path | None:
-        """The folder of the visitors, whole."""
         if self.files is None:
             return None
         from tui_transformer.files import expanded, is_folder
@@ -117,7 +116,6 @@ class Serve(Edited):
         return folder.resolve()
 
     def _url(self) -> str:
-        """The address that the page's own links have."""
         if self.url is None:
             host = f"[{self.host}]" if ":" in self.host else self.host
             return f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{self.port}"  # noqa: S104 - what was asked for

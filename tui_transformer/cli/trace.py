@@ -70,7 +70,6 @@ class Trace(Edited):
         note(f"wrote {self.out}: {said}, {readable(self.out.stat().st_size)}")
 
     def _check_gradients(self) -> None:
-        """Refuse half of what gradients need."""
         scalar = self.targets is not None or self.metric is not None or self.tokens is not None
         if self.gradients and not scalar:
             raise UsageError(
@@ -83,7 +82,6 @@ class Trace(Edited):
             )
 
     def _gradients(self, session: Session, trace: Forward) -> Gradients | None:
-        """Those of the loss or the metric, where they are asked for."""
         if not self.gradients:
             return None
         from tui_transformer.cli.metrics import backward, gradients_of_chosen

@@ -148,7 +148,6 @@ class Train:
             self._see_through(begun, log)
 
     def _given(self) -> dict[str, Any]:
-        """The settings that were given, by their names."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         own = (*OF_THE_COMMAND, *OF_A_NEW_MODEL)
         settings = {name: value for name, value in given.items() if name not in own}
@@ -223,7 +222,6 @@ class Train:
             raise typer.Exit(128 + stop[0])
 
     def _texts(self) -> list[str]:
-        """The lines that features are learned from."""
         from tui_transformer.learning import recipes
         from tui_transformer.learning.corpora import lines_of
         from tui_transformer.text.files import read_lines
@@ -237,7 +235,6 @@ class Train:
     # A model
 
     def _see_through(self, begun: Run, log: Log) -> None:
-        """Make the steps that are left, and tell the result."""
         trainer = begun.trainer
         if trainer.done:
             raise InputError(f"all {trainer.step:,} steps are made: go on with more, as --steps {2 * trainer.step}")
@@ -267,7 +264,6 @@ class Train:
 
 
 def _about(trainer: Trainer) -> str:
-    """The model, its text, and the cost of a step."""
     from tui_transformer.machine import readable
 
     learned, held_out = trainer.data.parts
@@ -283,7 +279,6 @@ def _about(trainer: Trainer) -> str:
 
 
 def _tell(folder: Path, record: Record, measured: Measured | None) -> None:
-    """The result, on standard output."""
     rows = {"steps": f"{record.step:,}", "loss": f"{record.loss:.4f}", "accuracy": f"{record.accuracy:.4f}"}
     if measured is not None:
         rows |= {

@@ -108,7 +108,6 @@ class Visit:
         await self.process.set_terminal_size(columns, lines)
 
     async def _sized(self, size: tuple[int, int]) -> None:
-        """Tell those who look on how large the screen is."""
         if self.size != size:
             self.size = size
             for page in [*self._lookers]:
@@ -177,7 +176,6 @@ class Visit:
             running.cancel()
 
     def _next(self) -> float:
-        """Seconds until something may be due."""
         now = time.monotonic()
         due = [GRACE if self.page is not None else self._lost + GRACE - now]
         if self._idle:
@@ -186,7 +184,6 @@ class Visit:
         return max(min(due), 0.05)
 
     async def _warn(self) -> None:
-        """Say that the session is about to end."""
         left = self._last + self._idle - time.monotonic()
         if self._idle and not self._warned and left <= self._warning:
             self._warned = True
