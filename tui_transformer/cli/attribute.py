@@ -1,21 +1,30 @@
-"""`attribute`: what every head, layer and embedding writes toward a logit, or every input token adds to a metric."""
+"""Toward words: `attribute`, what every part writes or token adds; `lens`, what the stream or a head spells."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tui_transformer.cli.options import Featured, LossTargets, Metric, Position, TableFormat
+from tui_transformer.cli.options import Edited, Featured, LossTargets, Metric, Position, TableFormat
 from tui_transformer.cli.output import Row, Table
-from tui_transformer.cli.session import open_session
-from tui_transformer.cli.terminal import show
+from tui_transformer.cli.session import open_session, unknown_words
+from tui_transformer.cli.terminal import cleared, show
 from tui_transformer.cli.typer_layer import flag, option
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.records import dataclass
+from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
+    from tui_transformer.analysis import logit_lens
     from tui_transformer.analysis.input_attribution import InputAttribution
     from tui_transformer.engine.backend import Host
     from tui_transformer.session.session import Session
+
+    Maps = Mapping[int, logit_lens.Affine]
+
+    """A fitted map for every layer."""
+
 
 JUMPS = "with the jumps where a token goes to another expert, which no gradient sees"
 """Said of the remainder where a model has experts."""
@@ -148,3 +157,125 @@ def _likeliest(session: Session, positions: range) -> int:
     name = session.trace.program.logits
     width = session.trace.program.shape(name)[-1]
     return int(session.trace.window(name, (positions[:1], range(width)))[0].argmax())
+
+
+# What is spelled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lens(Edited):
+    """Show the logit lens: which words the residual stream spells after each layer, or every head raises.
+
+    With --tuned FILE an affine map of each layer is fitted on the lines of a text file (tuned lens), and both are
+    shown.
+
+    Example: tui-transformer lens --model story --token 3 --top 3
+    """
+
+    layer: int | None = option(None, "Only this layer; -1 is what enters the first one.", min=-1)
+    token: int | None = option(None, "Only this token, from 0.", min=0)
+    by_head: bool = flag("What every head alone raises at the token, the norms frozen.")
+    less_mean: bool = flag("By head: less what it writes on average over the tokens.")
+    tuned: Path | None = option(None, "Beside it the tuned lens, fitted on the lines of a text file.", metavar="FILE")
+    top: int = option(1, "How many words of each.", min=1)
+    format: TableFormat = "text"
+
+    def run(self) -> None:
+        session = open_session(self)
+        if self.less_mean and not self.by_head:
+            raise UsageError("--less-mean is of --by-head")
+        (self._of_heads(session) if self.by_head else self._of_layers(session)).emit(self.format)
+
+    def _of_layers(self, session: Session) -> Table:
+        from tui_transformer.analysis.logit_lens import lens_of
+
+        lens = lens_of(session.trace.program)
+        tokens, depths = self._tokens(lens.tokens), self._depths(lens.depths)
+        columns: tuple[str, ...] = ("layer", "token", "of", "rank", "id", "word", "probability")
+        note = f"what leaves each layer, through {' → '.join(step.name for step in lens.steps)}"
+        if self.tuned is None:
+            plain = [row for depth in depths for row in self._words(session, lens, depth, tokens)]
+            return Table(columns, plain, 4, note)
+        maps = self._fitted(session, self.tuned)
+        lenses = lens, lens_of(session.trace.program, maps)
+        rows: list[Row] = []
+        for depth in depths:
+            far = [each.divergences(session.trace, depth, tokens) for each in lenses]
+            for one, other in zip(*(self._words(session, each, depth, tokens) for each in lenses), strict=True):
+                at = int(one[1] or 0) - tokens.start
+                rows.append((*one, *other[4:], *(float(each[at]) for each in far)))
+        columns += ("tuned id", "tuned word", "tuned probability", "divergence", "tuned divergence")
+        note += f" · {_said(self.tuned, lenses[1].tuned)} · divergences from the model's answer in nats"
+        return Table(columns, rows, 4, note)
+
+    def _words(self, session: Session, lens: logit_lens.Lens, depth: logit_lens.Depth, tokens: range) -> Iterator[Row]:
+        from tui_transformer.analysis.logit_lens import words_at
+
+        spelled = lens.spell(session.trace, depth, tokens, self.top)
+        label = session.labels.of(lens.steps[-1].axes[0])
+        layer = "embedding" if depth.layer < 0 else str(depth.layer)
+        for token in tokens:
+            for rank, (word, probability) in enumerate(words_at(spelled, token), 1):
+                yield layer, token, label(token), rank, word, session.labels.word(word), probability
+
+    def _of_heads(self, session: Session) -> Table:
+        """A line a word of every head, at one token: by default where the model answers."""
+        from tui_transformer.analysis.attribution import LOGITS
+        from tui_transformer.analysis.effects import answer_positions
+        from tui_transformer.analysis.head_lens import head_lens, writing_attentions
+        from tui_transformer.cli.metrics import where
+
+        trace = session.trace
+        if LOGITS not in trace.program.by_name:
+            raise InputError("the model has no logits of words: no head spells any")
+        writing_attentions(trace.program)
+        row = answer_positions(trace, folder=session.model.folder).start if self.token is None else self.token
+        maps = None if self.tuned is None else self._fitted(session, self.tuned)
+        writes = [
+            list(head_lens(trace, row, layer=self.layer, less_mean=self.less_mean, tuned=each))
+            for each in ([None] if maps is None else [None, maps])
+        ]
+        rows: list[Row] = []
+        for of_head in zip(*writes, strict=True):
+            first, words = of_head[0], [each.highest(self.top) for each in of_head]
+            place = first.attention.group, first.attention.layer, first.head
+            for rank, pairs in enumerate(zip(*words, strict=True), 1):
+                cells = (cell for word, raised in pairs for cell in (word, session.labels.word(word), raised))
+                rows.append((*place, rank, *cells))
+        columns: tuple[str, ...] = ("attention", "layer", "head", "rank", "id", "word", "logit")
+        of = "what every head writes" + (", less its mean over the tokens," if self.less_mean else "")
+        note = f"{of} at {where(session, range(row, row + 1))}, norms frozen; logits less their mean over all words"
+        if self.tuned is not None and maps is not None:
+            columns += ("tuned id", "tuned word", "tuned logit")
+            note += f" · {_said(self.tuned, maps)}"
+        return Table(columns, rows, 4, note)
+
+    def _fitted(self, session: Session, path: Path) -> Maps:
+        from tui_transformer.analysis.logit_lens import fit_lens
+        from tui_transformer.model.options import texts_of, traced
+
+        model = session.model
+        with cleared(), unknown_words(model, visible(str(path))) as listen:
+            traces = traced(model, texts_of(path), listen)
+            return fit_lens(traces, None if self.layer is None else [self.layer], show)
+
+    def _depths(self, all_depths: tuple[logit_lens.Depth, ...]) -> tuple[logit_lens.Depth, ...]:
+        depths = tuple(depth for depth in all_depths if self.layer in (None, depth.layer))
+        if not depths:
+            last = all_depths[-1].layer
+            raise InputError(f"there is no layer {self.layer}: layers are 0 to {last}, and −1 for the embedding")
+        return depths
+
+    def _tokens(self, count: int) -> range:
+        if self.token is None:
+            return range(count)
+        if not 0 <= self.token < count:
+            raise InputError(f"there is no token {self.token}: tokens are 0 to {count - 1}")
+        return range(self.token, self.token + 1)
+
+
+def _said(path: Path, maps: Maps) -> str:
+    if not maps:
+        return "tuned: no map after the last layer"
+    tokens = next(each.tokens for each in maps.values())
+    return f"tuned: affine maps fitted on {tokens:,} tokens of {visible(str(path))}"
