@@ -17,7 +17,7 @@ from tui_transformer.text.display import visible
 
 if TYPE_CHECKING:
     from tui_transformer.analysis.effects import Effect
-    from tui_transformer.cli.experiment import Answer
+    from tui_transformer.cli.metrics import Answer
     from tui_transformer.engine.backend import Host
     from tui_transformer.engine.targets import Target
     from tui_transformer.session.session import Session
@@ -49,8 +49,7 @@ class Ablate(Featured):
     format: TableFormat = "text"
 
     def run(self) -> None:
-        from tui_transformer.cli.experiment import Experiment
-        from tui_transformer.cli.metrics import chosen, parse_positions
+        from tui_transformer.cli.metrics import Experiment, chosen, parse_positions
         from tui_transformer.engine.targets import parse
 
         if self.what and self.each:
@@ -85,8 +84,7 @@ class Ablate(Featured):
 
     def _ranking(self, session: Session, positions: range | None) -> Ranking:
         from tui_transformer.analysis.effects import answer_positions, effects
-        from tui_transformer.cli.experiment import answers
-        from tui_transformer.cli.metrics import chosen, where
+        from tui_transformer.cli.metrics import answers, chosen, where
         from tui_transformer.engine.targets import every
 
         trace = session.trace
@@ -112,7 +110,7 @@ class Ranking:
 
     def emit(self, form: str) -> None:
         """Write it in a format."""
-        from tui_transformer.cli.experiment import effect_data
+        from tui_transformer.cli.metrics import effect_data
 
         if form == "text":
             emit(self._text())

@@ -35,7 +35,7 @@ class Answer(Edited):
     format: TableFormat = "text"
 
     def run(self) -> None:
-        from tui_transformer.cli.experiment import has_answers
+        from tui_transformer.cli.metrics import has_answers
         from tui_transformer.learning.recipes import answers_first
 
         session = open_session(self)

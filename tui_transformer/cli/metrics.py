@@ -1,20 +1,31 @@
-"""What the options of a command measure, where the answer is read, and gradients of both."""
+"""What the options of a command measure, where the answer is read, gradients of both; and what edits change of it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
-from tui_transformer.analysis.effects import answer_positions, answer_step, counted_positions
+import numpy as np
+
+from tui_transformer.analysis.effects import Effect, answer_positions, answer_step, counted_positions, effect
 from tui_transformer.analysis.input_attribution import gradients_of
-from tui_transformer.analysis.metrics import Metric, MetricName
-from tui_transformer.cli.output import note
+from tui_transformer.analysis.metrics import Metric, MetricName, log_shares
+from tui_transformer.cli.output import emit, emit_csv, emit_json, note
+from tui_transformer.cli.terminal import counted, show
+from tui_transformer.engine.edits import Change
 from tui_transformer.engine.gradient import LOGITS, NOT_COUNTED, Gradients, gradients
+from tui_transformer.engine.number_format import in_percent
+from tui_transformer.engine.program import Step
 from tui_transformer.engine.trace import Trace
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.model import Model
 from tui_transformer.model.targets import default_targets, has_loss, read_targets
+from tui_transformer.records import dataclass
+from tui_transformer.report.differences import Difference, compare_blocks
+from tui_transformer.report.numbers import aligned
+from tui_transformer.report.text import finite
 from tui_transformer.session.session import Session
 from tui_transformer.text.display import visible
 from tui_transformer.text.vocabulary import Vocabulary
@@ -126,3 +137,154 @@ def backward(trace: Trace, targets: tuple[int, ...]) -> Gradients:
     counted = sum(target != NOT_COUNTED for target in targets)
     note(f"loss {computed.loss:.7g}: mean cross-entropy in nats over {counted} of {positions} positions")
     return computed
+
+
+# Experiments: a trace with and without edits, the steps that changed, and the answer before and after
+
+MOST_LIKELY = 5
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The most likely tokens after one position: ID, word and share of each."""
+
+    position: int
+    word: str
+    guesses: tuple[tuple[int, str, float], ...]
+
+    def data(self) -> list[dict[str, Any]]:
+        """As JSON can hold it."""
+        return [{"id": token, "token": word, "probability": finite(share)} for token, word, share in self.guesses]
+
+    def said(self, rank: int = 0) -> tuple[str, str]:
+        """A word and its share."""
+        _, word, share = self.guesses[rank]
+        return word, in_percent(share, ".2%")
+
+
+def has_answers(trace: Trace) -> bool:
+    """Whether the model has shares of words."""
+    return answer_step(trace) == trace.program.logits
+
+
+def answers(session: Session, trace: Trace, positions: range) -> Iterator[Answer]:
+    """The answer at each position; none where the model has no shares of words."""
+    if not has_answers(trace):
+        return
+    columns = range(trace.program.shape(LOGITS)[1])
+    label = session.labels.of(trace.program.axes(LOGITS)[0])
+    for (rows, _), logits in trace.blocks(trace.program.logits, (positions, columns)):
+        for position, shares in zip(rows, np.exp(log_shares(logits)), strict=True):
+            best = np.argsort(-shares, kind="stable")[:MOST_LIKELY].tolist()
+            guesses = ((token, visible(session.labels.word(token)), float(shares[token])) for token in best)
+            yield Answer(position, label(position), tuple(guesses))
+
+
+def effect_data(effect: Effect) -> dict[str, float | None]:
+    """The numbers that the model's kind of answer has."""
+    names = ("value", "change", "divergence", "relative")
+    return {name: finite(value) for name in names if (value := getattr(effect, name)) is not None}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Result of some edits.
+
+    Attributes:
+        what: The edits in words.
+        steps: Every step that they reach, before against after.
+        where: The positions of the answer in words.
+        answers: At each position before and after; none where the model has no vocabulary head.
+        metric: What is measured, in words; "" where nothing was chosen.
+    """
+
+    what: Sequence[str]
+    steps: Sequence[Difference]
+    where: str
+    answers: Sequence[tuple[Answer, Answer]]
+    effect: Effect
+    metric: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        session: Session,
+        what: Sequence[str],
+        edits: Sequence[Change],
+        positions: range | None,
+        metric: Metric | None = None,
+    ) -> Experiment:
+        """Compute what the edits reach and compare it."""
+        trace, edited = session.trace, session.trace.edited(edits)
+        positions = answer_positions(trace, positions, folder=session.model.folder)
+        for each in (trace, edited):
+            each.compute(before=lambda step: show(step.name))
+        reached = trace.program.downstream(edit.name for edit in edited.edits[len(trace.edits) :])
+        steps = [step for step in trace.program.steps if step.name in reached]
+        differences = list(counted((_compared(trace, edited, step) for step in steps), (step.name for step in steps)))
+        pairs = list(zip(*(answers(session, each, positions) for each in (trace, edited)), strict=True))
+        said = "" if metric is None else metric.said(session.labels.word)
+        measured = effect(trace, edited, positions, metric=metric)
+        return cls(what, differences, where(session, positions), pairs, measured, said)
+
+    def emit(self, form: str) -> None:
+        """Write it as text or JSON, or its steps as CSV."""
+        if form == "text":
+            emit(self._text())
+        elif form == "json":
+            emit_json(self._data())
+        else:
+            emit_csv(("step", "largest", "relative"), ((step.name, step.largest, step.relative) for step in self.steps))
+
+    def _text(self) -> Iterator[str]:
+        """The edits, a table of steps, and the answer."""
+        yield "".join(f"{visible(line)}\n" for line in self.what) + "\n"
+        rows = [
+            (visible(step.name), step.shape_text, f"{step.largest:.2e}", f"{step.relative:.2e}") for step in self.steps
+        ]
+        yield from aligned([("step", "shape", "largest", "relative"), *rows])
+        yield f"{sum(step.beyond for step in self.steps)} of {len(self.steps)} steps from the edit on changed\n\n"
+        effect, pairs = self.effect, self.answers
+        if not pairs:
+            yield f"relative change at {self.where}: {effect.relative:.4g}\n"
+            return
+        yield from aligned(self._answer_rows())
+        if effect.value is not None and effect.change is not None:
+            yield f"\n{visible(self.metric)} {effect.value - effect.change:.4g} → {effect.value:.4g}, "
+            yield f"change {effect.change:+.4g}\n"
+            return
+        likely = pairs[0][0].guesses[0][1] if len(pairs) == 1 else "most likely token"
+        yield f"\nchange of ln p({likely}) {effect.change:+.4g}, divergence {effect.divergence:.4g}, in nats\n"
+
+    def _answer_rows(self) -> Iterator[tuple[str, ...]]:
+        """At one position the most likely tokens, else the first of each."""
+        if len(self.answers) == 1:
+            before, after = self.answers[0]
+            yield f"answer at {self.where}", "before", "", "after", ""
+            for rank in range(len(before.guesses)):
+                yield str(rank + 1), *before.said(rank), *after.said(rank)
+            return
+        yield "position", "token", "before", "", "after", ""
+        for before, after in self.answers:
+            yield str(before.position), before.word, *before.said(), *after.said()
+
+    def _data(self) -> dict[str, object]:
+        steps = [
+            {
+                "name": step.name,
+                "shape": list(step.shapes[0]),
+                "largest": finite(step.largest),
+                "relative": finite(step.relative),
+                "index": list(step.index),
+                "values": list(map(finite, step.values)),
+            }
+            for step in self.steps
+        ]
+        pairs = [{"position": old.position, "before": old.data(), "after": new.data()} for old, new in self.answers]
+        metric = {"metric": self.metric} if self.metric else {}
+        return {"edits": list(self.what), "steps": steps, "answers": pairs, **metric, **effect_data(self.effect)}
+
+
+def _compared(trace: Trace, edited: Trace, step: Step) -> Difference:
+    pairs = zip(trace.blocks(step.name), edited.blocks(step.name), strict=True)
+    return compare_blocks(step.name, step.shape, ((region, old, new) for (region, old), (_, new) in pairs), 0.0)

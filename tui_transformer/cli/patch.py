@@ -94,8 +94,7 @@ class Patch(Featured):
         self._step(session, self.step)
 
     def _step(self, session: Session, step: str) -> None:
-        from tui_transformer.cli.experiment import Experiment
-        from tui_transformer.cli.metrics import chosen, parse_positions
+        from tui_transformer.cli.metrics import Experiment, chosen, parse_positions
         from tui_transformer.engine import edits
         from tui_transformer.engine.names import find
 
