@@ -126,19 +126,16 @@ class Serve(Edited):
 
 def explorer_command(request: Serve) -> list[str]:
     """The command of a session, an argument each: nothing that was given is read by a shell."""
-    return [sys.executable, "-P", "-m", "tui_transformer", *_arguments(request)]
-
-
-def _arguments(request: Serve) -> Iterator[str]:
-    """The options that were given, as they are given to the explorer."""
+    words = [sys.executable, "-P", "-m", "tui_transformer"]
     for field in dataclasses.fields(request):
         value, name = getattr(request, field.name), option_name(field.name)
         if field.name in OWN or value == field.default:
             continue
         if isinstance(value, bool):
-            yield name if value else name.replace("--", "--no-", 1)
+            words.append(name if value else name.replace("--", "--no-", 1))
         else:
-            yield from (f"{name}={each}" for each in (value if isinstance(value, list | tuple) else (value,)))
+            words += (f"{name}={each}" for each in (value if isinstance(value, list | tuple) else (value,)))
+    return words
 
 
 def _check_address(host: str, port: int) -> None:

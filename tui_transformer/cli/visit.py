@@ -12,7 +12,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
 from aiohttp import web
@@ -111,17 +111,13 @@ class Visit:
         if self.size != size:
             self.size = size
             for page in [*self._lookers]:
-                await self._look_at(page)
+                await _sent(page.send_json(["look", *self.size]))
 
     async def look(self, page: web.WebSocketResponse) -> None:
         """Show the session on a page that looks on, from its next screen on, which is drawn at once."""
-        await self._look_at(page)
+        await _sent(page.send_json(["look", *self.size]))
         if self._watch is not None:
             await self.process.send_meta({"type": gate.REDRAW})
-
-    async def _look_at(self, page: web.WebSocketResponse) -> None:
-        with contextlib.suppress(ConnectionError, RuntimeError):
-            await page.send_json(["look", *self.size])
 
     def typed(self) -> None:
         """A key came: the session is not idle."""
@@ -131,14 +127,12 @@ class Visit:
         """Bytes for the terminal of the page; while there is none they are lost, and drawn again later."""
         for page in (self.page, *self._lookers):
             if page is not None:
-                with contextlib.suppress(ConnectionError, RuntimeError):
-                    await page.send_bytes(data)
+                await _sent(page.send_bytes(data))
 
     async def tell(self, text: str) -> None:
         """A message for the page."""
         if self.page is not None:
-            with contextlib.suppress(ConnectionError, RuntimeError):
-                await self.page.send_str(text)
+            await _sent(self.page.send_str(text))
 
     async def end(self, code: int = ENDED, reason: str = "") -> None:
         """End the session, its process and its folder, whatever becomes of who asks for it."""
@@ -154,8 +148,7 @@ class Visit:
             await _closed(page, code, reason)
         await self.process.end()
         for looker in [*self._lookers]:
-            with contextlib.suppress(ConnectionError, RuntimeError):
-                await looker.send_bytes(CLEARED)
+            await _sent(looker.send_bytes(CLEARED))
         await asyncio.to_thread(shutil.rmtree, self.own, ignore_errors=True)
         self._ended()
 
@@ -205,6 +198,12 @@ def minutes(seconds: float) -> str:
     """A time as it is said: `30 minutes`, `45 seconds`."""
     count, unit = (round(seconds / 60), "minute") if seconds >= 60 else (round(seconds), "second")
     return f"{count} {unit}{'s' * (count != 1)}"
+
+
+async def _sent(sending: Awaitable[None]) -> None:
+    """Send to a page, which may be gone."""
+    with contextlib.suppress(ConnectionError, RuntimeError):
+        await sending
 
 
 async def _closed(page: web.WebSocketResponse, code: int, reason: str) -> None:
