@@ -83,7 +83,6 @@ def read_lecture(path: Path) -> Lecture:
 
 
 def _about(place: str, section: object) -> tuple[str, str]:
-    """The question that a lecture answers, and the model that it is of."""
     about = section if isinstance(section, dict) else {"question": None}
     said = [_text(about.get(field, "")) for field in OF_ALL]
     for field, text in zip(OF_ALL, said, strict=True):

@@ -100,7 +100,6 @@ class _Box:
         return LINE * len(self.texts) + APART
 
     def walk(self) -> Iterator[_Box]:
-        """This box, and those left of it."""
         yield self
         for _, box in self.children:
             yield from box.walk()

@@ -339,7 +339,6 @@ def _curve(series: Series, plane: _Plane, stroke: str) -> Iterator[str]:
 
 
 def _stroke(index: int, more: str) -> str:
-    """The colour and dashes of a curve, as attributes."""
     dash = DASHES[index // len(INKS) % len(DASHES)]
     return f'stroke="{INKS[index % len(INKS)]}" {more}' + (f' stroke-dasharray="{dash}"' if dash else "")
 

@@ -114,7 +114,6 @@ def view_of(trace: Trace, name: str, labels: Labels, *, head: int = 0, item: int
 
 
 def _edited(trace: Trace, name: str, axes: Axes, head: int) -> tuple[tuple[range, range], ...]:
-    """Rows and columns of the view whose cells were set instead of computed."""
     own, seen = trace.program.named(name) if trace.edits else name, []
     for edit in trace.edits:
         if edit.name == own:

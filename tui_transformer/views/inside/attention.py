@@ -11,7 +11,7 @@ import numpy as np
 from tui_transformer.engine.axis import Axis
 from tui_transformer.engine.explanation import Factor, Floats, Source
 from tui_transformer.engine.ops import Project, Rotate, Scale, Unembed
-from tui_transformer.views.inside.cell import MOST, Cell, factor, largest, product_of, written
+from tui_transformer.views.inside.cell import MOST, Cell, factor, largest, product_of, rest_of, written
 from tui_transformer.views.inside.parts import (
     Allowed,
     Bar,
@@ -125,7 +125,6 @@ def shares(cell: Cell) -> Iterator[Part]:
     sink = next((value.value for value in cell.values if value.symbol == "+ e^(sink − max)"), None)
     whole = total.total + (sink or 0.0)
     shown = largest(powers, cell.column)
-    rest = float(np.delete(powers, shown).sum() / whole) if len(shown) < len(powers) else 0.0
     yield Note("e^(s − max) makes every score positive, the largest 1; divided by their sum, the row sums to 1.")
     yield cell.bars(
         "The row",
@@ -133,7 +132,7 @@ def shares(cell: Cell) -> Iterator[Part]:
         shown,
         lambda k: (float(row.values[k]), float(powers[k]), float(powers[k] / whole)),
         row.operand,
-        rest,
+        rest_of(powers, shown) / whole,
     )
     if sink is not None:
         yield Number("sink", sink, "e^(sink − max), which no key gets")
