@@ -122,18 +122,15 @@ def _arrays(trace: Forward, computed: Gradients | None) -> Iterator[tuple[str, H
 def _matching(names: list[str], steps: str) -> list[str]:
     """The keys that one of the patterns between commas matches; InputError where one matches none."""
     patterns = [pattern.strip() for pattern in steps.split(",") if pattern.strip()] or [steps.strip()]
-    by_pattern = {pattern: {name for name in names if _matches(name, pattern)} for pattern in patterns}
-    for pattern, matched in by_pattern.items():
+    wanted: set[str] = set()
+    for pattern in patterns:  # one for a step is one for its gradient too
+        matched = {name for name in names for key in (name, name.removeprefix(GRADIENT)) if fnmatchcase(key, pattern)}
         if not matched:
             from tui_transformer.engine.names import missing
 
             raise InputError(missing(names, pattern))
-    return [name for name in names if any(name in matched for matched in by_pattern.values())]
-
-
-def _matches(name: str, pattern: str) -> bool:
-    """Whether a key is wanted: a pattern for a step is one for its gradient too."""
-    return fnmatchcase(name, pattern) or fnmatchcase(name.removeprefix(GRADIENT), pattern)
+        wanted |= matched
+    return [name for name in names if name in wanted]
 
 
 # Those of weights
