@@ -252,7 +252,6 @@ class Explained:
 
     @cached_property
     def _mistaken(self) -> Ran:
-        """What the mistakes of the exercise give."""
         exercise = self.facts.exercise
         if not exercise.mistakes or not is_file(exercise.wrong):
             return Ran({}, {}, "")

@@ -151,7 +151,6 @@ def _called(names: dict[str, Any], function: str, inputs: dict[str, Any]) -> Any
 
 
 def _arrays(result: Any, answers: list[str]) -> list[Any]:
-    """An array for every answer."""
     import numpy as np
 
     if result is None:
@@ -174,7 +173,6 @@ def _arrays(result: Any, answers: list[str]) -> list[Any]:
 
 
 def _said(error: BaseException, file: str, function: str = "", inputs: dict[str, Any] | None = None) -> Said:
-    """One line."""
     if isinstance(error, _Wrong):
         return {"says": str(error)}
     if isinstance(error, NotImplementedError):
@@ -252,7 +250,6 @@ def _failed(place: TracebackType) -> Any:
 
 
 def _operands(node: Any) -> tuple[ast.expr, ast.expr] | None:
-    """The two sides of an operator or product."""
     if isinstance(node, ast.BinOp):
         return node.left, node.right
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

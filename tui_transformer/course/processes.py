@@ -28,7 +28,6 @@ PROC = Path("/proc")
 PS = ("ps", "-A", "-E", "-ww", "-o", "pid=,ppid=,stat=,lstart=,command=")
 """Every process and its environment, where there is no /proc: macOS."""
 
-PS_SECONDS = 5.0
 MARK = "TUI_TRANSFORMER_ANSWER"
 """In the environment of all that comes of a command."""
 
@@ -66,13 +65,7 @@ def _of_proc() -> Iterator[Process]:
 
 
 def _of_ps(mark: str) -> Iterator[Process]:
-    try:
-        ended = subprocess.run(  # noqa: S603 - a table of processes
-            PS, capture_output=True, timeout=PS_SECONDS, check=False, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return
-    for line in ended.stdout.decode(errors="replace").splitlines():
+    for line in _run(PS).splitlines():
         with contextlib.suppress(ValueError, IndexError):
             pid, parent, state, *words = line.split(None, 8)
             marked = bool(mark) and len(words) > 5 and mark in words[5]
@@ -245,10 +238,10 @@ def _words(program: str, memory: int, tasks: int, seconds: float) -> list[str]:
     return [program, "--user", "--scope", "--quiet", "--collect", *(f"--property={each}" for each in limits)]
 
 
-def _run(command: list[str]) -> str:
+def _run(command: Sequence[str]) -> str:
     """What a command prints; "" where it fails."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        ended = subprocess.run(  # noqa: S603 - systemd's own
+        ended = subprocess.run(  # noqa: S603 - ps, or systemd's own
             command, capture_output=True, timeout=PROBE_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
         return "" if ended.returncode else ended.stdout.decode(errors="replace")

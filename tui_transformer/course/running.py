@@ -200,7 +200,6 @@ def _watched(
 
 
 def _beyond(family: Family, limits: Limits) -> str:
-    """What the processes of an answer take too much of."""
     living = family.living()
     if len(living) > limits.processes:
         return f"starts more than the {limits.processes} processes that it may"
