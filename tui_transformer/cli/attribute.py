@@ -220,10 +220,10 @@ class Lens(Edited):
 
     def _of_heads(self, session: Session) -> Table:
         """A line a word of every head, at one token: by default where the model answers."""
-        from tui_transformer.analysis.attribution import LOGITS
         from tui_transformer.analysis.effects import answer_positions
         from tui_transformer.analysis.head_lens import head_lens, writing_attentions
         from tui_transformer.cli.metrics import where
+        from tui_transformer.engine.gradient import LOGITS
 
         trace = session.trace
         if LOGITS not in trace.program.by_name:

@@ -174,8 +174,8 @@ class Fetch:
     name: str = argument("A model, as its page in the hub is called.", metavar="ORG/NAME")
 
     def run(self) -> None:
-        from tui_transformer.engine.parts import readable
         from tui_transformer.files import write_whole
+        from tui_transformer.machine import readable
         from tui_transformer.model.local_models import cache_folder
 
         name = self.name
@@ -233,7 +233,7 @@ def _is_weights(file: str) -> bool:
 
 
 def _check_room(name: str, needed: int) -> None:
-    from tui_transformer.engine.parts import readable
+    from tui_transformer.machine import readable
     from tui_transformer.model.local_models import cache_folder
 
     folder = next(place for place in (cache_folder(), *cache_folder().parents) if place.exists())

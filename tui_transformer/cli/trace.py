@@ -150,7 +150,7 @@ class List(Flags):
 
     def run(self) -> None:
         from tui_transformer.engine.axis import shape_text
-        from tui_transformer.engine.parts import readable
+        from tui_transformer.machine import readable
         from tui_transformer.report.weight_files import shapes_of
 
         model = _model(self)
@@ -189,7 +189,7 @@ class Export(Flags):
     )
 
     def run(self) -> None:
-        from tui_transformer.engine.parts import readable
+        from tui_transformer.machine import readable
         from tui_transformer.report.weight_files import FILES, arrays_of, export, shapes_of
 
         model = _model(self)
