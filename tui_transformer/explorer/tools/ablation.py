@@ -58,7 +58,6 @@ class AblateScreen(Overview, tool="ablation", topic="ablate"):
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Show the table of what is chosen, and find what is missing in it."""
         self.ended = self.by_hand = False
         self.search = Search(self.session, self.scopes[self.at], self.mean, self.positions, self._pause)
         search, color = self.search, "" if self.app.no_color else "cyan"

@@ -162,8 +162,6 @@ class CheckpointsScreen(Overview, tool="checkpoints"):
             self._show()
 
     def _show(self) -> None:
-        """Draw the head at the checkpoint that is looked at, and small at those side by side."""
-
         def picture(index: int, side: int) -> Values | None:
             heads, head = self.computed.heads.get(places[index]), self.head
             return None if heads is None or head is None else smaller(heads.weights[head[0].name][head[1]], side, side)

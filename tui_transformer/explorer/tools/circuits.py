@@ -108,7 +108,6 @@ class CircuitsScreen(Overview, tool="circuits"):
         self.shown: Shown | None = None
 
     def begin(self) -> None:
-        """Read the weights of all heads, and begin with the one that is shown."""
         trace, position = self.session.trace, self.port.position
 
         def work(task: Task) -> Known:

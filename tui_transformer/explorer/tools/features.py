@@ -117,7 +117,6 @@ class FeaturesScreen(Overview, tool="features"):
         return words if words is not None and len(words) == axis.size else tuple(map(str, range(axis.size)))
 
     def begin(self) -> None:
-        """Ask for the features of the token."""
         trace, at = self.session.trace, self.at
         self.token = token = min(self.token, len(self.tokens(at)) - 1)
 
@@ -220,24 +219,17 @@ class FeaturesScreen(Overview, tool="features"):
     # What keys do
 
     def action_token(self, by: int) -> None:
-        """Another token of the text."""
         wanted = max(0, min(self.token + by, len(self.tokens(self.at)) - 1))
         if wanted != self.token:
             self.token = wanted
             self.begin()
 
     def action_place(self) -> None:
-        """The next step that has features."""
         self.at = following(self.places, self.at)
         self.begin()
 
     def chosen(self) -> None:
-        """To the feature's cell."""
         if self.found is not None and self.lines.cursor is not None:
             active = self.found.active
-            leave_to(
-                self,
-                active.at + FEATURES,
-                row=active.token,
-                column=active.features[self.lines.cursor].feature,
-            )
+            feature = active.features[self.lines.cursor].feature
+            leave_to(self, active.at + FEATURES, row=active.token, column=feature)

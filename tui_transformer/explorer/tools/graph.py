@@ -215,7 +215,6 @@ class GraphScreen(Overview, tool="graph"):
     # What keys do
 
     def action_into(self) -> None:
-        """What leads to the node under the cursor."""
         index = self.lines.cursor
         if self.walked is None or index is None:
             return
@@ -225,13 +224,11 @@ class GraphScreen(Overview, tool="graph"):
             self.show_lines()
 
     def action_back(self) -> None:
-        """The node that this one leads to."""
         if len(self.way) > 1 or (self.way and self.walked is not None and len(self.walked.answers) > 1):
             self._go(self.way[:-1], self.way[-1])
             self.show_lines()
 
     def action_kind(self) -> None:
-        """Feed-forward layers, or the strongest neurons of each."""
         if self.walked is None or self.walked.has_layers:
             self.neurons = 0 if self.neurons else NEURONS
             self.begin()
@@ -249,7 +246,6 @@ class GraphScreen(Overview, tool="graph"):
         choose(self.port, self.open, self.change, self.begin)
 
     def chosen(self) -> None:
-        """To the node's cell."""
         if self.walked is not None and self.lines.cursor is not None:
             node = self._sources[self.lines.cursor]
             head = (node.number or 0) if node.kind == "head" else 0

@@ -314,7 +314,6 @@ class LensScreen(Overview, tool="lens"):
         self.open(PromptScreen("Tuned lens", hint=hint, check=check), answered)
 
     def action_leave(self) -> None:
-        """Back to the main screen; a fit that is under way is ended."""
         self.worker.cancel(FIT)
         super().action_leave()
 

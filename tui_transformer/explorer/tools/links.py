@@ -289,8 +289,6 @@ class ArcsScreen(Overview, tool="arcs"):
         self._want(self.wanted)
 
     def action_sentence(self) -> None:
-        """Edit the sentence; the same attention of it is shown."""
-
         def follow(session: Session) -> None:
             self.every, self.weights = attentions(session.trace.program), None
             step = next((each for each in self.every if each.name == self.wanted.step.name), self.every[0])
@@ -346,7 +344,6 @@ class ArcsScreen(Overview, tool="arcs"):
         self._want(replace(self.wanted, source=following(fitting(self.wanted.step), self.wanted.source)))
 
     def chosen(self) -> None:
-        """To the strongest cell of the query."""
         query = self.arcs.at[0]
         if self.weights is not None and query < len(self.weights):
             key = int(np.nan_to_num(self.weights[query]).argmax())

@@ -221,7 +221,6 @@ def _ablate(kind: str, set_to: str, port: Port) -> None:
 
 
 def _draw_again(port: Port) -> None:
-    """Random weights from the next seed."""
     session, model = port.session, port.session.model
     if model.folder is not None or model.seed is None:
         port.say("these weights were learned: only random ones are drawn again")
@@ -242,7 +241,6 @@ def _compare(kind: str, port: Port) -> None:
 
 
 def _turn_item(by: int, port: Port) -> None:
-    """Another sentence of the batch, going round."""
     session = port.session
     if not session.batch:
         port.say("one sentence is open: begin with several, as --text A --text B")

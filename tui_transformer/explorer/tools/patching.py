@@ -178,7 +178,6 @@ class PatchingScreen(Overview, tool="patching"):
         self._begin_again()
 
     def action_receivers(self, by: int) -> None:
-        """What paths lead to."""
         if isinstance(self.table, PathTable):
             self.to = (self.to + by) % len(self.receivers)
             self._begin_again()
@@ -186,7 +185,6 @@ class PatchingScreen(Overview, tool="patching"):
             self.say(self.port.hint("these are no paths: {kind} goes on to them"))
 
     def action_copy_line(self) -> None:
-        """Copy what makes the same table in the shell."""
         table, measure = self.table, self.session.measure
         if table is None:
             return
@@ -265,7 +263,6 @@ class PatchTable(TwoSentences):
         return part
 
     def take(self, found: Sequence[Measured]) -> None:
-        """Keep what was measured."""
         self.values |= {each.place: each.value for each in found}
 
     @property

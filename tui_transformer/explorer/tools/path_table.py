@@ -138,7 +138,6 @@ class PathTable(TwoSentences):
         return paths(trace, other, names, self.kind, metric, by=by, positions=where, before=before, report=report)
 
     def take(self, found: list[Found]) -> None:
-        """Keep what was measured."""
         for some, each in found:
             if not math.isnan(each.own):
                 self.ends = each.own, each.other
@@ -152,12 +151,10 @@ class PathTable(TwoSentences):
 
     @property
     def view(self) -> View:
-        """What was patched."""
         return path_view(self.senders, self.receivers, self.values, "patching", self.metric)
 
     @property
     def estimate(self) -> View | None:
-        """What was estimated, beside it."""
         if self.estimates is None:
             return None
         return path_view(self.senders, self.receivers, self.estimates, "gradient", self.metric)

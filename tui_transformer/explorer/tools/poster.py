@@ -89,14 +89,12 @@ class PosterScreen(Overview, tool="poster"):
             self.begin()
 
     def chosen(self) -> None:
-        """To the cell of the line."""
         cell = self.cells[self.lines.index][1]
         if cell is not None:
             place = place_of(self.session.trace.program.axes(cell.name), cell.index)
             leave_to(self, cell.name, place.head, place.row, place.column)
 
     def action_export(self) -> None:
-        """Write it as a picture, or as text."""
         root = self.root
         if root is None:
             return

@@ -117,11 +117,9 @@ class Probes:
     # In words
 
     def layer(self, row: int) -> str:
-        """A row in words."""
         return [*stream(self.session.base.program).values()][row]
 
     def position(self, column: int) -> str:
-        """A column in words."""
         which = self.positions[column]
         return "mean" if which == "mean" else "last" if which == -1 else str(which)
 
@@ -205,7 +203,6 @@ class ProbesScreen(Overview, tool="probes"):
         self.call_after_refresh(self.action_file)
 
     def action_file(self) -> None:
-        """Another file of texts with labels."""
         known = recent("labels")
         now = str(self.probes.path) if self.probes is not None else known[0] if known else ""
         hint = "a label, a tab and a text a line; CSV or JSON lines with the columns text and label"
@@ -265,14 +262,12 @@ class ProbesScreen(Overview, tool="probes"):
     # What keys do
 
     def action_kind(self) -> None:
-        """Fitted in another way, to the same values."""
         self.kind = following(KINDS, self.kind)
         if self.probes is not None:
             old = self.probes
             self._begin(Probes(self.session, old.path, old.labelled, self.kind, old.values))
 
     def action_write(self) -> None:
-        """Write the direction of the probe under the cursor, as steering takes it."""
         found = None if self.probes is None else self.probes.found.get(self.query_one(HeatMap).cursor)
         if not isinstance(found, Fitted):
             self.say("there is no probe here yet")

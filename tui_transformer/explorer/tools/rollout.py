@@ -41,7 +41,6 @@ class RolloutScreen(Overview, tool="rollout"):
         self.depth = len(self.rollout.steps) - 1
 
     def begin(self) -> None:
-        """Roll out up to the layer, on the worker where it is much."""
         rollout, layer = self.rollout, self.depth
         step = rollout.steps[layer]
         pending = self.session.trace.pending([step.name]) + layer * 2 * step.queries.size**3
@@ -61,10 +60,7 @@ class RolloutScreen(Overview, tool="rollout"):
         if self.view is not None:
             row, column = self.query_one(HeatMap).cursor
             who, whom = placed(self.view.rows.label(row), row), placed(self.view.columns.label(column), column)
-            detail = (
-                f"{value_at(self.view, row, column):.4f} of {who} comes from the input token {whom}",
-                FORMULA,
-            )
+            detail = f"{value_at(self.view, row, column):.4f} of {who} comes from the input token {whom}", FORMULA
         return Texts(
             f"Attention rollout · {stack} · after layer {depth} · R_l = Ã_l R_(l−1)",
             f"layers 0 to {depth} of 0 to {last}",

@@ -60,7 +60,6 @@ class Findings:
 
     @cached_property
     def there(self) -> frozenset[str]:
-        """The breaks that the model can have."""
         return frozenset(each.name for each in fitting(self.whole.base))
 
     @cached_property
@@ -69,7 +68,6 @@ class Findings:
 
     @cached_property
     def examples(self) -> Examples:
-        """Other sentences."""
         return Examples(self.whole)
 
     @cached_property
@@ -112,7 +110,6 @@ class Findings:
 
     @property
     def tried(self) -> int:
-        """How many breaks were tried."""
         return len({effect.made.kind.name for effect in self.effects.values()})
 
     @property
@@ -173,12 +170,10 @@ class Findings:
         return tuple(Job(kind, switch) for kind, is_missing in missing.items() if is_missing)
 
     def cost(self, job: Job) -> int:
-        """About how many operations a job takes."""
         program = self.whole.trace.program
         return PASSES[job.kind] * sum(map(program.flops, program.steps))
 
     def work(self, job: Job, task: Task) -> tuple[Job, Found]:
-        """Do a job, on the worker where it costs much."""
         slider = self.slider(job.made.kind)
         if job.kind == "head":
             return job, telling_head(self.whole, task.report)
@@ -189,7 +184,6 @@ class Findings:
         return job, effect_of(self.whole, job.made, task.report)
 
     def take(self, job: Job, found: Found) -> None:
-        """Keep what a job gave."""
         match found:
             case str():
                 self.made[HEAD] = replace(self.made[HEAD], place=found)

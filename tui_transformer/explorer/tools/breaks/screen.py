@@ -186,7 +186,6 @@ class BreaksScreen(Overview, tool="breaks"):
         self.pieces.again()  # what is under the cursor comes first
 
     def action_slide(self, by: int) -> None:
-        """Move the number of the break under the cursor; the answer follows."""
         made, slider = self.findings.made[self.selected.name], self.findings.slider(self.selected)
         if slider is None:
             self.say("this is broken or not: it has no number")
@@ -197,7 +196,6 @@ class BreaksScreen(Overview, tool="breaks"):
         self._use(made.at(stops[min(max(nearest + by, 0), len(stops) - 1)], slider))
 
     def action_head(self, by: int, layers: int = 0) -> None:
-        """The next head of the same attention, or the same of another."""
         if self.selected.name == HEAD and (made := self.findings.other_head(by, layers)) is not None:
             self._use(made)
 

@@ -164,7 +164,6 @@ class GenerateScreen(ExplorerScreen[None]):
         self.show_lines()
 
     def action_steer(self, by: int) -> None:
-        """Move the slider; the text is written anew."""
         edit, draft = self.steering, self.writing.draft
         if edit is None:
             self.say(hint(self.app, "nothing is added to a step: {cell.edit} does, and then there is a slider"))
@@ -300,7 +299,6 @@ class GenerateScreen(ExplorerScreen[None]):
         self.port.change(session, Position(PROBABILITIES, Place(row=len(ids) - 1, column=draft.marked)))
 
     def action_copy_line(self) -> None:
-        """Copy what writes the same text in the shell."""
         draft = self.writing.draft
         if draft is None:
             return

@@ -88,18 +88,15 @@ class BothSentences(Below):
 
     @property
     def settled(self) -> bool:
-        """Whether it shows what is typed."""
         return self._late is None and (not self.is_attached or self._requests.settled)
 
     def on_mount(self) -> None:
-        """Take room, and show the answer as it is."""
         self.prompt.screen_layout_refresh_signal.subscribe(self, lambda _: self._take_room())
         self._take_room()
         self._compare()
 
     @property
     def prompt(self) -> PromptScreen:
-        """What it is in."""
         screen = self.screen
         assert isinstance(screen, PromptScreen)  # noqa: S101
         return screen
@@ -109,7 +106,6 @@ class BothSentences(Below):
         return Requests(self.prompt, self._worker, self._show, lambda: self.before.model.backend.device == "cpu")
 
     def _take_room(self) -> None:
-        """Take as much room as the size has for it."""
         lines = self._lines_on(Size(*self.app.size))
         if lines != self._lines:
             self._lines = lines
