@@ -13,8 +13,7 @@ from tui_transformer.explorer.shell.incremental import Pieces
 from tui_transformer.explorer.shell.overview import Overview, Texts
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
-from tui_transformer.explorer.tools.breaks.findings import HEAD, Findings, Found, Job
-from tui_transformer.explorer.tools.breaks.lines import described
+from tui_transformer.explorer.tools.breaks.findings import HEAD, Findings, Found, Job, described
 from tui_transformer.explorer.widgets.bars import BarScale
 from tui_transformer.explorer.widgets.heat_map import MatrixPane
 from tui_transformer.explorer.widgets.line_list import LineList
