@@ -114,7 +114,7 @@ OF_THE_EXPLORER = (
     ),
     Fault(
         "paths of later senders stand in the rows of the first",
-        "explorer/tools/path_table.py",
+        "explorer/tools/patch_tables.py",
         "self.values[some.start : some.stop] = each.changes",
         "self.values[: len(some)] = each.changes",
         "tests/explorer/tools/patching/test_patching_screen.py"

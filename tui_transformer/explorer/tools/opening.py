@@ -186,7 +186,7 @@ def _begin(name: str, port: Port) -> None:
         case "open":
             from tui_transformer.explorer.tools.open import open_from
         case "patch":
-            from tui_transformer.explorer.tools.patch import open_from
+            from tui_transformer.explorer.tools.patching import open_patch as open_from
         case "poster":
             from tui_transformer.explorer.tools.poster import open_from
         case "score":

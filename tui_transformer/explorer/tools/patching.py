@@ -1,52 +1,43 @@
-"""Tables of patches from another sentence as heat maps: layers × positions or heads; senders × receivers of paths."""
+"""Patches from another sentence: tables of them as heat maps; and one, of the step that is shown, or of a part."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, Union
+from typing import Any
 
-import numpy as np
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Static
 
-from tui_transformer.analysis.patching import Measured, Place, PlaceKind, Table, kinds_of, measured, table_of
-from tui_transformer.analysis.paths import DIVERGENCE
-from tui_transformer.engine.backend import Host
-from tui_transformer.engine.number_format import in_percent, minus, spoken
+from tui_transformer.analysis.patching import kinds_of
+from tui_transformer.engine.axis import cells, shape_text, within
+from tui_transformer.engine.number_format import spoken
 from tui_transformer.errors import InputError
+from tui_transformer.explorer.shell.actions.dialogs import PATCH
 from tui_transformer.explorer.shell.base import copy_line
+from tui_transformer.explorer.shell.dialog import Dialog
+from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.shell.incremental import Pieces
+from tui_transformer.explorer.shell.keymap import hint
 from tui_transformer.explorer.shell.overview import Overview, Texts, leave_to, show_map
 from tui_transformer.explorer.shell.port import Port
 from tui_transformer.explorer.shell.prompt import PromptScreen, reading
 from tui_transformer.explorer.shell.worker import Task
-from tui_transformer.explorer.tools.ablation import PAUSE, perform
-from tui_transformer.explorer.tools.measure import choose
-from tui_transformer.explorer.tools.patch import Draft
-from tui_transformer.explorer.tools.path_table import PathTable, TwoSentences, receivers_of
+from tui_transformer.explorer.tools.ablation import perform
+from tui_transformer.explorer.tools.measure import FIELDS, TOKENS, choose, read, takes_words, values_of
+from tui_transformer.explorer.tools.patch_tables import PatchTable, PathTable, receivers_of
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.explorer.widgets.legend import Legend
-from tui_transformer.records import dataclass, field, replace
-from tui_transformer.session.answer_summary import metric_of
+from tui_transformer.records import dataclass, replace
 from tui_transformer.session.edit_format import FromSentence
 from tui_transformer.session.other_sentences import counterpart
+from tui_transformer.session.position import Position
 from tui_transformer.session.session import Session
 from tui_transformer.session.shell_line import shell_line
 from tui_transformer.session.store import AT_ONCE
-from tui_transformer.session.view_state import NOTHING
-from tui_transformer.views.step_view import placed, scale_for
-from tui_transformer.views.view import Axis, Scale, View, window_of
-
-START = "embedding"
-LEAST_RANGE = 1.0
-"""Nats, or so much of a logit, that the colours reach over at least: what changes less has nearly one colour."""
+from tui_transformer.session.view_state import NOTHING, Measure
 
 PATHS = "path"
-AnyTable = Union["PatchTable", PathTable]
+AnyTable = PatchTable | PathTable
 
 
 class PatchingScreen(Overview, tool="patching"):
@@ -217,125 +208,136 @@ class PatchingScreen(Overview, tool="patching"):
         port.ask("patch", AT_ONCE + 1, draft.build, lambda made: perform(port, (made,)))
 
 
-@dataclass(eq=False)
-class PatchTable(TwoSentences):
-    """One kind of places (of `kinds_of`) that take values from another sentence, with what was measured so far."""
+# One patch
 
-    kind: PlaceKind
-    of: str
-    values: dict[Place, float] = field(default_factory=dict)
 
-    @property
-    def title(self) -> str:
-        """The kind in words, with the stack or attention where it is not the last."""
-        return " of ".join(filter(None, (self.kind, self.of)))
+WHOLE, HEAD, ROW = "whole step", "head", "row"
 
-    @cached_property
-    def table(self) -> Table:
-        return table_of(self.session.trace.program, self.kind, self.of)
 
-    @cached_property
-    def rows(self) -> tuple[int, ...]:
-        """The layers; −1 is what enters the first."""
-        return tuple(sorted({place.row for place in self.table.places}))
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A patch before its values are there.
 
-    @property
-    def missing(self) -> tuple[Place, ...]:
-        return tuple(place for place in self.table.places if place not in self.values)
+    Attributes:
+        patch: Which part of the step, read from the other trace when it is made.
+        left: Rows of the step that stay as they are, as the other sentence is shorter.
+    """
 
-    def measure(self, task: Task) -> list[Measured]:
-        """On the worker: some of what is missing, until it is time to hand it over."""
-        metric, trace, other = metric_of(self.session) or DIVERGENCE, self.session.trace, self.other.trace
-        if self.ends is None:
-            for each in (trace, other):
-                each.compute(before=lambda step: task.report(step.name))
-            self.ends = metric.measure(trace, trace, self.positions), metric.measure(other, trace, self.positions)
-        part, end = list[Measured](), time.monotonic() + PAUSE
-        done, total = len(self.values), len(self.table.places)
+    other: Session
+    patch: FromSentence
+    left: range = range(0)
+    measure: Measure | None = None
 
-        def report(_: object) -> None:
-            task.report(f"{done + len(part):,} of {total:,} places")
+    def build(self, task: Task) -> FromSentence:
+        """On the worker: the patch with its values, so that the other trace can go; a very large one stays lazy."""
+        trace, region = self.other.trace, self.patch.region
+        if cells(region) > trace.block:
+            return self.patch
+        trace.compute((self.patch.name,), before=lambda step: task.report(step.name))
+        values = trace.window(self.patch.name, region)
+        return replace(self.patch, read=lambda part: values[None][within(part, region)])
 
-        for some in measured(trace, other, self.missing, metric, self.positions, report):
-            part += some
-            if time.monotonic() > end:
-                break
-        return part
 
-    def take(self, found: Sequence[Measured]) -> None:
-        self.values |= {each.place: each.value for each in found}
+def open_patch(port: Port) -> None:
+    """Ask for the other sentence.
 
-    @property
-    def progress(self) -> str:
-        return f"{len(self.values):,} of {len(self.table.places):,} places"
+    Raises:
+        InputError: There is nothing to patch: no sentence, no step, whole numbers.
+    """
+    session, position = port.session, port.position
+    program, name = session.trace.program, position.stop
+    if not session.model.config.vocab_size:
+        raise InputError("this model reads no sentence that values could come from")
+    if name not in program.by_name:
+        raise InputError("go to a step: its values are patched")
+    if program.step(name).op.integer:
+        raise InputError(f"{name} holds whole numbers: edit the sentence instead")
+    if len(program.shape(name)) < 2:
+        raise InputError(f"{name} has no rows and columns: go to another step")
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What makes the same table in the shell."""
-        return ("--each", self.kind, *(("--of", self.of) if self.of else ()))
+    def finish(draft: Draft | None) -> None:
+        if draft is not None:
+            measured = port.session.with_measure(draft.measure)
+            port.ask("patch", AT_ONCE + 1, draft.build, lambda patch: perform(port, (patch,), measured))
 
-    # What is shown
+    port.open(PatchScreen(session, position), finish)
 
-    @property
-    def scale(self) -> Scale:
-        """From the least to the largest, with the metric of both sentences."""
-        there = [*self.values.values(), *(self.ends or ())]
-        low, high = min(there, default=0.0), max(there, default=1.0)
-        return scale_for("diverging" if low < 0 else "sequential", low, max(high, low + LEAST_RANGE))
 
-    @property
-    def note(self) -> str:
-        """What the colours mean, beside the scale."""
-        return f"{self.metric}, with the cell patched"
+def draft(session: Session, position: Position, text: str, part: str) -> Draft:
+    """Draft of a patch of a step from another sentence, or its token IDs; `part` is `WHOLE`, `HEAD` or `ROW`.
 
-    @property
-    def estimate(self) -> View | None:
-        return None
+    Raises:
+        InputError: The sentence cannot be read, or its trace has no such cells.
+    """
+    other = replace(session, overlay=NOTHING).with_text(text)
+    name, place = position.stop, position.place
+    here, there = (each.base.program.shape(name)[-2] for each in (session, other))
+    common = min(here, there)
+    rows = range(place.row, place.row + 1) if part == ROW else None if here == there else range(common)
+    heads = range(place.head, place.head + 1) if part == HEAD else None
+    patch = FromSentence.between(session.base, other.trace, name, rows, heads)
+    left = range(common, here) if part != ROW else range(0)
+    return Draft(other, replace(patch, sentence=text.strip()), left)
 
-    def cell(self, row: int, column: int) -> tuple[str, str]:
-        """A place in words with what was measured, and what can be done with it."""
-        place = self.place(row, column)
-        if place is None:
-            return "", ""
-        what = self.layer(row)
-        if self.kind != "layer":
-            name = self.label(column)
-            what += f" · {self.kind} {placed(name, column) if self.kind == 'position' else name}"
-        value = self.values.get(place)
-        if value is None:
-            return what, "not yet measured"
-        share = self.share(value)
-        way = "" if np.isnan(share) else f"  {in_percent(share)} of the way to the other sentence"
-        return (
-            f"{what}  {minus(f'{value:.4f}')}{way}",
-            f"{place.step} · {{cursor.choose}} patches it in the main screen",
+
+def note(session: Session, name: str, drafted: Draft) -> str:
+    """How long both sentences are, and which rows are patched and which stay."""
+    here, there = len(session.encoding.tokens), len(drafted.other.encoding.tokens)
+    tokens = f"{there} token{'s' if there != 1 else ''}"
+    lines = [f"{tokens}, here {here}" if there != here else f"{tokens}, as many as here"]
+    mine, other = (each.base.program.shape(name) for each in (session, drafted.other))
+    if drafted.left:
+        first, last = drafted.left.start, drafted.left.stop - 1
+        rest = f"{first} to {last} stay" if last > first else f"{first} stays"
+        lines.append(f"rows 0 to {first - 1} are patched; {rest} as before")
+    elif mine[-2] < other[-2]:
+        lines.append(f"the step is {shape_text(mine)} here and {shape_text(other)} there: the common rows are patched")
+    return "\n".join(lines)
+
+
+class PatchScreen(Dialog[Draft]):
+    """The other sentence, and which part of the step is taken from it."""
+
+    ACTIONS = PATCH
+    HELP_TOPIC = "patch"
+
+    def __init__(self, session: Session, position: Position) -> None:
+        program, place = session.trace.program, position.place
+        heads = program.shape(position.stop)[:-2]
+        head = {f"head {place.head}": HEAD} if heads and heads[0] > 1 else {}
+        self._parts = {WHOLE: WHOLE, **head, f"row {place.row}": ROW}
+        what = "sentence" if session.model.vocabulary is not None else "token IDs"
+        fields = (
+            Field("sentence", what, "The values of the step come from it.", longest=TEXT),
+            Field("part", "in place of", "Which part of the step is patched.", tuple(self._parts)),
+            *(FIELDS if program.logits else ()),
         )
+        own = session.text or session.encoding.text
+        values = {"sentence": counterpart(session) or own, "part": WHOLE} | values_of(session)
+        super().__init__(f"Patch {position.stop}")
+        self._session, self._position = session, position
+        self._form = Form((fields,), values, lambda _: self._show(), apply="patch")
+        self._draft: Draft | None = None
 
-    def place(self, row: int, column: int) -> Place | None:
-        wanted = self.rows[row], column
-        return next((place for place in self.table.places if (place.row, place.column) == wanted), None)
+    def body(self) -> ComposeResult:
+        yield self._form
 
-    def share(self, value: float) -> float:
-        """(value − own) ÷ (other − own): how much of the way to the other sentence; NaN where there is no way."""
-        own, other = self.ends or (0.0, 0.0)
-        return (value - own) / (other - own) if other != own else math.nan
+    def on_mount(self) -> None:
+        self._show()
 
-    @property
-    def view(self) -> View:
-        """What was measured as a matrix, NaN where nothing is known."""
-        rows, columns = len(self.rows), 1 + max(place.column for place in self.table.places)
-        values: Host = np.full((rows, columns), np.nan)
-        for place, value in self.values.items():
-            values[self.rows.index(place.row), place.column] = value
-        down, across = Axis(self.table.rows, rows, self.layer), Axis(self.table.columns, columns, self.label)
-        return View(f"patch each {self.title}", self.metric, down, across, "sequential", window_of(values))
+    def _show(self) -> None:
+        form, values = self._form, self._form.values
+        form.show_field(TOKENS, shown=takes_words(values))
+        try:
+            drafted = draft(self._session, self._position, values["sentence"], self._parts[values["part"]])
+            self._draft = replace(drafted, measure=read(self._session, values))
+        except InputError as error:
+            self._draft = None
+            form.show_status(str(error), wrong=True)
+        else:
+            rows = note(self._session, self._position.stop, self._draft)
+            form.show_status(hint(self.app, f"{rows}\nwhat depends on it is computed again; {{undo}} takes it back"))
 
-    def layer(self, row: int) -> str:
-        return START if self.rows[row] < 0 else f"layer {self.rows[row]}"
-
-    def label(self, column: int) -> str:
-        """A column in words: the token of a position, or the number of a head."""
-        if self.kind != "position":
-            return str(column) if self.kind == "head" else "all"
-        axis = self.session.trace.program.axes(self.table.places[-1].step)[-2]
-        return self.session.labels.of(axis)(column)
+    def action_submit(self) -> None:
+        if self._draft is not None:
+            self.dismiss(self._draft)

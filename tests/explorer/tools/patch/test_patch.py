@@ -8,7 +8,7 @@ from driving import NARROW, SMALL, WIDE, Explorer, exploring
 from reference import REFERENCES
 
 from tui_transformer.explorer.run import open_session
-from tui_transformer.explorer.tools.patch import PatchScreen
+from tui_transformer.explorer.tools.patching import PatchScreen
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import Guess
 from tui_transformer.session.position import Position

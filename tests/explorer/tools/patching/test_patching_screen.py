@@ -15,8 +15,8 @@ from tui_transformer import Scale
 from tui_transformer.analysis.metrics import Metric
 from tui_transformer.analysis.patching import sweep, table_of
 from tui_transformer.analysis.paths import paths
+from tui_transformer.explorer.tools.patch_tables import PathTable
 from tui_transformer.explorer.tools.patching import PatchingScreen
-from tui_transformer.explorer.tools.path_table import PathTable
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.session.view_state import Measure
 

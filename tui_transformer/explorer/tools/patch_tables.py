@@ -1,8 +1,10 @@
-"""Paths from senders to receivers of one kind: each patched alone, and the estimate of it, as far as they are known."""
+"""Tables of patches from another sentence, as far as they are known: places, and paths with the estimate of each."""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
 
@@ -10,16 +12,22 @@ import numpy as np
 
 from tui_transformer.analysis.effects import answer_positions
 from tui_transformer.analysis.nodes import RECEIVERS, SENDERS, Node, nodes
+from tui_transformer.analysis.patching import Measured, Place, PlaceKind, Table, measured, table_of
 from tui_transformer.analysis.paths import DIVERGENCE, By, Paths, leading, paths
 from tui_transformer.engine.backend import Host
 from tui_transformer.engine.number_format import in_percent, minus
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.explorer.shell.worker import Task
+from tui_transformer.explorer.tools.ablation import PAUSE
 from tui_transformer.records import dataclass, field
 from tui_transformer.session.answer_summary import metric_of, metric_said, on_targets
 from tui_transformer.session.session import Session
-from tui_transformer.views.step_view import path_view, scale_for
-from tui_transformer.views.view import Scale, View
+from tui_transformer.views.step_view import path_view, placed, scale_for
+from tui_transformer.views.view import Axis, Scale, View, window_of
+
+START = "embedding"
+LEAST_RANGE = 1.0
+"""Nats, or so much of a logit, that the colours reach over at least: what changes less has nearly one colour."""
 
 TITLES = {"query": "queries", "key": "keys", "value": "values", "feed_forward": "feed-forward layers"}
 
@@ -57,6 +65,136 @@ class TwoSentences:
     def metric(self) -> str:
         metric = metric_said(self.session) or DIVERGENCE.said()
         return metric if on_targets(self.session.measure) else f"{metric} at position {self.positions.start}"
+
+    def way(self, change: float) -> str:
+        """How much of the way to the other sentence, change ÷ (other − own); "" where there is no way."""
+        own, other = self.ends or (0.0, 0.0)
+        share = change / (other - own) if other != own else math.nan
+        return "" if math.isnan(share) else f"{in_percent(share)} of the way to the other sentence"
+
+
+# Places: layers × positions or heads
+
+
+@dataclass(eq=False)
+class PatchTable(TwoSentences):
+    """One kind of places (of `kinds_of`) that take values from another sentence, with what was measured so far."""
+
+    kind: PlaceKind
+    of: str
+    values: dict[Place, float] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The kind in words, with the stack or attention where it is not the last."""
+        return " of ".join(filter(None, (self.kind, self.of)))
+
+    @cached_property
+    def table(self) -> Table:
+        return table_of(self.session.trace.program, self.kind, self.of)
+
+    @cached_property
+    def rows(self) -> tuple[int, ...]:
+        """The layers; −1 is what enters the first."""
+        return tuple(sorted({place.row for place in self.table.places}))
+
+    @property
+    def missing(self) -> tuple[Place, ...]:
+        return tuple(place for place in self.table.places if place not in self.values)
+
+    def measure(self, task: Task) -> list[Measured]:
+        """On the worker: some of what is missing, until it is time to hand it over."""
+        metric, trace, other = metric_of(self.session) or DIVERGENCE, self.session.trace, self.other.trace
+        if self.ends is None:
+            for each in (trace, other):
+                each.compute(before=lambda step: task.report(step.name))
+            self.ends = metric.measure(trace, trace, self.positions), metric.measure(other, trace, self.positions)
+        part, end = list[Measured](), time.monotonic() + PAUSE
+        done, total = len(self.values), len(self.table.places)
+
+        def report(_: object) -> None:
+            task.report(f"{done + len(part):,} of {total:,} places")
+
+        for some in measured(trace, other, self.missing, metric, self.positions, report):
+            part += some
+            if time.monotonic() > end:
+                break
+        return part
+
+    def take(self, found: Sequence[Measured]) -> None:
+        self.values |= {each.place: each.value for each in found}
+
+    @property
+    def progress(self) -> str:
+        return f"{len(self.values):,} of {len(self.table.places):,} places"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What makes the same table in the shell."""
+        return ("--each", self.kind, *(("--of", self.of) if self.of else ()))
+
+    # What is shown
+
+    @property
+    def scale(self) -> Scale:
+        """From the least to the largest, with the metric of both sentences."""
+        there = [*self.values.values(), *(self.ends or ())]
+        low, high = min(there, default=0.0), max(there, default=1.0)
+        return scale_for("diverging" if low < 0 else "sequential", low, max(high, low + LEAST_RANGE))
+
+    @property
+    def note(self) -> str:
+        """What the colours mean, beside the scale."""
+        return f"{self.metric}, with the cell patched"
+
+    @property
+    def estimate(self) -> View | None:
+        return None
+
+    def cell(self, row: int, column: int) -> tuple[str, str]:
+        """A place in words with what was measured, and what can be done with it."""
+        place = self.place(row, column)
+        if place is None:
+            return "", ""
+        what = self.layer(row)
+        if self.kind != "layer":
+            name = self.label(column)
+            what += f" · {self.kind} {placed(name, column) if self.kind == 'position' else name}"
+        value = self.values.get(place)
+        if value is None:
+            return what, "not yet measured"
+        way = self.way(value - (self.ends or (0.0,))[0])
+        return (
+            f"{what}  {minus(f'{value:.4f}')}  {way}".rstrip(),
+            f"{place.step} · {{cursor.choose}} patches it in the main screen",
+        )
+
+    def place(self, row: int, column: int) -> Place | None:
+        wanted = self.rows[row], column
+        return next((place for place in self.table.places if (place.row, place.column) == wanted), None)
+
+    @property
+    def view(self) -> View:
+        """What was measured as a matrix, NaN where nothing is known."""
+        rows, columns = len(self.rows), 1 + max(place.column for place in self.table.places)
+        values: Host = np.full((rows, columns), np.nan)
+        for place, value in self.values.items():
+            values[self.rows.index(place.row), place.column] = value
+        down, across = Axis(self.table.rows, rows, self.layer), Axis(self.table.columns, columns, self.label)
+        return View(f"patch each {self.title}", self.metric, down, across, "sequential", window_of(values))
+
+    def layer(self, row: int) -> str:
+        return START if self.rows[row] < 0 else f"layer {self.rows[row]}"
+
+    def label(self, column: int) -> str:
+        """A column in words: the token of a position, or the number of a head."""
+        if self.kind != "position":
+            return str(column) if self.kind == "head" else "all"
+        axis = self.session.trace.program.axes(self.table.places[-1].step)[-2]
+        return self.session.labels.of(axis)(column)
+
+
+# Paths: senders × receivers
 
 
 @dataclass(eq=False)
@@ -180,15 +318,9 @@ class PathTable(TwoSentences):
         estimate = "" if self.estimates is None else f"{minus(f'{self.estimates[row, column]:+.4f}')} estimated"
         if row >= self.done:
             return f"{what}  {estimate}".rstrip(), "not yet patched"
-        own, other = self.ends or (0.0, 0.0)
-        way = f" · {in_percent(value / (other - own))} of the way to the other sentence" if other != own else ""
-        none = (
-            "" if self.estimated else " · KL has no estimate: its gradient is 0 here, {measure} chooses another metric"
-        )
-        return (
-            f"{what}  {minus(f'{value:+.4f}')} patched  {estimate}".rstrip(),
-            f"{{cursor.choose}} goes to the sender{way}{none}",
-        )
+        none = "" if self.estimated else "KL has no estimate: its gradient is 0 here, {measure} chooses another metric"
+        more = filter(None, ("{cursor.choose} goes to the sender", self.way(value), none))
+        return f"{what}  {minus(f'{value:+.4f}')} patched  {estimate}".rstrip(), " · ".join(more)
 
     @property
     def options(self) -> tuple[str, ...]:
