@@ -147,21 +147,20 @@ class GenerateView(Vertical):
             self.show(self.shown, self._layer)
 
     def show_text(self, draft: Draft) -> None:
-        texts, prompt = token_texts(draft.writer.model, draft.ids), draft.state.prompt
-        shares = [*([None] * prompt), *draft.shares]
-        written = list(map(WrittenToken, texts, shares))
-        text = self.query_one("#text", TokenText)
-        text.show(written, len(draft.state.ids))
+        text, prompt = self.query_one("#text", TokenText), draft.state.prompt
+
+        def write(text: TokenText, of: Draft) -> None:
+            texts, shares = token_texts(of.writer.model, of.ids), [*([None] * prompt), *of.shares]
+            text.show(list(map(WrittenToken, texts, shares)), min(len(draft.state.ids), len(texts)))
+
+        write(text, draft)
         without, edit = draft.without, draft.steering
         if without is not None and edit is not None:
-            texts_without = token_texts(without.writer.model, without.ids)
-            shares = [*([None] * prompt), *without.shares]
-            place = min(len(draft.state.ids), len(texts_without))
-            self.query_one("#without-text", TokenText).show(list(map(WrittenToken, texts_without, shares)), place)
+            write(self.query_one("#without-text", TokenText), without)
             self._written.write("with-line", Text(f"with {added(edit)}", no_wrap=True, overflow="ellipsis"))
         has_color = Surface.of(self.app).depth != "none"
         shade = "shaded by probability" if has_color else "bold from 50 %, underlined below 10 %"
-        subtitle = f"{prompt:,} given · {len(texts) - prompt:,} written, {shade}"
+        subtitle = f"{prompt:,} given · {len(draft.ids) - prompt:,} written, {shade}"
         self.query_one("#written").border_subtitle = Content(subtitle)
         source, inks = draft.writer.source, inks_of(self.screen)
         self.query_one("#source").set_class(bool(source), "-read")

@@ -15,13 +15,14 @@ from tui_transformer.explorer.shell.actions.dialogs import FORM
 from tui_transformer.explorer.shell.dialog import Dialog
 from tui_transformer.explorer.shell.form import TEXT, Field, Form
 from tui_transformer.explorer.tools.runs import RUNS, path_of
+from tui_transformer.explorer.tools.settings import COLUMNS
 from tui_transformer.explorer.tools.train.driver import Training, plain_names
 from tui_transformer.files import is_file, make_folder, write_whole
 from tui_transformer.learning.corpora import lines_of
 from tui_transformer.learning.run import Run, check_new, newest_checkpoint
 from tui_transformer.learning.settings import UNITS, Settings, is_run, settings_of
 from tui_transformer.learning.tasks import TASKS
-from tui_transformer.model.word_vectors import NORMAL, STARTS, STARTS_SAID
+from tui_transformer.model.word_vectors import NORMAL
 from tui_transformer.records import dataclass, field
 from tui_transformer.text.files import shown_path
 
@@ -74,7 +75,7 @@ TEXTS: Mapping[str, Text] = {
     FILE: Text("lines of a file of yours", 0, _values("next-character", "characters", length="64", dropout="0.1")),
 }
 
-
+SIZES = ("layers", "d_model", "heads")
 FIELDS = (
     Field(
         "folder",
@@ -92,10 +93,7 @@ FIELDS = (
     Field("learning_rate", "learning rate", "How far a step goes, at most: it rises first and then falls."),
     Field("batch", "batch", "Examples of a step."),
     Field("length", "length", "Tokens of an example, at most."),
-    Field("layers", "layers", "How often attention and feed-forward follow each other."),
-    Field("d_model", "d_model", "Numbers in each token's vector; the heads share them equally."),
-    Field("heads", "heads", "Attention heads in each layer; d_model is divisible by them."),
-    Field("embedding", "embedding", STARTS_SAID, (NORMAL, *STARTS)),
+    *(each for column in COLUMNS for each in column if each.key in (*SIZES, "embedding")),
     Field("dropout", "dropout", "Share of values that are dropped in a step, so that none is relied on."),
 )
 NUMBERS: Mapping[str, Callable[[str], float]] = {
@@ -111,7 +109,6 @@ NUMBERS: Mapping[str, Callable[[str], float]] = {
 """How each number is read."""
 OF_A_RUN = ("folder", "steps")
 """The fields of a run that is gone on from; the others are as they were."""
-SIZES = ("layers", "d_model", "heads")
 
 
 @dataclass(frozen=True)
