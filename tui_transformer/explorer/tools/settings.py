@@ -87,14 +87,14 @@ def open_from(port: Port) -> None:
     settings = SettingsScreen(port.worker, session.model, memory, moves=port.view.motion)
 
     def finish(model: Model | None) -> None:
-        memory, now = settings.memory, port.session
-        if model is None or memory is None:
+        budget, now = settings.memory.budget, port.session
+        if model is None:
             return
         if settings.moves != port.view.motion:
             port.look(motion=settings.moves)
-        if model is now.model and memory.budget == now.budget:
+        if model is now.model and budget == now.budget:
             return
-        now = now if memory.budget == now.budget else now.with_budget(memory.budget)
+        now = now if budget == now.budget else now.with_budget(budget)
         try:
             port.change(now if model is now.model else now.with_model(model))
         except InputError as error:
@@ -228,11 +228,9 @@ class SettingsScreen(Dialog[Model]):
     }
     """
 
-    def __init__(self, worker: Worker, model: Model, memory: Memory | None = None, *, moves: bool = False) -> None:
+    def __init__(self, worker: Worker, model: Model, memory: Memory, *, moves: bool) -> None:
         """Show the settings of a model; the worker builds others, as a vocabulary may be large, and a GPU far."""
-        values = values_of(model)
-        if memory is not None:
-            values |= {"budget": readable(memory.budget), MOTION: OFF_ON[moves]}
+        values = values_of(model) | {"budget": readable(memory.budget), MOTION: OFF_ON[moves]}
         super().__init__("Settings")
         self._model, self.memory, self.moves, self._begun = model, memory, moves, values
         note = LOCKED if model.folder is not None else DECODER if _is_decoder(model) else ""
@@ -271,31 +269,31 @@ class SettingsScreen(Dialog[Model]):
         model, memory, values = self._model, self.memory, dict(self._form.values)
         same_model = {key for key, value in values.items() if value != self._begun.get(key)} == {MOTION}
 
-        def work(_: Task) -> tuple[Model, Memory | None] | str:
+        def work(_: Task) -> tuple[Model, Memory] | str:
             try:
-                return model if same_model else build(model, values), memory and memory.changed(values["budget"])
+                return model if same_model else build(model, values), memory.changed(values["budget"])
             except InputError as error:
                 return str(error)
 
-        def show(checked: tuple[Model, Memory | None] | str) -> None:
+        def show(checked: tuple[Model, Memory] | str) -> None:
             if isinstance(checked, str):
                 self._form.show_status(checked, wrong=True)
             elif not apply:
                 self._describe(*checked)
             else:
-                moves = values.get(MOTION) == OFF_ON[1]
+                moves = values[MOTION] == OFF_ON[1]
                 same = checked[0] is self._model and (checked[1], moves) == (self.memory, self.moves)
                 self.memory, self.moves = checked[1], moves
                 self.dismiss(None if same else checked[0])
 
         self._requests.ask(KIND, AT_ONCE + 1, work, show)
 
-    def _describe(self, model: Model, memory: Memory | None) -> None:
+    def _describe(self, model: Model, memory: Memory) -> None:
         """Kind of a model, the number of its weights and their memory; below it that of its values."""
         count = model.program(1).weight_count()
         size = readable(count * model.backend.dtype.itemsize)
         status = visible(f"{model.config.summary} · {count:,} weights · {size}")
-        self._form.show_status(status + ("" if memory is None else f"\n{memory.describe(model)}"))
+        self._form.show_status(f"{status}\n{memory.describe(model)}")
 
     def _show_progress(self) -> None:
         if self._requests.doing:

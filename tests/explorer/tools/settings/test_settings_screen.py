@@ -8,7 +8,7 @@ from textual.widgets import Input
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.form import Choice
 from tui_transformer.explorer.shell.worker import Worker
-from tui_transformer.explorer.tools.settings import SettingsScreen, build, values_of
+from tui_transformer.explorer.tools.settings import Memory, SettingsScreen, build, values_of
 from tui_transformer.model.model import Model
 
 WIDE = (160, 45)
@@ -27,7 +27,8 @@ def checkpoint(tmp_path: Path) -> Model:
 
 def settings(model: Model) -> SettingsScreen:
     """The screen of a model's settings, with a worker of its own."""
-    screen = SettingsScreen(Worker(lambda function, *given: screen.app.call_later(function, *given)), model)
+    worker = Worker(lambda function, *given: screen.app.call_later(function, *given))
+    screen = SettingsScreen(worker, model, Memory(1 << 29, 0, 1), moves=False)
     return screen
 
 
@@ -155,12 +156,13 @@ async def test_a_path_with_markup_and_control_characters_is_harmless(open_screen
         assert pilot.app.result is nothing
 
 
-async def test_of_a_checkpoint_only_vocabulary_precision_and_device_can_change(open_screen, screen_text, checkpoint):
+async def test_of_a_checkpoint_only_what_is_not_in_its_folder_can_change(open_screen, screen_text, checkpoint):
     async with open_screen(settings(checkpoint)) as pilot:
         assert "stay as they are" in screen_text(pilot.app)
         assert "[file]" in screen_text(pilot.app)
         controls = pilot.app.screen.query("Choice, LineInput")
-        assert {control.id for control in controls if not control.disabled} == {"vocabulary", "file", "dtype", "device"}
+        changeable = {control.id for control in controls if not control.disabled}
+        assert changeable == {"vocabulary", "file", "dtype", "device", "budget", "motion"}
         focus(pilot, "dtype")
         await pilot.press("right", "ctrl+s")
         await checked(pilot)
@@ -168,10 +170,10 @@ async def test_of_a_checkpoint_only_vocabulary_precision_and_device_can_change(o
         assert pilot.app.result.folder == checkpoint.folder
 
 
-async def test_of_the_attention_example_the_mask_precision_and_device_can_change(open_screen):
+async def test_of_the_attention_example_the_mask_and_where_it_is_computed_can_change(open_screen):
     async with open_screen(settings(Model.load("attention", device="cpu"))) as pilot:
-        assert [choice.id for choice in pilot.app.screen.query(Choice)] == ["causal", "dtype", "device"]
-        assert not pilot.app.screen.query("LineInput")
+        assert [choice.id for choice in pilot.app.screen.query(Choice)] == ["causal", "dtype", "device", "motion"]
+        assert [line.id for line in pilot.app.screen.query("LineInput")] == ["budget"]
         await pilot.press("space", "ctrl+s")
         await checked(pilot)
         assert pilot.app.result.config.causal is False
