@@ -135,6 +135,13 @@ def test_text_of_several_columns_is_put_at_its_column() -> None:
     assert written(frame, full([[Segment("x", PLAIN), Segment("   ab", PLAIN)]])).startswith("\x1b[1;1Hx   ")
 
 
+@pytest.mark.parametrize("before", ["", "x"])
+def test_after_one_wide_character_the_next_place_is_said_in_full(before: str) -> None:
+    frame, column = Frame(ColorSystem.TRUECOLOR), len(before) + 3
+    text = written(frame, full([[Segment(before, RED), Segment("日", RED), Segment("ab", RED)]]))
+    assert text == f"\x1b[31;44m\x1b[1;1H{before}日\x1b[1;{column}Hab\x1b[0m"
+
+
 def test_text_of_the_same_look_is_written_together_and_blanks_go_with_what_is_beside_them() -> None:
     frame = Frame(ColorSystem.TRUECOLOR)
     bold = RED + BOLD
