@@ -250,6 +250,7 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (DOMNode, "rich_style"): _kept_by_styles("rich_style"),
     (Key, "_bubble_to"): bubble_to_who_listens,
     (Stylesheet, "_parse_rules"): _parse_rules,
+    (RuleSet, "__hash__"): object.__hash__,  # the same, without a call of Python for each rule and widget
     (ScrollBar, "render_lines"): kept_lines(Widget.render_lines),
 }
 USUAL: Mapping[tuple[type, str], Any] = {place: getattr(*place) for place in LEAN}
