@@ -72,6 +72,7 @@ async def test_what_cannot_be_read_dims_what_is_there_and_says_why():
     async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.press("slash")
         await explorer.write("")
+        await explorer.settled()
         assert "the sentence has no tokens" in explorer.text
         assert not re.search(r"was |now ", explorer.text)  # without colours what is old would look new
         assert explorer.main.query_one("#whole").has_class(STALE)
@@ -184,10 +185,12 @@ async def test_the_vector_of_a_sentence_and_one_word_and_unknown_words():
     async with exploring(WIDE, session=MODELS["sentence"](), whole=None) as explorer:
         await explorer.press("slash")
         await explorer.write("2, 7, 3")
+        await explorer.settled()
         assert "the vector moves by" in explorer.text
     async with exploring(MEDIUM, model="question") as explorer:
         await explorer.press("slash")
         await explorer.write("xyzzy")
+        await explorer.settled()
         assert "now xyzzy?" in " ".join(lines_of(explorer))
         assert "statement" in explorer.text
 
