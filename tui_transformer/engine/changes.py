@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tui_transformer.engine.axis import Places, Region, Shape, as_range, as_ranges, shape_text
 from tui_transformer.engine.backend import Array, Backend, Host
-from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, Setting, inside
+from tui_transformer.engine.edits import KINDS, Ablate, Change, Edit, Givens, Patch, inside
 from tui_transformer.engine.names import find
 from tui_transformer.engine.program import Program, array_of_numbers
 from tui_transformer.errors import InputError, UsageError
@@ -177,13 +177,16 @@ class _Part:
         return replace(self, rows=shifted, values=values)
 
 
-class Set(Setting, _Part):
+class Set(_Part):
     """Cells set to a number or to values."""
 
     how = "set"
 
     def _new(self, old: Array, values: Array) -> Array:
         return values
+
+    def pass_back(self, backend: Backend, gradient: Array, region: Region) -> None:
+        gradient[inside(self.region, region)] = 0.0
 
 
 class Add(_Part):

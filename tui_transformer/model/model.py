@@ -66,12 +66,16 @@ class Model(Texts):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What has to be known of the model, a line each: tensors that nothing reads, texts longer than it is for."""
-        unread = unread_said(self.name, self.unread)
-        said = [] if unread is None else [unread]
+        said = [] if self.unread_said is None else [self.unread_said]
         if self.own_length is not None and self.most_tokens > self.own_length:
             own, most = f"{self.own_length:,}", f"{self.most_tokens:,}"
             said.append(f"{self.name} reads up to {most} tokens, as asked: it was made for {own}, as its folder says")
         return tuple(said)
+
+    @property
+    def unread_said(self) -> str | None:
+        """That the file has tensors that nothing reads, in one line; None where it has none."""
+        return unread_said(self.name, self.unread)
 
     @property
     def has_vector(self) -> Host | None:
