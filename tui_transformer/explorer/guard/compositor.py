@@ -20,6 +20,7 @@ from textual._border import get_box
 from textual._compositor import ChopsUpdate, Compositor
 from textual._context import visible_screen_stack
 from textual._styles_cache import StylesCache
+from textual.app import App
 from textual.color import Color
 from textual.content import Content, ContentType
 from textual.css.model import RuleSet
@@ -36,7 +37,7 @@ from textual.style import Style as TextualStyle
 from textual.widget import Widget
 from textual.widgets._tooltip import Tooltip
 
-from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens
+from tui_transformer.explorer.guard.event_queue import bubble_to_who_listens, call_from_thread
 from tui_transformer.explorer.guard.scroll_bars import kept_lines
 from tui_transformer.records import dataclass
 
@@ -248,6 +249,7 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (Screen, "_on_timer_update"): _draw_in_time,
     (DOMNode, "background_colors"): _kept_by_styles("background_colors"),
     (DOMNode, "rich_style"): _kept_by_styles("rich_style"),
+    (App, "call_from_thread"): call_from_thread,
     (Key, "_bubble_to"): bubble_to_who_listens,
     (Stylesheet, "_parse_rules"): _parse_rules,
     (RuleSet, "__hash__"): object.__hash__,  # the same, without a call of Python for each rule and widget

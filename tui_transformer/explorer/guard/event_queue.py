@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, wait
 from functools import cache
 from typing import Any
 
@@ -287,7 +289,25 @@ def _takes(widget: Widget) -> bool:
     return required
 
 
-# Timers
+# Threads and timers
+
+
+def call_from_thread(app: App[Any], function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Run a function on the screen's thread and wait for it; Textual 8.2 waits for good where the app ends before."""
+    if app._thread_id == threading.get_ident():
+        raise RuntimeError("the screen's thread would wait for itself")
+    said = Future[Any]()
+
+    def call() -> None:
+        try:
+            said.set_result(function(*arguments, **named))
+        except Exception as error:  # noqa: BLE001 - it is the thread's
+            said.set_exception(error)
+
+    app.call_later(call)
+    while not said.done() and app._running:
+        wait([said], 0.1)
+    return said.result() if said.done() else None
 
 
 def later(owner: MessagePump, seconds: float, function: Callable[[], object]) -> Timer:
