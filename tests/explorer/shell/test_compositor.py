@@ -197,3 +197,15 @@ async def test_the_rules_that_are_kept_are_those_of_the_theme() -> None:
                     assert kept == [(rule.selectors, str(rule.styles.get_rules())) for rule in anew.rules]
                 assert found.setdefault(theme, kept) == kept
     assert found["dracula"] != found["textual-light"]
+
+
+async def test_after_a_change_of_theme_every_screen_is_the_one_that_textual_composes() -> None:
+    async with exploring((100, 30), whole=None, text="the cat sat on the mat") as explorer:
+        for theme in ("ansi-dark", "ansi-light", "atom-one-dark", "atom-one-light"):
+            explorer.app.theme = theme
+            await explorer.settled()
+            for key in (" ", "tab", "down", "L", "escape"):
+                await explorer.press(key)
+                kept = cells_of(explorer, anew=False)
+                with as_textual_does():
+                    assert kept == cells_of(explorer), (theme, key)

@@ -318,7 +318,7 @@ def by_style(changes: Iterable[Change]) -> dict[CellStyle, list[Run]]:
         if line == y and at == end and text and width:
             if own is not style and _is_alike(own, style):
                 if text.isspace():
-                    style = style if more.isspace() else own  # that of blanks is seen the same
+                    style = own  # that of blanks is seen the same
                 else:
                     rest = more.lstrip(" ")
                     blanks = len(more) - len(rest)

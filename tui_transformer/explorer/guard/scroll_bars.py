@@ -65,6 +65,8 @@ def kept_lines(draw: Draw) -> Draw:
         if key not in kept:
             if len(kept) >= MOST_KEPT:
                 kept.clear()
+            bar._styles_cache.clear()  # what it was told may be newer than what it drew last
+            bar._dirty_regions.add(bar.size.region)
             kept[key] = draw(bar, region)
         return kept[key]
 
