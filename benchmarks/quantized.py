@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "18")  # before NumPy is loaded: as the program sets it
 import numpy as np
 
 from benchmarks.measure import Promise, interleaved, milliseconds, repetitions, report, timed

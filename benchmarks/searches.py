@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from functools import partial
 
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "18")  # before NumPy is loaded: as the program sets it
 from benchmarks.measure import Promise, interleaved, milliseconds, repetitions, report, timed
 from tui_transformer.analysis.circuits import circuits, compositions
 from tui_transformer.analysis.effects import effects, pass_size

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 TYPE_CHECKING = False  # as that of `typing`, whose import would take longer than all else that `--version` does
 if TYPE_CHECKING:
     from typing import Any
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
 
     figure: Any
     """Of `report.svg`, which is above the folders that import this file."""
+
+if "numpy" not in sys.modules:  # its threads that wait for more products, 20 ms if not told, take a core from all else
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "18")  # a power of 2, in ticks of the processor
 
 __version__ = "0.1.0"
 __all__ = [

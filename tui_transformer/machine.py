@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from functools import cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Settings of the environment that say how many threads products may take, whichever library makes them."""
@@ -43,3 +49,36 @@ def available_memory() -> int:
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def processors() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def cores() -> int:
+    """Processors that work may be shared out to: no more than the environment lets products take."""
+    chosen = (os.environ.get(name, "") for name in THREADS)
+    return min([processors(), *(int(number) for number in chosen if number.isdecimal() and int(number))])
+
+
+def on_every_core(work: Callable[[], None]) -> None:
+    """Call this on all processors at once, each until there is nothing left to do; what one raises is raised here."""
+    from contextvars import copy_context
+
+    helpers = [_threads(os.getpid()).submit(copy_context().run, work) for _ in range(cores() - 1)]
+    try:
+        work()
+    finally:
+        for helper in helpers:
+            if not helper.cancel():  # it has begun; one that has not would find nothing left to do
+                helper.result()
+
+
+@cache
+def _threads(_process: int) -> Executor:
+    """Those of a process: a copy of it has none of them."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(max(1, cores() - 1), "core")

@@ -219,18 +219,16 @@ def test_a_terminal_that_cannot_show_the_screen_is_refused(environment: dict[str
 # Threads
 
 
-ONE = {terminal.PAUSE: terminal.SHORT, "OPENBLAS_NUM_THREADS": "1"}
-FREE = {terminal.PAUSE: terminal.SHORT}
+ONE = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize(
     ("load", "given", "wanted"),
     [
         (9.0, {}, ONE),
-        (0.5, {}, FREE),
-        (9.0, {"OMP_NUM_THREADS": "3"}, FREE | {"OMP_NUM_THREADS": "3"}),
-        (9.0, {terminal.PAUSE: "4"}, ONE | {terminal.PAUSE: "4"}),
-        (None, {}, FREE),
+        (0.5, {}, {}),
+        (9.0, {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "3"}),
+        (None, {}, {}),
     ],
 )
 def test_the_number_of_threads_goes_by_what_the_cores_have_to_do(monkeypatch, load, given, wanted):

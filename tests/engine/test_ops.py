@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import hypothesis
 import numpy as np
@@ -20,7 +19,7 @@ from tui_transformer.engine.axis import slices, within
 from tui_transformer.engine.backend import numpy_backend
 from tui_transformer.engine.explanation import Operand, Sum, Value, Working, equation_of
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops.base import RESULT, by_rows
+from tui_transformer.engine.ops.base import RESULT
 
 F64, F32 = numpy_backend("float64"), numpy_backend("float32")
 STEP = 1e-6
@@ -347,28 +346,6 @@ def test_activations_at_0_at_1_and_far_out(op, at_1):
 def test_an_activation_far_out_is_explained(op):
     source = Given(np.array([[1e300, -1e300]]), batched=False).source("0", 0)
     assert [op.explain((0, column), source).result for column in (0, 1)] == [1e300, 0.0]
-
-
-def some(*shape: int) -> np.ndarray:
-    return np.random.default_rng(5).standard_normal(shape, dtype=np.float32)
-
-
-@pytest.mark.parametrize(
-    ("op", "inputs"),
-    [
-        (ops.Softmax(), (some(2, 3, 50, 41),)),
-        (ops.Gelu(), (some(2, 70, 33),)),
-        (ops.LayerNorm(), (some(2, 70, 33), some(33), some(33))),
-    ],
-)
-def test_blocks_give_the_same_bits_as_the_whole(op, inputs):
-    whole = op.forward(F32, *inputs)
-    np.testing.assert_array_equal(op.forward(replace(F32, block=123), *inputs), whole)
-
-
-def test_no_rows_are_no_work():
-    by_rows(F32, lambda rows: None, np.empty((0, 4), np.float32))
-    assert ops.Gelu().forward(F32, np.empty((1, 0, 4), np.float32)).shape == (1, 0, 4)
 
 
 # The equation that a working closes with

@@ -18,7 +18,7 @@ from tui_transformer.cli.options import Device
 from tui_transformer.cli.output import emit, emit_json, note
 from tui_transformer.cli.typer_layer import argument, flag
 from tui_transformer.errors import InputError
-from tui_transformer.machine import THREADS
+from tui_transformer.machine import THREADS, processors
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import cells, fit, visible
 
@@ -64,9 +64,8 @@ class Info:
             )
             yield "other", finding
         yield "blas", _blas()
-        processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         limits = (f"{name}={value}" for name in THREADS if (value := os.environ.get(name)))
-        yield "threads", ", ".join([str(processors), *limits])
+        yield "threads", ", ".join([str(processors()), *limits])
         yield "memory", f"{readable(available_memory())} free"
         kind = os.environ.get("TERM", "not set")
         yield "terminal", f"{kind}, {'a terminal' if sys.stdout.isatty() else 'not a terminal'}"

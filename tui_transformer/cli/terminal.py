@@ -30,18 +30,10 @@ def check_terminal() -> None:
         )
 
 
-PAUSE, SHORT = "OPENBLAS_THREAD_TIMEOUT", "18"
-"""How long a thread of OpenBLAS looks for more work before it sleeps, as a power of 2 in ticks (usually 26)."""
-
-
 def choose_threads() -> None:
-    """One thread where other work has all cores, unless a number was chosen; threads that wait take no core for long.
-
-    Nothing is changed where NumPy is there already.
-    """
+    """One thread where other work has all cores, unless a number was chosen or NumPy is there already."""
     if "numpy" in sys.modules:
         return
-    os.environ.setdefault(PAUSE, SHORT)
     if not any(os.environ.get(name) for name in THREADS) and _waiting() >= (os.cpu_count() or 1):
         os.environ[THREADS[0]] = "1"
 

@@ -14,6 +14,7 @@ from tui_transformer.engine.axis import Region, whole
 from tui_transformer.engine.backend import Array, Backend, Host
 from tui_transformer.engine.compact import WORTH, SparseArray, dense, packed
 from tui_transformer.engine.edits import Change, changed
+from tui_transformer.engine.ops.base import writable
 from tui_transformer.engine.parts import ACTIVE_SHARE, Parts, Plan, keep_plan, place
 from tui_transformer.engine.program import Program, Step
 from tui_transformer.engine.weights import Weights
@@ -278,7 +279,7 @@ class Computation:
             return None
         first = step.inputs[0]
         fresh = first in values and first not in self.recent and not self._keeps(first)
-        if not fresh or readers[first] > 1 or step.inputs.count(first) > 1 or not values[first].flags.c_contiguous:
+        if not fresh or readers[first] > 1 or step.inputs.count(first) > 1 or not writable(values[first]):
             return None
         return values[first]
 

@@ -20,6 +20,7 @@ from tui_transformer.engine.changes import Place, of_pass, places
 from tui_transformer.engine.computation import Watch
 from tui_transformer.engine.edits import Change, changed
 from tui_transformer.engine.ops import Context, Extend, Mask, Op, Scores
+from tui_transformer.engine.ops.base import writable
 from tui_transformer.engine.program import Program, Step, by_program
 from tui_transformer.engine.trace import Trace
 from tui_transformer.engine.weights import Weights
@@ -206,7 +207,7 @@ class OneToken:
             operands = [values[place] for place in line.inputs]
             if line.kept:
                 result = rooms.extended(line.step.name, *operands)
-            elif line.spare and operands[0].flags.c_contiguous:
+            elif line.spare and writable(operands[0]):
                 result = _written_over(line, operands, hiding)
             else:
                 result = line.forward(*operands)

@@ -12,7 +12,7 @@ import numpy as np
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops.base import EXACT, RESULT, Gradients, Op, by_cells, passed_on
+from tui_transformer.engine.ops.base import EXACT, RESULT, Gradients, Op, by_rows, passed_on
 from tui_transformer.records import dataclass
 
 
@@ -217,7 +217,7 @@ class SelfGated(Function):
         def weigh(x: Array, target: Array) -> None:
             backend.xp.multiply(x, self.share(backend, x), out=target)
 
-        by_cells(backend, weigh, inputs[0], result)
+        by_rows(backend, weigh, inputs[0], result, columns=1)
         return result
 
     def explain(self, index: Index, *inputs: Source) -> Working:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of, whole
 from tui_transformer.engine.backend import Array, Backend, numpy_backend
 from tui_transformer.engine.explanation import Index, Item, Operand, Source, Sum, Value, Working
+from tui_transformer.machine import cores, on_every_core
 from tui_transformer.records import dataclass
 
 Gradients = tuple[Array | None, ...]
@@ -116,6 +117,11 @@ class Op(ABC):
         return self.cost * math.prod(shape_of(self.axes(*inputs)))
 
 
+def writable(array: Array) -> bool:
+    """Whether a result can be written over an array that nobody reads any more: in one piece, and no other step's."""
+    return array.flags.c_contiguous and getattr(array.flags, "writeable", True)  # CuPy locks nothing
+
+
 def flat(array: Array) -> Array:
     """The array as rows × its last axis: one matrix product serves the whole batch."""
     return array.reshape(-1, array.shape[-1])
@@ -136,29 +142,33 @@ def single(total: Sum) -> Working:
     return Working((total,), total.total)
 
 
-# Blocks: they stay in the processor's cache while several passes go over them
+# Blocks: they stay in a core's cache while several passes go over them
 
 Work = Callable[..., None]
 """Takes the same rows of every array and writes its result into one of them; rows do not depend on each other."""
 
+SHARED = 4
+"""Blocks from which cores share them, and that each then takes at a time: a thread has to wait for another's calls."""
 
-def by_rows(backend: Backend, work: Work, *arrays: Array) -> None:
+
+def by_rows(backend: Backend, work: Work, *arrays: Array, columns: int | None = None) -> None:
     """Do work on all rows of these arrays: at once on a GPU and where they are one block, else block by block.
 
-    The arrays are all of one shape, … × columns; those that are written to are contiguous.
+    The arrays are all of one shape, … × columns; those that are written to are contiguous. Where no cell depends on
+    another, a row has one column.
     """
-    if backend.device != "cpu" or arrays[0].size <= backend.block:
+    size = arrays[0].size
+    if backend.device != "cpu" or size <= backend.block:
         work(*arrays)
         return
-    rows = [flat(array) for array in arrays]
-    height = max(1, backend.block // rows[0].shape[1])
-    for start in range(0, len(rows[0]), height):
-        work(*(array[start : start + height] for array in rows))
+    rows = [array.reshape(-1, columns or array.shape[-1]) for array in arrays]
+    shared = cores() > 1 and size >= SHARED * backend.block
+    parts = max(cores(), size // (SHARED * backend.block)) if shared else -(-size // backend.block)
+    height = -(-len(rows[0]) // parts)
+    starts = iter(range(0, len(rows[0]), height))  # one for all threads: each takes the next
 
+    def blocks() -> None:
+        for start in starts:
+            work(*(array[start : start + height] for array in rows))
 
-def by_cells(backend: Backend, work: Work, *arrays: Array) -> None:
-    """As `by_rows`, where no cell depends on another."""
-    if backend.device != "cpu" or arrays[0].size <= backend.block:
-        work(*arrays)
-        return
-    by_rows(backend, work, *(array.reshape(-1, 1) for array in arrays))
+    on_every_core(blocks) if shared else blocks()

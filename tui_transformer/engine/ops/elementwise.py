@@ -6,7 +6,7 @@ from tui_transformer.engine.axis import Axes
 from tui_transformer.engine.backend import Array, Backend
 from tui_transformer.engine.explanation import Index, Source, Value, Working, added
 from tui_transformer.engine.number_format import spoken
-from tui_transformer.engine.ops.base import Gradients, Op, passed_on
+from tui_transformer.engine.ops.base import Gradients, Op, by_rows, passed_on
 from tui_transformer.records import dataclass
 
 
@@ -94,7 +94,9 @@ class Scale(Op):
 
     def forward(self, backend: Backend, *inputs: Array, out: Array | None = None) -> Array:
         """A Python float keeps float32 arrays float32."""
-        return backend.xp.multiply(inputs[0], self.factor, out=backend.like(inputs[0]) if out is None else out)
+        result = backend.like(inputs[0]) if out is None else out
+        by_rows(backend, lambda x, y: backend.xp.multiply(x, self.factor, out=y), inputs[0], result, columns=1)
+        return result
 
     def backward(self, backend: Backend, gradient: Array, output: Array, *inputs: Array) -> Gradients:
         """forward: y = x · factor."""
