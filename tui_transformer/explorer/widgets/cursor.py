@@ -336,7 +336,7 @@ class GridWidget(ScrollView):
         self.at = self.inside(self.at)
         set_content_size(self, grid.virtual_size)
         self.scroll_to_cursor(start)
-        self.refresh()
+        self.refresh(Region(0, 0, *self.scrollable_content_region.size))  # frame and bars see to themselves
 
     def scroll_to_cursor(self, start: Offset | None = None) -> None:
         """Scroll no further than it takes to have the cell under the cursor in view."""
