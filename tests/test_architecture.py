@@ -49,7 +49,7 @@ CEILINGS = {
     "course": (2_955, 38),
     "diagnosis": (6_590, 26),
     "engine": (7_370, 33),
-    "explorer": (26_630, 129),
+    "explorer": (26_670, 129),
     "features": (1_020, 5),
     "generation": (1_225, 6),
     "guide": (510, 3),

@@ -12,6 +12,7 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.text import Text
 from textual.app import App, ComposeResult
+from textual.css.stylesheet import Stylesheet
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -209,3 +210,38 @@ async def test_after_a_change_of_theme_every_screen_is_the_one_that_textual_comp
                 kept = cells_of(explorer, anew=False)
                 with as_textual_does():
                     assert kept == cells_of(explorer), (theme, key)
+
+
+KEYS = ("tab", "2", "Z", "3", "Z", "?", "escape", "/", "escape", "T", "1", "H", "V", "escape", "]", "shift+tab")
+"""What changes classes and states of the main screen, and what lies over it."""
+
+
+@pytest.mark.parametrize("size", [WIDE, SMALL])
+async def test_widgets_that_are_not_styled_again_have_the_styles_that_they_would_have(size) -> None:
+    style = compositor.USUAL[Stylesheet, "apply"]
+    async with exploring(size) as explorer:
+        for key in KEYS:
+            await explorer.press(key)
+            for node in [each for each in explorer.app.screen.walk_children(with_self=True) if each.is_attached]:
+                before, parts = node.styles.base.get_rules(), {**node._component_styles}
+                style(explorer.app.stylesheet, node)
+                assert node.styles.base.get_rules() == before, (key, node)
+                assert node._component_styles == parts, (key, node)
+
+
+async def test_a_class_that_no_rule_asks_about_styles_nothing_again(monkeypatch) -> None:
+    styled, style = list[object](), compositor.USUAL[Stylesheet, "apply"]
+
+    def counted(self, node, **options):
+        styled.append(node)
+        style(self, node, **options)
+
+    usual = {**compositor.USUAL, (Stylesheet, "apply"): counted}
+    async with exploring(WIDE) as explorer:
+        explorer.main.add_class("asked-by-no-rule")
+        monkeypatch.setattr(compositor, "USUAL", usual)
+        explorer.main.add_class("nor-by-any")
+        assert {type(node).__name__ for node in styled} <= {"MainScreen", "DOMNode"}
+        explorer.main.disabled = True
+        await explorer.settled()
+        assert len({type(node).__name__ for node in styled}) > 10

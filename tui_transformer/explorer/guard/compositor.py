@@ -23,7 +23,7 @@ from textual._styles_cache import StylesCache
 from textual.app import App
 from textual.color import Color
 from textual.content import Content, ContentType
-from textual.css.model import RuleSet
+from textual.css.model import RuleSet, SelectorType
 from textual.css.styles import RenderStyles, StylesBase
 from textual.css.stylesheet import Stylesheet
 from textual.css.types import EdgeType
@@ -238,6 +238,44 @@ def _parse_rules(self: Any, css: str, *more: Any, **named: Any) -> list[RuleSet]
     return cast("list[RuleSet]", rules[sheet])
 
 
+def _apply(self: Any, node: DOMNode, *, animate: bool = False, cache: Any = None) -> None:
+    """Style a node; not again while it, and what holds it, is all that its rules ask about as it was the last time.
+
+    Textual styles all of a screen anew when a class of it changes, though it tells few widgets apart.
+    """
+    if not isinstance(node, Widget):  # a part of one
+        USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=cache)
+        return
+    rules, kind, way = self.rules, (type(node), node.id, node.classes), cast("list[Any]", node.ancestors_with_self)
+    classes, states = _asked(self, rules, kind, node)
+    tests = [each._PSEUDO_CLASSES for each in way]
+    are = [
+        {state for state in states & test.keys() if test[state](each)} for each, test in zip(way, tests, strict=True)
+    ]
+    seen = way, [classes & each._classes for each in way], are
+    before = vars(node).get("_styled")
+    if before is not None and before[0] is rules and before[1:] == (kind, seen):
+        node.notify_style_update()
+    else:
+        vars(node)["_styled"] = rules, kind, seen
+        USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=cache)
+
+
+def _asked(self: Any, rules: list[RuleSet], kind: object, node: Widget) -> tuple[set[str], set[str]]:
+    """The classes, and the states such as `focus`, that rules for a widget and its parts ask about."""
+    whose, asked = vars(self).get("_asked", (None, {}))
+    if whose is not rules:
+        asked = {}
+        self._asked = rules, asked
+    if kind not in asked:
+        names = node._selector_names | {f".{name}" for name in node._get_component_classes()}
+        sets = [each for name in names for rule in self.rules_map.get(name, ()) for each in rule.selector_set]
+        selectors = [selector for each in sets for selector in each.selectors]
+        classes = {selector.name for selector in selectors if selector.type is SelectorType.CLASS}
+        asked[kind] = classes, set[str]().union(*(selector.pseudo_classes for selector in selectors))
+    return cast("tuple[set[str], set[str]]", asked[kind])
+
+
 LEAN: Mapping[tuple[type, str], Any] = {
     (Compositor, "_render_chops"): _wanted_lines,
     (Compositor, "render_partial_update"): _partial_update,
@@ -252,6 +290,7 @@ LEAN: Mapping[tuple[type, str], Any] = {
     (App, "call_from_thread"): call_from_thread,
     (Key, "_bubble_to"): bubble_to_who_listens,
     (Stylesheet, "_parse_rules"): _parse_rules,
+    (Stylesheet, "apply"): _apply,
     (RuleSet, "__hash__"): object.__hash__,  # the same, without a call of Python for each rule and widget
     (ScrollBar, "render_lines"): kept_lines(Widget.render_lines),
 }
