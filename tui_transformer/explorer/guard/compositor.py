@@ -268,11 +268,13 @@ def _asked(self: Any, rules: list[RuleSet], kind: object, node: Widget) -> tuple
         asked = {}
         self._asked = rules, asked
     if kind not in asked:
-        names = node._selector_names | {f".{name}" for name in node._get_component_classes()}
-        sets = [each for name in names for rule in self.rules_map.get(name, ()) for each in rule.selector_set]
-        selectors = [selector for each in sets for selector in each.selectors]
-        classes = {selector.name for selector in selectors if selector.type is SelectorType.CLASS}
-        asked[kind] = classes, set[str]().union(*(selector.pseudo_classes for selector in selectors))
+        for name in (names := node._selector_names.union([f".{part}" for part in node._get_component_classes()])):
+            if name not in asked:
+                told = self.rules_map.get(name, ())
+                selectors = [selector for rule in told for each in rule.selector_set for selector in each.selectors]
+                classes = {each.name for each in selectors if each.type is SelectorType.CLASS}
+                asked[name] = classes, set().union(*[rule.pseudo_classes for rule in told])
+        asked[kind] = tuple(set().union(*each) for each in zip(*[asked[name] for name in names], strict=True))
     return cast("tuple[set[str], set[str]]", asked[kind])
 
 
