@@ -107,7 +107,10 @@ def describe(session: Session, report: Report) -> str:
     steps = session.trace.program.steps
     weights = [step for step in steps if step.square and step.name.endswith(".weights")]
     if not session.model.config.vocab_size and weights:
-        return _most_attended(session, weights[-1])
+        session.trace.compute((weights[-1].name,))
+        row = session.trace[weights[-1].name].reshape(-1, weights[-1].shape[-1])[-1]
+        key = int(np.nan_to_num(row).argmax())
+        return f"query {weights[-1].shape[-2] - 1} looks at key {key}: {percent(float(row[key]))}"
     last = steps[-1]
     session.trace.compute((last.name,), before=lambda step: report(step.name))
     if last.axes[-1].name == LABEL and np.isfinite(session.trace[last.name]).all():
@@ -118,13 +121,6 @@ def describe(session: Session, report: Report) -> str:
 def describe_cost(session: Session) -> int:
     """About how many operations that takes."""
     return answer_cost(session) if answers(session) else session.trace.pending((session.trace.program.steps[-1].name,))
-
-
-def _most_attended(session: Session, weights: Step) -> str:
-    session.trace.compute((weights.name,))
-    row = session.trace[weights.name].reshape(-1, weights.shape[-1])[-1]
-    key = int(np.nan_to_num(row).argmax())
-    return f"query {weights.shape[-2] - 1} looks at key {key}: {percent(float(row[key]))}"
 
 
 def masked(session: Session) -> int | None:

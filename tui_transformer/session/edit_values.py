@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tui_transformer.analysis.attentions import Report, silent
-from tui_transformer.analysis.directions import Where, direction
 from tui_transformer.analysis.effects import means
 from tui_transformer.engine.backend import Host
 from tui_transformer.errors import InputError, UsageError
@@ -18,6 +18,9 @@ from tui_transformer.model import Model
 from tui_transformer.model.options import Listen, ignore, texts_of, traced
 from tui_transformer.records import dataclass
 from tui_transformer.text.display import visible
+
+if TYPE_CHECKING:
+    from tui_transformer.analysis.directions import Where
 
 EXAMPLES = "write STEP = 0, STEP[3] *= 0.5, STEP += 2*vector.npy or STEP += 'one text' - 'another'"
 _TEXTS = r"'[^']*'|\"[^\"]*\"|[^\s,()'\"][^,()'\"]*"
@@ -62,6 +65,8 @@ class Term:
         if self.number is not None:
             return self.number
         if self.pair is not None:
+            from tui_transformer.analysis.directions import direction  # it needs much else that analyses
+
             positive, negative = map(_texts, self.pair)
             return direction(model, positive, negative, self.name, self.where, report).vector
         if self.path is not None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from tui_transformer.analysis.attentions import Report
 from tui_transformer.analysis.effects import answer_positions
-from tui_transformer.analysis.input_attribution import start_of
 from tui_transformer.analysis.metrics import METRICS, Metric
 from tui_transformer.analysis.statistics import norm
 from tui_transformer.engine.backend import Array, Host
@@ -145,6 +144,8 @@ class Session(Sentences):
         metric = self.scalar
         if metric is None:
             return Gradients(backward(trace, [self.loss_targets], visit).mean, gradients)
+        from tui_transformer.analysis.input_attribution import start_of
+
         value, start = start_of(trace, metric, answer_positions(trace, folder=self.model.folder))
         start = replace(start, description=metric.said(self.model.target_label))
         backward_from(trace, start, visit)

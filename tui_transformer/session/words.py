@@ -143,7 +143,9 @@ def ending(session: Session, report: Report, keys: Keys, temperature: float) -> 
     guesses = []
     for place, text, row, other in zip(places, texts, now, then, strict=True):
         if ahead:
-            label = _so_far(tokenizer.decode([*text]), is_part=place + 1 > WINDOW)
+            so_far = tokenizer.decode([*text])
+            cut = place + 1 > WINDOW or len(so_far) > LONG_TAIL
+            label = f"… {visible(so_far[-LONG_TAIL:].lstrip())}" if cut else visible(so_far)
         else:
             label = f"{model.label(written.tokens[place].text)} @{place}"
         guesses.append(Guess(label, row, other if other != row else ()))
@@ -190,12 +192,6 @@ def _columns(model: Model, likely: tuple[Likely, ...], text: Sequence[int] | Non
             word = f"“{visible(token_text(model, text, each.token))}”"
         columns.append(f" {fit(word, LIKELY_WIDTH)}{percent(each.probability):>8} ")
     return tuple(columns)
-
-
-def _so_far(text: str, *, is_part: bool) -> str:
-    """`… there was a small girl`: the end of a text, which may be a part of one."""
-    cut = is_part or len(text) > LONG_TAIL
-    return f"… {visible(text[-LONG_TAIL:].lstrip())}" if cut else visible(text)
 
 
 def _after(text: str, width: int) -> str:
