@@ -36,8 +36,8 @@ DEFAULT: dict[str, int] = {}
 LARGE = {"d_model": 384, "heads": 12, "layers": 6, "d_ff": 1536}
 
 SPACE, BACK, DOWN, RIGHT, TAB = b" ", b"\x7f", b"\x1b[B", b"\x1b[C", b"\t"
-FIRST_ROW = b"\x1b[1;5H"
-"""A large model opens at its last token, where no row is below."""
+FIRST_CELL = b"\x1b[1;5H", b"\x1b[H"
+"""A model opens where its numbers are large, or at its last token: a held key would come to the edge from there."""
 
 PRESSES = {"next step": SPACE, "step back": BACK, "next head": b"]", "cell down": DOWN, "cell right": RIGHT}
 HOLDS = {
@@ -137,7 +137,7 @@ def _opened(case: Case) -> Iterator[Terminal]:
     with Terminal(case.command(), COLUMNS, LINES) as terminal:
         terminal.until(b"quit")
         terminal.drain(COMPILED if case.device == "gpu" else 0.0)
-        for keys in (f":{case.stop}\r".encode(), TAB, FIRST_ROW):
+        for keys in (f":{case.stop}\r".encode(), TAB, *FIRST_CELL):
             terminal.drain(SETTLED)
             terminal.press(keys)
         terminal.drain(SETTLED)

@@ -72,7 +72,7 @@ class Terminal:
 
     def repaint(self, keys: bytes, quiet: float) -> float:
         """Seconds from keys to the end of the output that they cause; a quiet time follows it."""
-        return self._last_after(self.press(keys), LONGEST, quiet)
+        return self._last_after(self.press(keys), quiet)
 
     def hold(self, keys: Sequence[bytes], every: float, quiet: float) -> float:
         """Seconds from the last of keys that come one after another, as of a held key, to the end of the output."""
@@ -81,13 +81,13 @@ class Terminal:
             while (left := begun + at * every - time.perf_counter()) > 0:
                 self._read(left)
             pressed = self.press(key)
-        return self._last_after(pressed, quiet, quiet)
+        return self._last_after(pressed, quiet)
 
-    def _last_after(self, pressed: float, first: float, quiet: float) -> float:
-        last, wait = pressed, first
+    def _last_after(self, pressed: float, quiet: float) -> float:
+        last, wait = pressed, LONGEST
         while self._read(wait):
             last, wait = time.perf_counter(), quiet
-        if last == pressed and first == LONGEST:
+        if last == pressed:
             raise TimeoutError("nothing is written after a key")
         return last - pressed
 
