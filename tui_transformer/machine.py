@@ -63,11 +63,11 @@ def cores() -> int:
     return min([processors(), *(int(number) for number in chosen if number.isdecimal() and int(number))])
 
 
-def on_every_core(work: Callable[[], None]) -> None:
-    """Call this on all processors at once, each until there is nothing left to do; what one raises is raised here."""
+def on_cores(count: int, work: Callable[[], None]) -> None:
+    """Call this on so many cores at once, each until there is nothing left to do; what one raises is raised here."""
     from contextvars import copy_context
 
-    helpers = [_threads(os.getpid()).submit(copy_context().run, work) for _ in range(cores() - 1)]
+    helpers = [_threads(os.getpid()).submit(copy_context().run, work) for _ in range(count - 1)]
     try:
         work()
     finally:

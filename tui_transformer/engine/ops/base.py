@@ -10,7 +10,7 @@ from typing import ClassVar
 from tui_transformer.engine.axis import Axes, Region, Shape, shape_of, whole
 from tui_transformer.engine.backend import Array, Backend, numpy_backend
 from tui_transformer.engine.explanation import Index, Item, Operand, Source, Sum, Value, Working
-from tui_transformer.machine import cores, on_every_core
+from tui_transformer.machine import cores, on_cores
 from tui_transformer.records import dataclass
 
 Gradients = tuple[Array | None, ...]
@@ -162,8 +162,8 @@ def by_rows(backend: Backend, work: Work, *arrays: Array, columns: int | None = 
         work(*arrays)
         return
     rows = [array.reshape(-1, columns or array.shape[-1]) for array in arrays]
-    shared = cores() > 1 and size >= SHARED * backend.block
-    parts = max(cores(), size // (SHARED * backend.block)) if shared else -(-size // backend.block)
+    takers = min(cores(), 2 * size // (SHARED * backend.block))
+    parts = max(takers, size // (SHARED * backend.block)) if takers > 1 else -(-size // backend.block)
     height = -(-len(rows[0]) // parts)
     starts = iter(range(0, len(rows[0]), height))  # one for all threads: each takes the next
 
@@ -171,4 +171,4 @@ def by_rows(backend: Backend, work: Work, *arrays: Array, columns: int | None = 
         for start in starts:
             work(*(array[start : start + height] for array in rows))
 
-    on_every_core(blocks) if shared else blocks()
+    on_cores(takers, blocks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from textual.app import App, SystemCommand
@@ -39,8 +39,8 @@ def bindings_in_use(binding: Binding, keymap: Mapping[str, str]) -> Iterator[Bin
 def in_use(actions: Sequence[Action], app: App[Any]) -> Sequence[Action]:
     """Actions as the line of keys writes them: with the first of the keys that the user gave them, if they have one."""
     keymap = keymap_of(app)
-    written = ((each, _shown(each, keymap)) for each in actions)
-    return [replace(each, shown=keys) for each, keys in written if keys or not each.direct]
+    written = [(each, keys) for each in actions if (keys := _shown(each, keymap)) or not each.direct]
+    return [each if each.shown == keys else replace(each, shown=keys) for each, keys in written]
 
 
 def _shown(action: Action, keymap: Mapping[str, str]) -> str:
@@ -136,23 +136,21 @@ def keymap_of(app: App[Any]) -> Mapping[str, str]:
 def key_line(actions: Sequence[Action], app: App[Any], width: int, always: int = 2) -> Content:
     """The actions that have a word, each with its key, as many as fit; so many of the last ones in any case."""
     named = [action for action in in_use(actions, app) if action.short and action.shown]
-    room, chosen = width - 1 - sum(map(_width, named[-always:])), list[Action]()
-    for action in named[:-always]:
-        if _width(action) <= room:
-            room -= _width(action)
-            chosen.append(action)
-    return Content("").join(map(_key, (*chosen, *named[-always:])))
+    words = [_word(action.shown, action.short, action.action) for action in named]
+    room, chosen = width - 1 - sum(word.cell_length for word in words[-always:]), list[Content]()
+    for word in words[:-always]:
+        if word.cell_length <= room:
+            room -= word.cell_length
+            chosen.append(word)
+    return Content("").join((*chosen, *words[-always:]))
 
 
-def _width(action: Action) -> int:
-    return cells(action.shown) + cells(action.short) + 3
-
-
-def _key(action: Action) -> Content:
+@lru_cache(1 << 10)
+def _word(key: str, word: str, action: str) -> Content:
     """A key and its word; a click does what the key does."""
-    said = Content.assemble(" ", (action.shown, "bold $accent"), (f" {action.short} ", "$foreground 70%"))
-    name = action.action if "." in action.action.partition("(")[0] else f"screen.{action.action}"
-    return said.stylize(Style.from_meta({CLICKED: name})) if action.action else said
+    said = Content.assemble(" ", (key, "bold $accent"), (f" {word} ", "$foreground 70%"))
+    name = action if "." in action.partition("(")[0] else f"screen.{action}"
+    return said.stylize(Style.from_meta({CLICKED: name})) if action else said
 
 
 CLICKED = "clicked"

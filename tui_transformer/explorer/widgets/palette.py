@@ -185,6 +185,7 @@ def _blended(anchors: list[Color], levels: int) -> list[Color]:
     return [Color.from_rgb(*map(int, rgb)) for rgb in zip(*channels, strict=True)]
 
 
+@lru_cache(maxsize=256)
 def readable(candidates: tuple[Color, ...], background: Color, contrast: float = READABLE) -> Color:
     """The first colour with enough contrast to a background, or the one with most."""
     enough = (color for color in candidates if contrast_ratio(color, background) >= contrast)
