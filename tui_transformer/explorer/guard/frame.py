@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import compress, pairwise
+from itertools import compress
 from operator import attrgetter, is_not
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
@@ -57,33 +57,26 @@ class Frame:
         line[x : x + len(cells)] = cells
         if is_wide:  # terminals disagree on how wide such text is: all of it again, every part at its column
             return [(y, at, text, _columns(text), style) for at, (text, style) in enumerate(cells, x) if text]
-        changed = list(compress(range(len(cells)), map(is_not, before, cells)))  # there is one object of each cell
-        return _together(y, x, cells, _bridged(changed, cells))
+        changed = compress(range(len(cells)), map(is_not, before, cells))  # there is one object of each cell
+        return _together(y, x, cells, changed)
 
 
-def _bridged(changed: list[int], cells: list[Cell]) -> list[int]:
-    """The places of cells that changed, and of the few between two that take fewer bytes than a move over them."""
-    if not changed or changed[-1] - changed[0] == len(changed) - 1:
-        return changed
-    bridged = changed[:1]
-    for before, at in pairwise(changed):
-        if 1 < at - before <= MOVE:
-            between = cells[before + 1 : at]
-            if all(look is cells[at][1] is cells[before][1] and text.isascii() for text, look in between):
-                bridged += range(before + 1, at)
-        bridged.append(at)
-    return bridged
+def _together(y: int, x: int, cells: list[Cell], places: Iterable[int]) -> Iterator[Change]:
+    """Cells at places of a line that begins in a column, those side by side in one style together.
 
-
-def _together(y: int, x: int, cells: list[Cell], places: list[int]) -> Iterator[Change]:
-    """Cells at places of a line that begins in a column, those side by side in one style together."""
+    So are those between two that did not change but take fewer bytes than a move over them.
+    """
     texts, own, start, end = list[str](), OWN, 0, -1
     for at in places:
         text, style = cells[at]
         if at != end or style is not own:
-            if texts:
-                yield y, x + start, "".join(texts), len(texts), own
-            texts, own, start = [], style, at
+            between = cells[end:at] if style is own and at - end < MOVE else ()
+            if between and all(look is own and few.isascii() for few, look in between):
+                texts += [few for few, _ in between]
+            else:
+                if texts:
+                    yield y, x + start, "".join(texts), len(texts), own
+                texts, own, start = [], style, at
         texts.append(text)
         end = at + 1
     if texts:
