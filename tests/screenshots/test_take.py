@@ -41,6 +41,7 @@ def test_the_poster_is_taken(tmp_path: Path) -> None:
     check(tmp_path, "poster", "query where · key ?")
 
 
+@pytest.mark.slow
 def test_the_walk_at_the_top_of_the_readme_moves(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     done = take(tmp_path, "walk")
