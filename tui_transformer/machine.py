@@ -12,7 +12,7 @@ from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    from concurrent.futures import Executor, Future
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Settings of the environment that say how many threads products may take, whichever library makes them."""
@@ -67,7 +67,12 @@ def on_cores(count: int, work: Callable[[], None]) -> None:
     """Call this on so many cores at once, each until there is nothing left to do; what one raises is raised here."""
     from contextvars import copy_context
 
-    helpers = [_threads(os.getpid()).submit(copy_context().run, work) for _ in range(count - 1)]
+    helpers: list[Future[None]] = []
+    try:
+        while len(helpers) < count - 1:
+            helpers.append(_threads(os.getpid()).submit(copy_context().run, work))
+    except RuntimeError:  # the system gives no thread, or the program ends: fewer do it
+        pass
     try:
         work()
     finally:

@@ -71,6 +71,22 @@ def test_what_goes_wrong_on_another_core_is_raised_here(monkeypatch):
         by_rows(F32, fail_elsewhere, np.empty((700, 1000), np.float32))
 
 
+def test_without_a_thread_the_work_is_done_alone(rng, monkeypatch):
+    for module in (base, machine):
+        monkeypatch.setattr(module, "cores", lambda: 3)
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    machine._threads.cache_clear()
+    x = rng.standard_normal((700, 1000), np.float32)
+    result = np.full_like(x, np.nan)
+    by_rows(F32, lambda values, target: np.multiply(values, 2.0, out=target), x, result)
+    np.testing.assert_array_equal(result, x * np.float32(2.0))
+    machine._threads.cache_clear()
+
+
 def test_a_mask_that_hides_nothing_is_where_the_scores_are_and_cannot_be_written_over(rng):
     scores = rng.standard_normal((1, 2, 3, 3), np.float32)
     places, visible = np.arange(3)[None], np.ones((1, 3), np.bool_)
