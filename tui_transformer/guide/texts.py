@@ -128,7 +128,7 @@ def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> t
     english, own = (_toml(folder / "tours" / f"{name}.toml") for folder in (root / ENGLISH, _folder(language, root)))
     words, facts, stops = _flat(own), about(tour_model(name)), []
     for stop in (each for each in english if each not in (_EVERY_STOP, _ABOUT)):
-        texts = {key: _joined(english[stop][key]) for key in _WORDS}
+        texts = {key: " ".join(english[stop][key].split()) for key in _WORDS}
         filled = {key: _with_facts(words.get(stop, {}).get(key, text), text, facts) for key, text in texts.items()}
         values: dict[str, Any] = {**english.get(_EVERY_STOP, {}), **english[stop], **filled}
         lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
@@ -138,15 +138,19 @@ def tour(name: str = "encoder", language: str = ENGLISH, root: Path = ROOT) -> t
 
 def tour_question(name: str, language: str = ENGLISH, root: Path = ROOT) -> str:
     """The question that a tour answers; "" where it says none."""
-    files = (_toml(folder / "tours" / f"{name}.toml") for folder in (_folder(language, root), root / ENGLISH))
-    asked = (_flat(file).get(_ABOUT, {}).get("question", "") for file in files)
-    return next(filter(None, asked), "")
+    return _about(name, language, root).get("question", "")
 
 
-@cache
 def tour_model(name: str) -> str:
     """The model that a tour is of: the one that it is named after, unless it says another."""
-    return _flat(_toml(ROOT / ENGLISH / "tours" / f"{name}.toml")).get(_ABOUT, {}).get("model", name)
+    return _about(name).get("model", name)
+
+
+def _about(name: str, language: str = ENGLISH, root: Path = ROOT) -> Mapping[str, str]:
+    """What a tour says of itself, read without its stops: the first screen asks all tours."""
+    files = (folder / "tours" / f"{name}.toml" for folder in (root / ENGLISH, _folder(language, root)))
+    english, own = (_flat(_toml(file, only=_ABOUT)).get(_ABOUT, {}) for file in files)
+    return english | own
 
 
 def help_text(topic: str, language: str = ENGLISH, root: Path = ROOT) -> str:
@@ -199,7 +203,7 @@ class _NamedKey:
 
 def _flat(table: Mapping[str, Any], name: str = "") -> dict[str, dict[str, str]]:
     """Nested tables as one table of dotted names, with the texts of each; what is not a text is left out."""
-    texts = {key: _joined(value) for key, value in table.items() if isinstance(value, str) and value.strip()}
+    texts = {key: " ".join(value.split()) for key, value in table.items() if isinstance(value, str) and value.strip()}
     flat = {name: texts} if texts else {}
     for key, value in table.items():
         if isinstance(value, dict):
@@ -207,14 +211,11 @@ def _flat(table: Mapping[str, Any], name: str = "") -> dict[str, dict[str, str]]
     return flat
 
 
-def _joined(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _toml(path: Path) -> Mapping[str, Any]:
+@cache
+def _toml(path: Path, only: str = "") -> Mapping[str, Any]:
     """A file's table; empty where the file is missing or broken."""
     try:
-        return read_toml(path, LARGEST)
+        return read_toml(path, LARGEST, only)
     except InputError:
         return {}
 
