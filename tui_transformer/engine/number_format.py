@@ -15,9 +15,8 @@ def spoken(value: float, digits: int = DIGITS) -> str:
         return "NaN"
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
-    text = re.sub(
-        r"e([+-])0*(\d)", lambda exponent: f"e{exponent[1]}{exponent[2]}".replace("+", ""), f"{value + 0.0:.{digits}g}"
-    )
+    mantissa, _, exponent = f"{value + 0.0:.{digits}g}".partition("e")
+    text = f"{mantissa}e{int(exponent)}" if exponent else mantissa
     return f"−{text[1:]}" if text.startswith("-") else text
 
 

@@ -138,6 +138,8 @@ def lengths_of(source: Source, rung: Rung, row: int) -> Lengths:
 
 def cost_of(trace: Trace, rung: Rung) -> int:
     """About how many operations it takes to have the norms of a rung."""
+    if not trace.pending((rung.stream, *rung.added)):
+        return 0
     shares = ((name, 1 / trace.program.axes(name)[0].size) for name in (rung.stream, *rung.added))
     return sum(trace.pending_part(name, share, AT_ONCE) for name, share in shares)
 
@@ -211,5 +213,5 @@ class Ladder:
 
 def short(number: float) -> str:
     """A number of three digits, or as many as leave a space before it, right-aligned."""
-    texts = [spoken(number, digits) for digits in (3, 4, 5, 2, 1)]
-    return fit_label(next((text for text in texts if len(text) < NUMBER), texts[-1]), NUMBER, "right")
+    texts = (spoken(number, digits) for digits in (3, 4, 5, 2, 1))
+    return fit_label(next((text for text in texts if len(text) < NUMBER), spoken(number, 1)), NUMBER, "right")
