@@ -238,6 +238,12 @@ def _parse_rules(self: Any, css: str, *more: Any, **named: Any) -> list[RuleSet]
     return cast("list[RuleSet]", rules[sheet])
 
 
+def read_style_sheets(app: App[Any], widgets: Iterable[Widget]) -> None:
+    """Read the sheets of widgets that are about to come; read later, what they change would be styled twice."""
+    for widget in widgets:
+        widget._post_register(app)
+
+
 def _apply(self: Any, node: DOMNode, *, animate: bool = False, cache: Any = None) -> None:
     """Style a node; not again while it, and what holds it, is all that its rules ask about as it was the last time.
 
@@ -246,36 +252,34 @@ def _apply(self: Any, node: DOMNode, *, animate: bool = False, cache: Any = None
     if not isinstance(node, Widget):  # a part of one
         USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=cache)
         return
-    rules, kind, way = self.rules, (type(node), node.id, node.classes), cast("list[Any]", node.ancestors_with_self)
-    classes, states = _asked(self, rules, kind, node)
+    kind, way = (type(node), node.id, node.classes), cast("list[Any]", node.ancestors_with_self)
+    rules, classes, states = _asked(self, kind, node)
     tests = [each._PSEUDO_CLASSES for each in way]
     are = [
         {state for state in states & test.keys() if test[state](each)} for each, test in zip(way, tests, strict=True)
     ]
     seen = way, [classes & each._classes for each in way], are
-    before = vars(node).get("_styled")
-    if before is not None and before[0] is rules and before[1:] == (kind, seen):
+    if vars(node).get("_styled") == (rules, kind, seen):
         node.notify_style_update()
     else:
         vars(node)["_styled"] = rules, kind, seen
         USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=cache)
 
 
-def _asked(self: Any, rules: list[RuleSet], kind: object, node: Widget) -> tuple[set[str], set[str]]:
-    """The classes, and the states such as `focus`, that rules for a widget and its parts ask about."""
+def _asked(self: Any, kind: object, node: Widget) -> tuple[list[RuleSet], set[str], set[str]]:
+    """The rules for a widget and its parts, with the classes, and the states such as `focus`, that they ask about."""
+    rules: list[RuleSet] = self.rules
     whose, asked = vars(self).get("_asked", (None, {}))
     if whose is not rules:
         asked = {}
         self._asked = rules, asked
     if kind not in asked:
-        for name in (names := node._selector_names.union([f".{part}" for part in node._get_component_classes()])):
-            if name not in asked:
-                told = self.rules_map.get(name, ())
-                selectors = [selector for rule in told for each in rule.selector_set for selector in each.selectors]
-                classes = {each.name for each in selectors if each.type is SelectorType.CLASS}
-                asked[name] = classes, set().union(*[rule.pseudo_classes for rule in told])
-        asked[kind] = tuple(set().union(*each) for each in zip(*[asked[name] for name in names], strict=True))
-    return cast("tuple[set[str], set[str]]", asked[kind])
+        names = node._selector_names.union([f".{part}" for part in node._get_component_classes()])
+        told = list(dict.fromkeys(rule for name in sorted(names) for rule in self.rules_map.get(name, ())))
+        selectors = [selector for rule in told for each in rule.selector_set for selector in each.selectors]
+        classes = {each.name for each in selectors if each.type is SelectorType.CLASS}
+        asked[kind] = told, classes, set().union(*[rule.pseudo_classes for rule in told])
+    return cast("tuple[list[RuleSet], set[str], set[str]]", asked[kind])
 
 
 LEAN: Mapping[tuple[type, str], Any] = {

@@ -13,6 +13,7 @@ from textual.events import DescendantFocus, Key, Resize
 from textual.message import Message
 from textual.widgets import Static
 
+from tui_transformer.explorer.guard.compositor import read_style_sheets
 from tui_transformer.explorer.main.counting import Counting
 from tui_transformer.explorer.main.editing import Editing
 from tui_transformer.explorer.main.enabled_actions import entries
@@ -118,6 +119,8 @@ class MainScreen(ExplorerScreen[None]):
         arranged = partial(arrange, size, explored.session, explored.position)
         explored.change_view(active="whole" if arranged(explored.view, (), None).whole else "matrix")
         self.parts.panes.lay_out(arranged(explored.view, (), None))
+        text, vocabulary, cell = TextPane(id="text"), VocabularyPane(id="vocabulary"), CellPane(id="cell")
+        read_style_sheets(self.app, (text, vocabulary, cell))  # which say something of widgets of other kinds
         yield Static(id="title", markup=False)
         yield SentencePane(id="sentence")
         yield WholePane(id="whole")
@@ -127,11 +130,11 @@ class MainScreen(ExplorerScreen[None]):
             with Vertical(id="middle"):
                 yield HeadsPane(id="heads")
                 yield MatrixPair(id="pair")
-                yield VocabularyPane(id="vocabulary")
-                yield TextPane(id="text")
+                yield vocabulary
+                yield text
                 yield ChartPane(id="chart")
             with Vertical(id="side"):
-                yield CellPane(id="cell")
+                yield cell
                 yield Static(id="about", markup=False)
         for name in ("summary", "tabs", "keys"):
             yield Static(id=name, markup=False)
