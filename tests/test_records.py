@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,7 +69,18 @@ def classes(decorate: Any, **options: bool) -> dict[str, Any]:
     class Nothing:
         pass
 
-    return {each.__name__: each for each in (Point, Further, Plain, Own, One, Nothing)}
+    @decorate(**options)
+    class Begun(Further):
+        w: int = 2
+
+        def __post_init__(self) -> None:
+            self.made.append(1)
+
+    class Calls(Begun):
+        def __init__(self, more: int = 4) -> None:
+            super().__init__(x=more)
+
+    return {each.__name__: each for each in (Point, Further, Plain, Own, One, Nothing, Begun, Calls)}
 
 
 def tried(function: Any) -> Any:
@@ -92,6 +106,8 @@ def described(kinds: dict[str, Any]) -> Any:
             tried(lambda: hash(one) == hash(other)),  # noqa: B023 - called at once
             repr(one),
             kind.__match_args__,
+            str(inspect.signature(kind)),
+            (kind.__init__.__qualname__, kind.__init__.__annotations__, kind.__doc__),
             tried(lambda: setattr(one, "x", 9)),  # noqa: B023 - the text is compared
             tried(lambda: setattr(one, "new", 9)),  # noqa: B023
             tried(lambda: delattr(one, "x")),  # noqa: B023
@@ -133,5 +149,27 @@ def test_they_are_kept_and_shown_also_where_they_hold_themselves() -> None:
     assert Kept(array) == Kept(array), "the same object is equal, as in a tuple"  # type: ignore[arg-type]
 
 
+def test_what_makes_an_object_is_compiled_once_where_the_first_is_made() -> None:
+    @records.dataclass(frozen=True)
+    class Point:
+        """Without a description its signature is one, which has to be found."""
+
+        x: int = 1
+
+    class Calls(Point):
+        def __init__(self) -> None:
+            super().__init__(3)
+
+    before = vars(Point)["__init__"]
+    with ThreadPoolExecutor(4) as threads:
+        assert {point.x for point in threads.map(lambda kind: kind(), (Calls, Calls, Calls, Calls))} == {3}
+    assert isinstance(vars(Point)["__init__"], FunctionType)
+    assert isinstance(before, FunctionType) == (not records.USUAL)
+    assert Point(2).x == 2
+    with pytest.raises(TypeError, match=r"Point\.__init__\(\) got an unexpected keyword argument 'y'"):
+        Point(y=2)  # type: ignore[call-arg]
+
+
 def test_the_standard_library_is_as_it_was_afterwards() -> None:
-    assert getattr(dataclasses, records.REFUSING, None) is records.USUAL
+    assert {name: getattr(dataclasses, name) for name in records.USUAL} == records.USUAL
+    assert not {getattr(dataclasses, name, None) for name in records.OWN} & {*records.OWN.values()}

@@ -2,6 +2,7 @@
 
 Until Python 3.12 each compiles six functions from text, 0.6 ms together, and the first screen has some 350 of them.
 Only `__init__` needs that: to compare, to show and to refuse are the same for all, but for the names of the fields.
+And of `__init__` only every third is ever called: it is compiled where one is.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, FrozenInstanceError, InitVar, field, fields, is_dataclass, replace
+from functools import partial
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
@@ -25,18 +27,12 @@ else:
         return (lambda kind: _made(kind, **options)) if kind is None else _made(kind, **options)
 
 
-REFUSING = "_frozen_get_del_attr"
-"""What makes the two functions that refuse, of Python 3.11 and 3.12; later ones make all functions at once."""
-
-USUAL: Any = getattr(dataclasses, REFUSING, None)
-
-
 def _made(kind: type, *, eq: bool = True, repr: bool = True, **options: Any) -> type:
     if options.get("order") or options.get("slots") or options.get("unsafe_hash"):
         return dataclasses.dataclass(eq=eq, repr=repr, **options)(kind)
     own = vars(kind)
     hashes = own.get("__hash__", ...) is not ... and not (own["__hash__"] is None and "__eq__" in own)
-    with _refusing_at_less():
+    with _at_less():
         made: type[Any] = dataclasses.dataclass(eq=False, repr=False, **options)(kind)
     if repr:
         _add(made, "__repr__", _shows(each.name for each in fields(made) if each.repr))
@@ -111,13 +107,38 @@ def _refuse(kind: Any, own: Iterable[dataclasses.Field[Any]], _: object) -> tupl
     return set_it, delete_it
 
 
+class _Compiled:
+    """The `__init__` of a class until somebody calls it or looks at it: then it is compiled and stands there itself."""
+
+    def __init__(self, compiled: Callable[[], Any]) -> None:
+        self._compiled = compiled
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        function = self._compiled()
+        for kind in owner.__mro__:
+            if vars(kind).get("__init__") is self:
+                function.__qualname__ = f"{kind.__qualname__}.__init__"
+                setattr(kind, "__init__", function)  # noqa: B010 - not a method
+        return function.__get__(instance, owner)
+
+
+def _compile_later(*what: Any) -> _Compiled:
+    return _Compiled(partial(USUAL["_init_fn"], *what))
+
+
+OWN = {"_frozen_get_del_attr": _refuse, "_init_fn": _compile_later}
+"""What makes the two functions that refuse, and `__init__`, of Python 3.11 and 3.12; later ones make all at once."""
+
+USUAL: dict[str, Any] = {name: getattr(dataclasses, name) for name in OWN if hasattr(dataclasses, "_create_fn")}
+
+
 @contextmanager
-def _refusing_at_less() -> Iterator[None]:
+def _at_less() -> Iterator[None]:
     """Let the standard library take the functions above; another thread that makes a class meanwhile may have them."""
-    if USUAL is not None:
-        setattr(dataclasses, REFUSING, _refuse)
+    for name in USUAL:
+        setattr(dataclasses, name, OWN[name])
     try:
         yield
     finally:
-        if USUAL is not None:
-            setattr(dataclasses, REFUSING, USUAL)
+        for name, function in USUAL.items():
+            setattr(dataclasses, name, function)

@@ -13,7 +13,7 @@ from textual.events import Click
 from textual.geometry import Offset
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from tui_transformer.explorer.guard.app import SMALLEST, Commands, GuardedApp, has_room
 from tui_transformer.explorer.guard.failures import marked_in
@@ -101,7 +101,7 @@ class ExplorerApp(GuardedApp):
         Textual asks whenever it has drawn something; screen readers and magnifiers follow it.
         """
         screen = self.front
-        if not isinstance(screen, ExplorerScreen) or isinstance(screen.focused, Input | TextArea):
+        if not isinstance(screen, ExplorerScreen) or isinstance(screen.focused, Input):
             return self._written_at
         current = next(filter(None, map(marked_in, _current_widgets(screen))), None)
         return self._written_at if current is None else current
