@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -28,8 +29,8 @@ from tui_transformer.session.session import Session
 from tui_transformer.session.step_scene import StepScene
 from tui_transformer.session.view_state import Shown, ViewState
 
-PATIENCE = 60.0
-"""Seconds after which a test gives up waiting, however busy the machine is."""
+PATIENCE = float(os.environ.get("PATIENCE", 60.0))
+"""Seconds after which a test gives up waiting, however busy the machine is; fewer where tests are to fail."""
 
 WIDE, MEDIUM, NARROW, SMALL = (160, 45), (100, 30), (80, 24), (40, 12)
 

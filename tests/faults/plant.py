@@ -32,7 +32,9 @@ PACKAGE = "tui_transformer"
 SOME_FAILED = 1
 """With which pytest ends where tests ran and failed; a fault that only breaks an import proves nothing."""
 
-PATIENCE = 300
+PATIENCE, WAITING = 300, 10
+"""Seconds that a test may take, and that it waits for what a fault may keep from ever coming."""
+
 LAST = 2000
 """Characters of what pytest says that are shown."""
 
@@ -86,7 +88,7 @@ def _unnoticed(faults: Sequence[Fault], code: int, said: str) -> list[str]:
 
 def _import_libraries() -> None:
     """Import what pytest, its plugins and the package import."""
-    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "PATIENCE": str(WAITING)}
     sys.dont_write_bytecode = True
     with tempfile.TemporaryDirectory() as empty, redirect_stdout(StringIO()):
         pytest.main(["-c", os.devnull, empty])  # which itself imports its plugins: it changes their assertions
