@@ -19,7 +19,7 @@ from tui_transformer.learning.recipes import RECIPES
 from tui_transformer.model import Model
 from tui_transformer.model.local_models import trained_models
 from tui_transformer.trained import HERE, about
-from tui_transformer.trained.measure import measure
+from tui_transformer.trained.__main__ import measure
 
 FRESH = 7
 """A seed that neither the recipes nor what is written down used."""
