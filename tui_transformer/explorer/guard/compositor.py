@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -244,30 +244,49 @@ def read_style_sheets(app: App[Any], widgets: Iterable[Widget]) -> None:
         widget._post_register(app)
 
 
-def _apply(self: Any, node: DOMNode, *, animate: bool = False, cache: Any = None) -> None:
+STYLES_KEPT = 1 << 13
+"""Nodes in their places whose styles are kept, also for the next app and for screens that are opened again."""
+
+_STYLES: dict[object, Any] = {}
+
+
+class _Kept(NamedTuple):
+    """What Textual looks into for the styles of a node, and puts them into: under all that they depend on."""
+
+    place: object
+
+    def get(self, _: object) -> Any:
+        return _STYLES.get(self.place)
+
+    def __setitem__(self, _: object, styles: object) -> None:
+        if len(_STYLES) >= STYLES_KEPT:
+            _STYLES.clear()
+        _STYLES[self.place] = styles
+
+
+def _apply(self: Any, node: DOMNode, *, animate: bool = False, **_: object) -> None:
     """Style a node; not again while it, and what holds it, is all that its rules ask about as it was the last time.
 
     Textual styles all of a screen anew when a class of it changes, though it tells few widgets apart.
     """
-    if not isinstance(node, Widget):  # a part of one
-        USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=cache)
-        return
     kind, way = (type(node), node.id, node.classes), cast("list[Any]", node.ancestors_with_self)
     rules, classes, states = _asked(self, kind, node)
+    names = [(type(each), each.id, classes & each._classes) for each in way]
     tests = [each._PSEUDO_CLASSES for each in way]
     are = [
-        {state for state in states & test.keys() if test[state](each)} for each, test in zip(way, tests, strict=True)
+        frozenset(state for state in states & test.keys() if test[state](each))
+        for each, test in zip(way, tests, strict=True)
     ]
-    seen = way, [classes & each._classes for each in way], are
-    if vars(node).get("_styled") == (rules, kind, seen):
+    seen = kind, rules, (*names, *are)
+    if vars(node).get("_styled") == (way, seen) and isinstance(node, Widget):
         node.notify_style_update()
     else:
-        vars(node)["_styled"] = rules, kind, seen
-        USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=cache)
+        vars(node)["_styled"] = way, seen
+        USUAL[Stylesheet, "apply"](self, node, animate=animate, cache=_Kept(seen))
 
 
-def _asked(self: Any, kind: object, node: Widget) -> tuple[list[RuleSet], set[str], set[str]]:
-    """The rules for a widget and its parts, with the classes, and the states such as `focus`, that they ask about."""
+def _asked(self: Any, kind: object, node: DOMNode) -> tuple[tuple[RuleSet, ...], frozenset[str], set[str]]:
+    """The rules for a node and its parts, with the classes, and the states such as `focus`, that they ask about."""
     rules: list[RuleSet] = self.rules
     whose, asked = vars(self).get("_asked", (None, {}))
     if whose is not rules:
@@ -275,11 +294,11 @@ def _asked(self: Any, kind: object, node: Widget) -> tuple[list[RuleSet], set[st
         self._asked = rules, asked
     if kind not in asked:
         names = node._selector_names.union([f".{part}" for part in node._get_component_classes()])
-        told = list(dict.fromkeys(rule for name in sorted(names) for rule in self.rules_map.get(name, ())))
+        told = tuple(dict.fromkeys(rule for name in sorted(names) for rule in self.rules_map.get(name, ())))
         selectors = [selector for rule in told for each in rule.selector_set for selector in each.selectors]
-        classes = {each.name for each in selectors if each.type is SelectorType.CLASS}
+        classes = frozenset(each.name for each in selectors if each.type is SelectorType.CLASS)
         asked[kind] = told, classes, set().union(*[rule.pseudo_classes for rule in told])
-    return cast("tuple[list[RuleSet], set[str], set[str]]", asked[kind])
+    return cast("tuple[tuple[RuleSet, ...], frozenset[str], set[str]]", asked[kind])
 
 
 LEAN: Mapping[tuple[type, str], Any] = {
