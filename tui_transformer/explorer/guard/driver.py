@@ -99,15 +99,12 @@ class TerminalDriver(MeasuringDriver, LinuxDriver):
                     if text := decode(data):  # a character may come in parts; "" would be the end of everything
                         self._hand_on(parser.feed(text))
                 self._hand_on(parser.tick())
-                self._let_it_handle()
+                # as long as very many events wait; where the screen itself waits, escape may be among those to come
+                while self._too_many and not is_awaited() and not self.exit_event.wait(SOON):
+                    pass
 
     def send_message(self, message: Message) -> None:
         self._sent = asyncio.run_coroutine_threadsafe(self._app._post_message(message), self._loop)
-
-    def _let_it_handle(self) -> None:
-        """Wait as long as very many events do; where the screen itself waits, escape may be among those to come."""
-        while self._too_many and not is_awaited() and not self.exit_event.wait(SOON):
-            pass
 
     @property
     def _too_many(self) -> bool:

@@ -309,7 +309,8 @@ def by_style(changes: Iterable[Change]) -> dict[CellStyle, list[Run]]:
     text, style, y, start, end = "", OWN, -1, 0, 0
     for line, at, more, width, own in changes:
         if line == y and at == end and text and width:
-            if own is not style and _is_alike(own, style):
+            # blanks are seen the same in both
+            if own is not style and own.background == style.background and own.is_plain and style.is_plain:
                 if text.isspace():
                     style = own  # that of blanks is seen the same
                 else:
@@ -326,11 +327,6 @@ def by_style(changes: Iterable[Change]) -> dict[CellStyle, list[Run]]:
     if text:
         runs.setdefault(style, []).append(Run(y, start, text, end - start))
     return runs
-
-
-def _is_alike(own: CellStyle, style: CellStyle) -> bool:
-    """Whether blanks are seen the same in both styles."""
-    return own.background == style.background and own.is_plain and style.is_plain
 
 
 def _along(across: int) -> str:

@@ -169,16 +169,14 @@ def read(line: str, known: Mapping[str, str]) -> Typed:
             return Typed(meaning, int(rest))
         return Typed(meaning, words=rest)
     match = re.fullmatch(r"([0-9]{0,4}) ?(.+)", typed)
-    if match is not None and (meaning := _meaning(match[2], known)):
-        return Typed(meaning, min(int(match[1] or 1), MOST))
+    if match is not None:
+        key = _SHORT.get(match[2], match[2])
+        meaning = known.get(key) or (known.get(key_name(key), "") if len(key) == 1 or key in _SPECIAL else "")
+        if meaning:
+            return Typed(meaning, min(int(match[1] or 1), MOST))
     if word in known and known[word] in ASKS:
         return Typed(known[word], words=rest.strip())
     raise InputError(f"{typed[:60]!r} is neither a key nor a command: help lists them")
-
-
-def _meaning(key: str, known: Mapping[str, str]) -> str:
-    key = _SHORT.get(key, key)
-    return known.get(key) or (known.get(key_name(key), "") if len(key) == 1 or key in _SPECIAL else "")
 
 
 def key_name(key: str) -> str:

@@ -346,16 +346,13 @@ def choose_grid(
         gutter = 0
     header = int(size.height >= _SMALLEST_HEIGHT_WITH_HEADER)
     tall = rows + header > size.height
-    width = cell_width or _automatic_width(size.width - gutter - tall, columns, number_width, always=always)
+    even = (size.width - gutter - tall) // max(columns, 1)
+    automatic = number_width if always else min(max(even, NARROW), 2 * NARROW)
+    if even >= number_width:
+        automatic = min(even, max(number_width, _WIDEST_AUTOMATIC))
+    width = cell_width or automatic
     wide = gutter + columns * width > size.width - tall
     per_line = NARROW if width < SMALLEST_NUMBER_CELL else _COLUMNS_PER_LINE
     height = min((size.height - header - wide) // max(rows, 1), _TALLEST, width // per_line)
     slack = (size.width - tall - gutter) % width if wide else 0
     return Grid(rows, columns, width, max(height, 1), gutter, header, slack)
-
-
-def _automatic_width(room: int, columns: int, number_width: int, *, always: bool) -> int:
-    even = room // max(columns, 1)
-    if even >= number_width:
-        return min(even, max(number_width, _WIDEST_AUTOMATIC))
-    return number_width if always else min(max(even, NARROW), 2 * NARROW)

@@ -163,7 +163,10 @@ def ramp(kind: ScaleKind, surface: Surface, levels: int = _TRUECOLOR_LEVELS) -> 
     elif surface.depth == "256":
         colors = [Color.from_triplet(Color.from_ansi(number).get_truecolor()) for number in _EIGHT_BIT[key]]
     else:
-        return _blended([Color.parse(color) for color in _ANCHORS[key]], levels)
+        anchors = np.array([Color.parse(color).get_truecolor() for color in _ANCHORS[key]], dtype=np.float64)
+        at, places = np.linspace(0, len(anchors) - 1, levels), np.arange(len(anchors))
+        channels = [np.rint(np.interp(at, places, channel)).astype(int) for channel in anchors.T]
+        return [Color.from_rgb(*map(int, rgb)) for rgb in zip(*channels, strict=True)]
     steps = np.rint(np.linspace(0, len(colors) - 1, min(levels, len(colors)))).astype(int)
     return [colors[step] for step in steps]
 
@@ -176,13 +179,6 @@ def series_colors(surface: Surface) -> tuple[Color, ...]:
 def bar_style(surface: Surface) -> Style:
     """The style of bars that are made of characters; none where there are no colours."""
     return Style() if surface.depth == "none" else Style(color=series_colors(surface)[0])
-
-
-def _blended(anchors: list[Color], levels: int) -> list[Color]:
-    triplets = np.array([color.get_truecolor() for color in anchors], dtype=np.float64)
-    at, places = np.linspace(0, len(anchors) - 1, levels), np.arange(len(anchors))
-    channels = [np.rint(np.interp(at, places, triplets[:, channel])).astype(int) for channel in range(3)]
-    return [Color.from_rgb(*map(int, rgb)) for rgb in zip(*channels, strict=True)]
 
 
 @lru_cache(maxsize=256)

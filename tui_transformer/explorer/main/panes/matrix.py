@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -73,7 +74,8 @@ class MatrixPair(Container):
 
     def on_mount(self) -> None:
         for one, other in ((self.first, self.second), (self.second, self.first)):
-            self._let_follow(one, other)
+            for axis in ("scroll_x", "scroll_y"):
+                self.watch(one.cells, axis, partial(self._follow, one, other), init=False)
 
     def show_scene(self, scene: Scene) -> None:
         """Show a step's own values, what is beside them, or both; of what is still computed the name alone."""
@@ -128,11 +130,7 @@ class MatrixPair(Container):
             other = self.second if event.control is self.first.cells else self.first
             other.cells.cursor = event.row, event.column
 
-    def _let_follow(self, one: MatrixPane, other: MatrixPane) -> None:
-        for axis in ("scroll_x", "scroll_y"):
-            self.watch(one.cells, axis, lambda _: self._follow(one, other), init=False)
-
-    def _follow(self, one: MatrixPane, other: MatrixPane) -> None:
+    def _follow(self, one: MatrixPane, other: MatrixPane, _: float) -> None:
         """Scroll the other where this one is, as long as their cells are of one size."""
         if self.has_class("-both") and one.cells.cell_size == other.cells.cell_size:
             place: Offset = one.cells.scroll_offset
