@@ -6,10 +6,10 @@ import re
 import threading
 
 import numpy as np
-import pytest
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tests.explorer.walks.models import LONG, MODELS
+from tui_transformer.explorer.run import open_session
 from tui_transformer.explorer.shell.prompt import PromptScreen
 from tui_transformer.explorer.tools.heads import HeadsScreen
 from tui_transformer.explorer.tools.links import ArcsScreen
@@ -17,6 +17,7 @@ from tui_transformer.explorer.tools.sentence import prompt
 from tui_transformer.explorer.tools.sentence.lines import change_bar, sentences
 from tui_transformer.explorer.tools.sentence.prompt import STALE, BothSentences
 from tui_transformer.explorer.widgets.tile_grid import TileGrid
+from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.answer_summary import answer
 from tui_transformer.session.pane_fit import lines_edited
 from tui_transformer.session.sentences import SOURCE
@@ -25,47 +26,46 @@ from tui_transformer.session.view_state import Size
 WEIGHTS = "encoder.0.self_attention.weights"
 
 
-def words(line: str) -> str:
-    return " ".join(line.strip("│ ").split())
-
-
 def lines_of(explorer) -> list[str]:
-    return [words(line) for line in explorer.text.split("\n")]
+    return [" ".join(line.strip("│ ").split()) for line in explorer.text.split("\n")]
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, (60, 20)])
-async def test_every_letter_shows_what_a_fresh_explorer_shows_of_the_sentence(size):
-    async with exploring(size, model="question", whole=None) as explorer:
+async def test_every_letter_shows_what_a_fresh_explorer_shows_of_the_sentence():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.go(WEIGHTS)
-        await explorer.press("slash", *["backspace"] * 5)
-        for key in ("h", "a", "t"):
-            await explorer.press(key)
-            prompted = explorer.app.screen
-            text = prompted.query_one("Input").value
+        for size in (WIDE, MEDIUM, NARROW, (60, 20)):
+            await explorer.resize(*size)
+            await explorer.press("slash", *["backspace"] * 5)
+            for key in ("h", "a", "t"):
+                await explorer.press(key)
+                text = explorer.app.screen.query_one("Input").value
+                assert explorer.session.text == text
+                fresh = explorer.session.with_text(text)
+                assert np.array_equal(explorer.scene.view.window(range(8), range(8)), fresh.trace[WEIGHTS][0][:8, :8])
+                lines = lines_of(explorer)
+                assert next(line for line in lines if line.startswith("was ")).startswith("was where did the old")
+                assert any(line.startswith("now where did the old") for line in lines)
+                now = answer(fresh)
+                assert any(f"→ {str(now).partition(' ')[2]}" in line for line in lines if line.startswith(now.name))
+            await explorer.press("enter")
             assert explorer.session.text == text
-            fresh = explorer.session.with_text(text)
-            assert np.array_equal(explorer.scene.view.window(range(8), range(8)), fresh.trace[WEIGHTS][0][:8, :8])
-            lines = lines_of(explorer)
-            assert next(line for line in lines if line.startswith("was ")).startswith("was where did the old")
-            assert any(line.startswith("now where did the old") for line in lines)
-            now = answer(fresh)
-            assert any(f"→ {str(now).partition(' ')[2]}" in line for line in lines if line.startswith(now.name)), now
-        await explorer.press("enter")
-        assert explorer.session.text == text
-        assert explorer.parts.explored.view.edited == 0
-        await explorer.press("u")
-        assert explorer.session.text == "where did the old sailor hide the map ?"
+            assert explorer.parts.explored.view.edited == 0
+            await explorer.press("u")
+            assert explorer.session.text == "where did the old sailor hide the map ?"
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW, SMALL])
-async def test_escape_brings_all_back(size):
-    async with exploring(size, model="question", whole=None) as explorer:
+async def test_escape_brings_all_back():
+    async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.press("right")
-        before, session, position = explorer.text, explorer.session, explorer.position
-        await explorer.press("slash", *" 12 the", "escape")
-        assert explorer.session is session
-        assert explorer.position == position
-        assert explorer.text == before
+        session, position = explorer.session, explorer.position
+        for size in (WIDE, MEDIUM, NARROW, SMALL):
+            await explorer.resize(*size)
+            await explorer.settled()
+            before = explorer.text
+            await explorer.press("slash", *" 12 the", "escape")
+            assert explorer.session is session
+            assert explorer.position == position
+            assert explorer.text == before
 
 
 async def test_what_cannot_be_read_dims_what_is_there_and_says_why():
@@ -83,6 +83,12 @@ async def test_what_cannot_be_read_dims_what_is_there_and_says_why():
         await explorer.write("")
         await explorer.press("enter")
         assert isinstance(explorer.app.screen, PromptScreen)
+        # words that the model does not know are read
+        await explorer.write("xyzzy")
+        await explorer.settled()
+        assert "now xyzzy?" in " ".join(lines_of(explorer))
+        assert "statement" in explorer.text
+        await explorer.write("")
         await explorer.press("escape")
         assert not explorer.main.query(f".{STALE}")
 
@@ -129,24 +135,25 @@ async def test_what_is_not_ready_is_dimmed_and_letters_do_not_wait():
         assert any(line.endswith("! xy?") for line in lines_of(explorer))
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
-async def test_arcs_follow_every_letter(size):
-    async with exploring(size, model="question") as explorer:
-        await explorer.press("Q", "slash", *" a")
-        arcs = explorer.app.screen_stack[-2]
-        assert isinstance(arcs, ArcsScreen)
-        assert arcs.session.text == "where did the old sailor hide the map ? a"
-        assert np.array_equal(arcs.weights, arcs.session.trace[arcs.wanted.step.name][arcs.wanted.head])
-        assert "a @9" in explorer.text
-        assert "now where" in " ".join(lines_of(explorer))
-        await explorer.press("escape")
-        assert explorer.app.screen is arcs
-        assert arcs.session is explorer.session
-        assert "a @9" not in explorer.text
-        await explorer.press("slash", *" b", "enter", "escape")
-        assert explorer.session.text == "where did the old sailor hide the map ? b"
-        await explorer.press("u")
-        assert explorer.session.text == "where did the old sailor hide the map ?"
+async def test_arcs_follow_every_letter():
+    async with exploring(WIDE, model="question") as explorer:
+        for size in (WIDE, MEDIUM, NARROW):
+            await explorer.resize(*size)
+            await explorer.press("Q", "slash", *" a")
+            arcs = explorer.app.screen_stack[-2]
+            assert isinstance(arcs, ArcsScreen)
+            assert arcs.session.text == "where did the old sailor hide the map ? a"
+            assert np.array_equal(arcs.weights, arcs.session.trace[arcs.wanted.step.name][arcs.wanted.head])
+            assert "a @9" in explorer.text
+            assert "now where" in " ".join(lines_of(explorer))
+            await explorer.press("escape")
+            assert explorer.app.screen is arcs
+            assert arcs.session is explorer.session
+            assert "a @9" not in explorer.text
+            await explorer.press("slash", *" b", "enter", "escape")
+            assert explorer.session.text == "where did the old sailor hide the map ? b"
+            await explorer.press("u")
+            assert explorer.session.text == "where did the old sailor hide the map ?"
 
 
 async def test_arcs_that_are_late_stay_as_they_were_dimmed():
@@ -181,18 +188,12 @@ async def test_heads_follow_every_letter():
         assert heads.ordered.measured.trace is explorer.session.trace
 
 
-async def test_the_vector_of_a_sentence_and_one_word_and_unknown_words():
+async def test_of_a_model_of_sentences_it_is_said_how_far_the_vector_moves():
     async with exploring(WIDE, session=MODELS["sentence"](), whole=None) as explorer:
         await explorer.press("slash")
         await explorer.write("2, 7, 3")
         await explorer.settled()
         assert "the vector moves by" in explorer.text
-    async with exploring(MEDIUM, model="question") as explorer:
-        await explorer.press("slash")
-        await explorer.write("xyzzy")
-        await explorer.settled()
-        assert "now xyzzy?" in " ".join(lines_of(explorer))
-        assert "statement" in explorer.text
 
 
 async def test_of_an_encoder_decoder_the_target_is_edited_as_well():
@@ -211,13 +212,12 @@ def test_a_bar_has_what_stays_and_what_came_or_went():
     assert change_bar(float("inf"), 0.0, 4).plain == "░░░░"
 
 
-async def test_of_long_sentences_the_last_change_is_in_view():
-    async with exploring(NARROW, model="question", text="the map " * 30) as explorer:
-        before = explorer.session
-        for changed, shown in ((before.text + "sailor", "sailor"), (before.text.replace("the", "old", 1), "old")):
-            was, now = sentences(before, before.with_text(changed), SOURCE, 60)
-            assert shown in now.plain
-            assert max(was.cell_length, now.cell_length) <= 60
+def test_of_long_sentences_the_last_change_is_in_view():
+    before = open_session(ModelOptions("question"), "the map " * 30, None)
+    for changed, shown in ((before.text + "sailor", "sailor"), (before.text.replace("the", "old", 1), "old")):
+        was, now = sentences(before, before.with_text(changed), SOURCE, 60)
+        assert shown in now.plain
+        assert max(was.cell_length, now.cell_length) <= 60
 
 
 def test_a_smaller_screen_has_no_more_lines_of_it():
