@@ -10,19 +10,10 @@ from tui_transformer.explorer.main.panes.steps import StepsPane
 from tui_transformer.session.position import Position
 from tui_transformer.views.step_view import Place, index_of
 
-UNLIKE = {
-    "norm": "pre",
-    "activation": "gelu",
-    "bias": True,
-    "positions": "learned",
-    "tie_output": True,
-    "d_model": 6,
-    "heads": 2,
-    "d_ff": 5,
-}
+UNLIKE = {"norm": "pre", "activation": "gelu", "bias": True, "positions": "learned", "tie_output": True}
 MODELS = {
     "attention": {"model": "attention"},
-    "decoder": {"model": "decoder", "vocab": "dog", "sizes": UNLIKE},
+    "decoder": {"model": "decoder", "vocab": "dog", "sizes": {**UNLIKE, "d_model": 6, "heads": 2, "d_ff": 5}},
     "float64": {"dtype": "float64", "sizes": {"scale_embedding": True, "bias": True, "d_ff": 9}},
 }
 GIVEN = ("tokens",)
@@ -67,11 +58,11 @@ async def check_links(explorer: Explorer) -> int:
 async def test_every_step_is_worked_out_and_its_terms_lead_to_their_cells(options):
     text = "a dog bites" if options.get("vocab") else None if options.get("model") else "the waves crashed"
     async with exploring(NARROW, text=text, **options) as explorer:
-        trace = explorer.session.trace
-        for stop in [name for name in explorer.session.stops if name in trace.program.by_name]:
-            while explorer.stop != stop:
-                await explorer.keys("space")
-            await explorer.keys("4", "G", "right", "5", "home")
+        program = explorer.session.trace.program
+        await explorer.press("5")
+        for column, stop in enumerate(name for name in explorer.session.stops if name in program.by_name):
+            explorer.parts.port.go(Position(stop, Place(0, 99, column)))  # the last row
+            await explorer.settled()
             assert explorer.main.query_one(CellPane).has_focus
             shown = dict(re.findall(r"^(recomputed|stored|difference) +(\S+)", "\n".join(lines(explorer)), re.M))
             numbers = {name: float(text.replace("−", "-").replace("∞", "inf")) for name, text in shown.items()}
@@ -106,19 +97,22 @@ async def test_enter_goes_to_the_cell_and_esc_back_along_the_trail(size):
         assert explorer.stop == "encoder.0.self_attention.scores"
 
 
-async def test_terms_can_be_ordered_by_size():
+async def test_the_arrows_move_the_cell_and_terms_can_be_ordered_by_size():
     async with exploring(NARROW) as explorer:
-        await explorer.go("encoder.0.self_attention.context")
-        await explorer.press("5")
-        words = ["the", "waves", "crashed", "forcefully", "against", "the", "shore", "!"]
+        await explorer.go("embedding.output")
+        await explorer.press("j", "j", "l", "l", "l", "up", "left")
+        assert (explorer.position.place.row, explorer.position.place.column) == (1, 2)
+        assert any("waves @1" in line for line in lines(explorer))
+        await explorer.press("G", "end")
+        assert (explorer.position.place.row, explorer.position.place.column) == (7, 7)
 
         def terms() -> list[str]:
-            return [
-                line.split()[0]
-                for line in lines(explorer)
-                if line.split()[:1] and line.split()[0] in words and len(line.split()) > 3
-            ]
+            parts = [line.split() for line in lines(explorer)]
+            return [part[0] for part in parts if len(part) > 3 and part[0] in words]
 
+        words = ["the", "waves", "crashed", "forcefully", "against", "the", "shore", "!"]
+        await explorer.go("encoder.0.self_attention.context")
+        await explorer.press("5")
         assert terms() == words
         await explorer.press("r")
         assert sorted(terms()) == sorted(words)
@@ -146,16 +140,6 @@ async def test_w_goes_to_the_weight_and_back():
         assert explorer.stop == "encoder.0.feed_forward.activation"
         await explorer.press("w")
         assert any("no weights" in message for message in explorer.messages)
-
-
-async def test_the_arrows_move_the_cell_and_its_working():
-    async with exploring(NARROW) as explorer:
-        await explorer.go("embedding.output")
-        await explorer.press("j", "j", "l", "l", "l", "up", "left")
-        assert (explorer.position.place.row, explorer.position.place.column) == (1, 2)
-        assert any("waves @1" in line for line in lines(explorer))
-        await explorer.press("G", "end")
-        assert (explorer.position.place.row, explorer.position.place.column) == (7, 7)
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -197,6 +181,10 @@ async def test_the_equation_stays_in_view_however_long_the_working_is():
             assert pane.cursor - pane.scroll_offset.y < pane.viewport.height
         await explorer.press("G")
         assert "more lines" not in explorer.text
+        # operands whose names end alike are told apart
+        await explorer.go("encoder.0.self_attention.residual")
+        await explorer.press("5")
+        await explorer.shown("embedding.output[0, 0]", "self_attention.output[0, 0]")
 
 
 async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_than_the_pane():
@@ -210,10 +198,3 @@ async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_
         assert len(lines(explorer)) > pane.size.height
         shown = [pane.render_line(y).text.split() for y in range(pane.size.height)]
         assert [line[0] for line in shown if len(line) == 5] == list("01234567")
-
-
-async def test_operands_whose_names_end_alike_are_told_apart():
-    async with exploring(NARROW, model="question") as explorer:
-        await explorer.go("encoder.0.self_attention.residual")
-        await explorer.press("5")
-        await explorer.shown("embedding.output[0, 0]", "self_attention.output[0, 0]")
