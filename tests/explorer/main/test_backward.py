@@ -12,7 +12,6 @@ from tui_transformer.engine.gradient import gradients
 from tui_transformer.explorer.main.panes.card import TourPanel
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.guide.texts import matching, tour
-from tui_transformer.model import Model
 from tui_transformer.session.answer_summary import percent
 from tui_transformer.session.position import Position
 from tui_transformer.session.session import LOSS, VOCABULARY
@@ -32,18 +31,36 @@ async def backward(explorer: Explorer, stop: str = "", row: int = 0, column: int
         await explorer.settled()
 
 
-async def test_the_loss_is_the_first_stop_and_says_what_every_position_adds():
+async def test_the_way_back_begins_at_the_loss_and_is_left_by_its_key_or_undone():
     async with exploring(WIDE) as explorer:
         await backward(explorer)
         assert explorer.stop == LOSS
         assert explorer.place == (1, 21)
         trace = explorer.session.trace
         loss = gradients(trace, [explorer.session.loss_targets]).loss
-        shares = trace["output.probabilities"][range(8), explorer.session.loss_targets]
         assert f"loss {loss:.6g}" in explorer.text
         assert f"← backward · loss {loss:.4g} · step 1 of 21" in explorer.text
-        for share in shares:
+        for share in trace["output.probabilities"][range(8), explorer.session.loss_targets]:
             assert percent(share) in explorer.text
+        # the list of steps says the norms
+        await explorer.go(SCALED)
+        norm = np.linalg.norm(explorer.session.gradients.values[SCALED].astype(float))
+        assert f"scaled {norm:.2g}".split()[1] in explorer.text
+        assert "Steps · ‖∂loss/∂x‖" in explorer.text
+        # undone
+        await explorer.press("u")
+        assert not explorer.session.backward
+        assert explorer.stop == SCALED
+        await explorer.press("U")
+        assert explorer.session.backward
+        # forward again, and back with the same targets
+        await explorer.press("b")
+        assert explorer.stop == SCALED
+        assert "∂loss" not in explorer.text
+        assert explorer.place == (10, 25)
+        await explorer.press("b")
+        assert explorer.session.backward
+        assert "∂loss/∂scaled" in explorer.text
 
 
 async def test_the_vocabulary_stays_beside_the_steps_and_the_way_back_begins_at_the_loss_from_there():
@@ -58,20 +75,22 @@ async def test_the_vocabulary_stays_beside_the_steps_and_the_way_back_begins_at_
         assert (explorer.session.backward, explorer.stop) == (True, LOSS)
 
 
-async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forward_again():
-    async with exploring(NARROW) as explorer:
+@pytest.mark.parametrize(("model", "size"), [("encoder", NARROW), ("decoder", WIDE)])
+async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forward_again(model, size):
+    async with exploring(size, model=model) as explorer:
         await backward(explorer)
-        walked = [explorer.stop]
-        for _ in range(20):
-            await explorer.press("space")
-            walked.append(explorer.stop)
         program = explorer.session.trace.program
         steps = [step.name for step in program.steps if step.name in explorer.session.gradients.values]
-        assert walked == [LOSS, *reversed(steps)]
-        assert walked[1] == "output.logits"
-        assert walked[-1] == "embedding.tokens"
+        assert explorer.session.stops == (LOSS, *reversed(steps))
+        assert (steps[0], steps[-1]) == ("embedding.tokens", "output.logits")
+        for stop in explorer.session.stops[1:]:
+            await explorer.press("space")
+            assert explorer.stop == stop
+            assert "∂loss/∂" in explorer.text
+            working = explorer.scene.working
+            assert abs(working.difference) <= 1e-5 * max(1.0, abs(working.stored))
         await explorer.press("backspace")
-        assert explorer.stop == walked[-2]
+        assert explorer.stop == steps[1]
 
 
 async def test_layers_and_sublayers_are_walked_backwards_too():
@@ -96,16 +115,36 @@ async def test_value_and_gradient_are_side_by_side_with_one_cursor():
         await explorer.press("up")
         assert first.cursor == second.cursor == (2, 2)
         assert explorer.position.place == Place(0, 2, 2)
-
-
-async def test_the_cells_beside_are_the_gradient():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, WEIGHTS)
-        shown = explorer.scene.overlay.view.window(range(8), range(8))
-        assert np.array_equal(shown, explorer.session.gradients.values[WEIGHTS][0])
+        # the cells beside are the gradient
+        gradient = explorer.session.gradients.values[WEIGHTS]
+        assert np.array_equal(explorer.scene.overlay.view.window(range(8), range(8)), gradient[0])
         await explorer.press("right_square_bracket")
-        shown = explorer.scene.overlay.view.window(range(8), range(8))
-        assert np.array_equal(shown, explorer.session.gradients.values[WEIGHTS][1])
+        assert np.array_equal(explorer.scene.overlay.view.window(range(8), range(8)), gradient[1])
+        # a resize shows both or one
+        await explorer.go(SCALED)
+        await explorer.press("left_square_bracket")
+        await explorer.resize(*NARROW)
+        await explorer.settled()
+        assert explorer.drawn == "overlay"
+        assert f"{SCALED} · " not in explorer.text
+        await explorer.resize(*WIDE)
+        await explorer.settled()
+        assert f"{SCALED} · head 0 of 8 · 8 × 8 × 8" in explorer.text
+        assert "∂loss/∂scaled" in explorer.text
+
+
+async def test_the_pictures_of_heads_show_gradients_where_they_are_shown_alone():
+    async with exploring(WIDE) as explorer:
+        await backward(explorer, SCALED)
+        strip = explorer.main.query_one(HeadThumbnails)
+        assert not strip.tiles, "two matrices above one another leave them no room"
+        await explorer.press("z")
+        assert explorer.drawn == "overlay"
+        assert np.array_equal(strip.tiles, explorer.session.gradients.values[SCALED])
+        assert strip.scale == explorer.scene.overlay.scale
+        assert strip.border_title == "Heads · ∂loss/∂x"
+        await explorer.press("z")
+        assert np.array_equal(strip.tiles, explorer.session.trace[SCALED])
 
 
 async def test_both_scroll_together():
@@ -117,29 +156,34 @@ async def test_both_scroll_together():
         assert first.scroll_offset.x > 0 < first.scroll_offset.y
 
 
-@pytest.mark.parametrize("size", [NARROW, MEDIUM])
-async def test_where_there_is_less_room_one_key_goes_from_gradient_to_value(size):
-    async with exploring(size) as explorer:
+async def test_where_there_is_less_room_one_of_value_and_gradient_is_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with exploring(MEDIUM) as explorer:
         await backward(explorer, SCALED, 1, 2)
-        assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
-        await explorer.press("z")
-        assert "∂loss/∂scaled" not in explorer.text
-        assert f"{SCALED} · 8 × 8 × 8" in explorer.text
-        await explorer.press("z")
-        assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
-
-
-async def test_a_resize_shows_both_or_one():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, SCALED)
-        await explorer.resize(*NARROW)
-        await explorer.settled()
-        assert explorer.drawn == "overlay"
-        assert f"{SCALED} · " not in explorer.text
-        await explorer.resize(*WIDE)
-        await explorer.settled()
-        assert f"{SCALED} · head 0 of 8 · 8 × 8 × 8" in explorer.text
-        assert "∂loss/∂scaled" in explorer.text
+        # one key goes from gradient to value
+        for size in (MEDIUM, NARROW):
+            await explorer.resize(*size)
+            await explorer.settled()
+            assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
+            await explorer.press("z")
+            assert "∂loss/∂scaled" not in explorer.text
+            assert f"{SCALED} · 8 × 8 × 8" in explorer.text
+            await explorer.press("z")
+            assert "∂loss/∂scaled · 8 × 8 × 8" in explorer.text
+        # what is shown alone is what is exported
+        await explorer.go(WEIGHTS)
+        await explorer.keys("x")
+        assert explorer.focused_input.value == f"gradient.{WEIGHTS}.head0.csv"
+        await explorer.answer("a.csv")
+        rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
+        gradient = explorer.session.gradients.values[WEIGHTS][0]
+        assert np.allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], gradient, rtol=1e-6)
+        # a gradient that is followed shows gradients, and a value values
+        explorer.parts.port.go(Position("encoder.0.feed_forward.norm", Place(0, 1, 1)))
+        await explorer.press("5", "enter")
+        assert (explorer.stop, explorer.drawn) == ("output.logits", "overlay")
+        await explorer.press("escape", "5", ";")
+        assert (explorer.stop, explorer.drawn) == ("output.logits.weight", "value")
 
 
 async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
@@ -154,21 +198,8 @@ async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
         assert explorer.position.place.row == 1
         await explorer.press("escape")
         assert explorer.stop == "encoder.0.feed_forward.norm"
-
-
-async def test_following_a_value_shows_values_where_only_one_is_shown():
-    async with exploring(NARROW) as explorer:
-        await backward(explorer, "encoder.0.feed_forward.norm", 1, 1)
-        await explorer.press("5", "enter")
-        assert explorer.drawn == "overlay"
-        await explorer.press("escape", "5", ";")
-        assert explorer.stop == "output.logits.weight"
-        assert explorer.drawn == "value"
-
-
-async def test_a_weight_has_its_gradient_beside_it():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, "encoder.0.feed_forward.hidden")
+        # a weight has its gradient beside it
+        await explorer.go("encoder.0.feed_forward.hidden")
         await explorer.press("w")
         name = "encoder.0.feed_forward.hidden.weight"
         assert explorer.stop == name
@@ -195,37 +226,7 @@ async def test_norms_are_bars_by_layer_by_weight_and_along_the_stream():
         assert "along the residual stream" in explorer.text
 
 
-async def test_the_list_of_steps_says_the_norms():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, SCALED)
-        norm = np.linalg.norm(explorer.session.gradients.values[SCALED].astype(float))
-        assert f"scaled {norm:.2g}".split()[1] in explorer.text
-        assert "Steps · ‖∂loss/∂x‖" in explorer.text
-
-
-async def test_b_goes_forward_again_and_back_with_the_same_targets():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, SCALED)
-        await explorer.press("b")
-        assert explorer.stop == SCALED
-        assert "∂loss" not in explorer.text
-        assert explorer.place == (10, 25)
-        await explorer.press("b")
-        assert explorer.session.backward
-        assert "∂loss/∂scaled" in explorer.text
-
-
-async def test_undo_takes_the_way_back_away():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, SCALED)
-        await explorer.press("u")
-        assert not explorer.session.backward
-        assert explorer.stop == SCALED
-        await explorer.press("U")
-        assert explorer.session.backward
-
-
-async def test_an_edit_changes_the_gradients_and_keeps_the_targets():
+async def test_an_edit_changes_the_gradients_and_another_sentence_has_targets_of_its_own():
     async with exploring(WIDE) as explorer:
         await backward(explorer, SCALED)
         before, targets = explorer.session.gradients.loss, explorer.session.loss_targets
@@ -236,28 +237,12 @@ async def test_an_edit_changes_the_gradients_and_keeps_the_targets():
         assert explorer.session.loss_targets == targets
         await explorer.press("z", "z")
         assert "set by hand" in explorer.text
-
-
-async def test_another_sentence_has_targets_of_its_own():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer)
+        await explorer.go(LOSS)
         await explorer.keys("slash")
         await explorer.answer("the shore")
         assert explorer.session.backward
         assert explorer.session.loss_targets == (1, 6)
         assert "2 of 2 positions" in explorer.text
-
-
-async def test_a_gradient_that_is_shown_alone_is_what_is_exported(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    async with exploring(NARROW) as explorer:
-        await backward(explorer, WEIGHTS)
-        await explorer.keys("x")
-        assert explorer.focused_input.value == f"gradient.{WEIGHTS}.head0.csv"
-        await explorer.answer("a.csv")
-        gradient = explorer.session.gradients.values[WEIGHTS][0]
-    rows = list(csv.reader((tmp_path / "a.csv").read_text().splitlines()))
-    assert np.allclose([[float(cell) for cell in row[1:]] for row in rows[1:]], gradient, rtol=1e-6)
 
 
 async def test_a_model_without_logits_has_no_way_back():
@@ -298,18 +283,6 @@ async def test_nothing_is_computed_or_shown_beside_while_it_is_off(monkeypatch):
         assert not explorer.main.query_one("#overlay").display
 
 
-@pytest.mark.parametrize("model", ["encoder", "decoder"])
-async def test_every_stop_of_the_way_back_is_shown(model):
-    async with exploring(WIDE, model=model) as explorer:
-        await backward(explorer)
-        for stop in explorer.session.stops[1:]:
-            await explorer.press("space")
-            assert explorer.stop == stop
-            assert "∂loss/∂" in explorer.text
-            working = explorer.scene.working
-            assert abs(working.difference) <= 1e-5 * max(1.0, abs(working.stored))
-
-
 async def test_the_tour_of_gradients_leads_back_from_the_loss():
     async with exploring(WIDE, model="decoder") as explorer:
         await backward(explorer)
@@ -323,25 +296,6 @@ async def test_the_tour_of_gradients_leads_back_from_the_loss():
         assert [name for name, step in zip(stops, wanted, strict=True) if not matching([name], step)] == []
         assert explorer.session.backward
         assert not explorer.main.query(TourPanel)
-
-
-def test_gradients_of_the_session_are_those_of_its_trace():
-    trace = Model.load("encoder").trace("the waves")
-    assert gradients(trace, [[1, 2]]).values["output.logits"].shape == (2, 8)
-
-
-async def test_the_pictures_of_heads_shows_gradients_where_they_are_shown_alone():
-    async with exploring(WIDE) as explorer:
-        await backward(explorer, SCALED)
-        strip = explorer.main.query_one(HeadThumbnails)
-        assert not strip.tiles, "two matrices above one another leave them no room"
-        await explorer.press("z")
-        assert explorer.drawn == "overlay"
-        assert np.array_equal(strip.tiles, explorer.session.gradients.values[SCALED])
-        assert strip.scale == explorer.scene.overlay.scale
-        assert strip.border_title == "Heads · ∂loss/∂x"
-        await explorer.press("z")
-        assert np.array_equal(strip.tiles, explorer.session.trace[SCALED])
 
 
 async def test_without_targets_the_way_back_begins_at_the_second_most_likely_answer():

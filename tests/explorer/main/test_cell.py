@@ -168,6 +168,11 @@ async def test_a_row_whose_weight_was_set_by_hand_is_not_said_to_sum_to_1():
 
 async def test_the_equation_stays_in_view_however_long_the_working_is():
     async with exploring(NARROW, model="question") as explorer:
+        # operands whose names end alike are told apart
+        await explorer.go("encoder.0.self_attention.residual")
+        await explorer.press("5")
+        await explorer.shown("embedding.output[0, 0]", "self_attention.output[0, 0]")
+        # the equation
         await explorer.go("encoder.0.self_attention.query")
         await explorer.press("5")
         pane, equation = explorer.main.query_one(CellPane), explorer.scene.working.equation
@@ -181,10 +186,6 @@ async def test_the_equation_stays_in_view_however_long_the_working_is():
             assert pane.cursor - pane.scroll_offset.y < pane.viewport.height
         await explorer.press("G")
         assert "more lines" not in explorer.text
-        # operands whose names end alike are told apart
-        await explorer.go("encoder.0.self_attention.residual")
-        await explorer.press("5")
-        await explorer.shown("embedding.output[0, 0]", "self_attention.output[0, 0]")
 
 
 async def test_all_terms_of_a_short_sum_are_in_view_where_the_working_is_longer_than_the_pane():
