@@ -6,7 +6,7 @@ import math
 import threading
 
 import pytest
-from driving import NARROW, WIDE, exploring
+from driving import NARROW, WIDE, Explorer, exploring
 
 from tui_transformer.engine.axis import cells
 from tui_transformer.engine.computation import Computation
@@ -81,6 +81,18 @@ class Gate:
 
         monkeypatch.setattr(Trace, "prepare", held)
 
+    async def hold(self, explorer: Explorer, *keys: str) -> None:
+        """Press keys that have something computed, which is held."""
+        self.opened.clear()
+        self.reached.clear()
+        await explorer.keys(*keys)
+        await explorer.until(self.reached.is_set)
+
+    async def open(self, explorer: Explorer) -> None:
+        """Let go what is held, and wait until it is done."""
+        self.opened.set()
+        await explorer.settled()
+
 
 @pytest.mark.parametrize("count", [512, 4096])
 async def test_a_long_input_is_stepped_through_with_little_work_between_keys(count, monkeypatch: pytest.MonkeyPatch):
@@ -106,47 +118,32 @@ async def test_stepping_while_it_computes_shows_the_last_stop_only(monkeypatch: 
         monkeypatch.setattr(pair, "_show", lambda step, scene: (shown.append(step.view.name), show(step, scene)))
         explorer.send(*["space"] * 5)
         await explorer.handled()
-        gate.opened.set()
-        await explorer.settled()
+        await gate.open(explorer)
         assert explorer.place[0] == 15
         assert set(shown) == {explorer.stop}  # what comes later of it may draw it again
         assert explorer.scene.view.name == explorer.stop
 
 
-async def test_esc_ends_a_computation_and_goes_back_to_what_is_shown(monkeypatch: pytest.MonkeyPatch):
+async def test_what_is_computed_is_said_until_it_is_done_or_ended(monkeypatch: pytest.MonkeyPatch):
     gate = Gate(monkeypatch)
-    async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await explorer.keys("}", "}")
-        gate.opened.set()
-        await explorer.settled()
+    async with exploring(WIDE, ids=token_ids(512), sizes={"layers": 2}) as explorer:
+        await explorer.press("}", "}")
         before = explorer.position
-        gate.opened.clear()
-        gate.reached.clear()
-        await explorer.keys("}")
-        await explorer.until(gate.reached.is_set)
+        # esc goes back to what is shown
+        await gate.hold(explorer, "}")
         await explorer.keys("escape")
         assert not explorer.app.worker.busy
-        gate.opened.set()
-        await explorer.settled()
+        await gate.open(explorer)
         assert explorer.position == before
         assert "esc ends" not in explorer.text
         assert "encoder.0.feed_forward.norm" not in gate.computed
-
-
-async def test_what_is_computed_is_said(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
-    async with exploring(WIDE, ids=token_ids(512)) as explorer:
-        await explorer.keys("}", "}", "}")
+        # it is said until it is done
+        await gate.hold(explorer, "}")
         await explorer.shown("computing", "esc ends")
-        gate.opened.set()
-        await explorer.settled()
+        await gate.open(explorer)
         await explorer.until(lambda: "esc ends" not in explorer.text)
-
-
-async def test_what_is_taken_back_is_no_longer_said(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate(monkeypatch)
-    async with exploring(WIDE, ids=token_ids(512)) as explorer:
-        await explorer.keys("}", "}", "}")
+        # what is taken back is no longer said
+        await gate.hold(explorer, "}")
         await explorer.shown("computing", "esc ends")
         explorer.parts.requests.cancel("parts")
         assert explorer.app.settled
@@ -157,11 +154,9 @@ async def test_what_is_taken_back_is_no_longer_said(monkeypatch: pytest.MonkeyPa
 async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: pytest.MonkeyPatch):
     gate = Gate(monkeypatch)
     async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await explorer.keys("}", "}", "}")
-        await explorer.until(gate.reached.is_set)
+        await gate.hold(explorer, "}", "}", "}")
         await explorer.keys("v")
-        gate.opened.set()
-        await explorer.settled()
+        await gate.open(explorer)
         assert explorer.stop == "vocabulary"
         assert explorer.parts.explored.step is None
 
@@ -169,13 +164,11 @@ async def test_going_back_to_words_while_it_computes_stays_there(monkeypatch: py
 async def test_the_sentence_is_changed_while_it_computes(monkeypatch: pytest.MonkeyPatch):
     gate = Gate(monkeypatch)
     async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await explorer.keys("}", "}", "}")
-        await explorer.until(gate.reached.is_set)
+        await gate.hold(explorer, "}", "}", "}")
         await explorer.keys("/")
         await explorer.write("the shore")
         await explorer.keys("enter")
-        gate.opened.set()
-        await explorer.settled()
+        await gate.open(explorer)
         assert explorer.session.trace.program.shape("tokens") == (2,)
         assert explorer.scene.view.rows.size == 2
         await explorer.press("u")
@@ -185,17 +178,13 @@ async def test_the_sentence_is_changed_while_it_computes(monkeypatch: pytest.Mon
 async def test_keys_of_every_kind_while_it_computes_break_nothing(monkeypatch: pytest.MonkeyPatch):
     gate = Gate(monkeypatch)
     async with exploring(NARROW, ids=token_ids(512)) as explorer:
-        await explorer.keys("}", "}")
-        gate.opened.set()
-        await explorer.settled()
-        gate.opened.clear()
+        await explorer.press("}", "}")
         await explorer.keys("}")
         for key in ("down", "right", "]", "c", "m", "5", "enter", "escape", "}", "4", "w", "y", "Y", "2", "down", "u"):
             await explorer.keys(key)
         for key in ("e", "x", "?", ",", "/", "t"):
             await explorer.keys(key, "escape")
-        gate.opened.set()
-        await explorer.settled()
+        await gate.open(explorer)
         assert explorer.app.is_running
 
 
