@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 import resvg_py
 from driving import NARROW, SMALL, WIDE, exploring
 
@@ -39,15 +38,16 @@ async def test_c_goes_through_the_charts_of_every_step_and_around():
             assert all(text.strip() for text in seen)
 
 
-@pytest.mark.parametrize("size", [NARROW, SMALL])
-async def test_a_chart_fills_a_small_screen(size):
-    async with exploring(size) as explorer:
-        await explorer.go("embedding.positions")
-        await explorer.press("6")
-        assert explorer.main.query_one("#chart").has_focus
-        assert len(chart_text(explorer)) > 100
-        await explorer.press("c", "space", "c")
-        assert chart_text(explorer).strip()
+async def test_a_chart_fills_a_small_screen():
+    async with exploring(NARROW) as explorer:
+        for size in (NARROW, SMALL):
+            await explorer.resize(*size)
+            await explorer.go("embedding.positions")
+            await explorer.press("6")
+            assert explorer.main.query_one("#chart").has_focus
+            assert len(chart_text(explorer)) > 100
+            await explorer.press("c", "space", "c")
+            assert chart_text(explorer).strip()
 
 
 async def test_m_gives_one_scale_for_all_layers_and_back():
@@ -76,38 +76,34 @@ def read_npz(path: Path) -> np.ndarray:
         return next(iter(file.values()))
 
 
-@pytest.mark.parametrize(("suffix", "read"), [(".csv", read_csv), (".json", read_json), (".npz", read_npz)])
-async def test_an_export_reads_back_equal(suffix, read, tmp_path, monkeypatch):
+async def test_an_export_reads_back_equal_and_pictures_and_text_are_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(NARROW) as explorer:
         await explorer.go(WEIGHTS)
-        await explorer.press("]", "]", "x")
-        name = explorer.focused_input.value
-        await explorer.answer(f"{Path(name).stem}{suffix}")
-        assert explorer.app.screen is explorer.main
-        assert any("written" in message for message in explorer.messages)
+        await explorer.press("]", "]")
         wanted = explorer.session.trace[WEIGHTS][2]
-        values = read(tmp_path / f"{Path(name).stem}{suffix}")
-        np.testing.assert_array_equal(np.asarray(values, dtype=wanted.dtype).reshape(wanted.shape), wanted)
-
-
-async def test_pictures_and_text_are_written(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    async with exploring(NARROW) as explorer:
-        await explorer.go(WEIGHTS)
-        await explorer.press("x")
-        await explorer.answer("picture.svg")
-        await explorer.press("x")
-        await explorer.answer("table.txt")
+        for suffix, read in {".csv": read_csv, ".json": read_json, ".npz": read_npz}.items():
+            await explorer.press("x")
+            path = tmp_path / f"{Path(explorer.focused_input.value).stem}{suffix}"
+            await explorer.answer(path.name)
+            assert explorer.app.screen is explorer.main
+            assert "written" in explorer.messages[-1]
+            values = read(path)
+            np.testing.assert_array_equal(np.asarray(values, dtype=wanted.dtype).reshape(wanted.shape), wanted)
+        for name in ("picture.svg", "table.txt"):
+            await explorer.press("x")
+            await explorer.answer(name)
+            assert "shore" in (tmp_path / name).read_text()
     picture = resvg_py.svg_to_bytes(svg_path=str(tmp_path / "picture.svg"))
     assert bytes(picture).startswith(b"\x89PNG")
-    assert "shore" in (tmp_path / "picture.svg").read_text()
-    assert "shore" in (tmp_path / "table.txt").read_text()
 
 
-async def test_a_file_that_cannot_be_written_keeps_the_dialog(tmp_path, monkeypatch):
+async def test_words_are_not_exported_and_a_file_that_cannot_be_written_keeps_the_dialog(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(NARROW) as explorer:
+        await explorer.press("x", "y", "Y", "w", "c", "m")
+        assert explorer.app.screen is explorer.main
+        assert any("go to a step" in message for message in explorer.messages)
         await explorer.go("embedding.output")
         await explorer.press("x")
         for name in ("", "weights", "weights.xls", "no/such/folder/w.csv", ".", "/proc/w.csv", "~nobody-here/w.csv"):
@@ -119,26 +115,20 @@ async def test_a_file_that_cannot_be_written_keeps_the_dialog(tmp_path, monkeypa
         assert list(tmp_path.rglob("*.*")) == []
 
 
-@pytest.mark.parametrize("name", ["waves.svg", "waves.txt"])
-async def test_the_chart_is_exported_where_it_has_the_keys(name, tmp_path, monkeypatch):
+async def test_the_chart_is_exported_where_it_has_the_keys(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(WIDE) as explorer:
         await explorer.go("embedding.positions")
-        await explorer.press("6", "c", "x")
-        await explorer.answer("waves.png")
-        assert "has to end in .svg, .txt" in explorer.text
-        await explorer.answer(name)
-        written = (tmp_path / name).read_text()
-        assert "Positional encoding" in written
-        assert "sin 4" in written
-        assert list(tmp_path.iterdir()) == [tmp_path / name]
-
-
-async def test_words_are_not_exported():
-    async with exploring(NARROW) as explorer:
-        await explorer.press("x", "y", "Y", "w", "c", "m")
-        assert explorer.app.screen is explorer.main
-        assert any("go to a step" in message for message in explorer.messages)
+        await explorer.press("6", "c")
+        for name in ("waves.svg", "waves.txt"):
+            await explorer.press("x")
+            await explorer.answer("waves.png")
+            assert "has to end in .svg, .txt" in explorer.text
+            await explorer.answer(name)
+            written = (tmp_path / name).read_text()
+            assert "Positional encoding" in written
+            assert "sin 4" in written
+        assert {path.name for path in tmp_path.iterdir()} == {"waves.svg", "waves.txt"}
 
 
 async def test_y_copies_the_cell_and_capital_y_the_row():

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 from textual.command import CommandPalette
 
 WEIGHTS = "encoder.0.self_attention.weights"
 FIRST = {"2": "enter its numbers", "3": "enter look inside", "4": "enter look inside", "5": "enter follow"}
+FOUND = {
+    "attention weights": "Attention weights",
+    "open story": "Open story (trained)",
+    "tour: which way": "Tour: Which way does every number",
+    "setting: positions": "Setting: positions",
+}
 
 
 def line(explorer) -> str:
     return explorer.text.splitlines()[-1]
 
 
-@pytest.mark.parametrize("size", [WIDE, MEDIUM, NARROW])
-async def test_enter_comes_first_and_says_what_it_does_in_the_focused_pane(size):
-    async with exploring(size, model="question") as explorer:
+async def test_enter_comes_first_and_says_what_it_does_in_the_focused_pane():
+    async with exploring(WIDE, model="question") as explorer:
         explorer.parts.counting.moment = 0.05  # else the line says the count for that long
-        await explorer.go(WEIGHTS)
-        for digit, says in FIRST.items():
-            await explorer.press(digit)
-            await explorer.until(lambda says=says: line(explorer).startswith(f" {says} "))
+        for size in (WIDE, MEDIUM, NARROW):
+            await explorer.resize(*size)
+            await explorer.go(WEIGHTS)
+            for digit, says in FIRST.items():
+                await explorer.press(digit)
+                await explorer.until(lambda says=says: line(explorer).startswith(f" {says} "))
 
 
 async def test_the_card_of_a_tour_has_the_line_of_keys_while_it_has_the_keys():
@@ -64,22 +70,17 @@ async def test_a_click_on_a_token_chooses_it_and_a_double_click_edits():
         assert explorer.focused_input.value == explorer.session.text
 
 
-async def test_a_token_is_named_whole_or_not_at_all_and_a_sign_says_that_there_are_more():
+async def test_arrows_go_from_word_to_word_each_named_whole_or_not_at_all_and_enter_edits():
     async with exploring(MEDIUM, model="question") as explorer:
         await explorer.go(WEIGHTS)
         tokens = next(text for text in explorer.text.splitlines() if "@0" in text)
         assert tokens.rstrip("│ ").endswith("the 4 @6  …")
-        await explorer.press("1", *["right"] * 8)
+        await explorer.press("1", "right", "right")
+        assert explorer.position.place.row == 2
+        await explorer.press(*["right"] * 6)
         tokens = next(text for text in explorer.text.splitlines() if "@8" in text)
         assert tokens.lstrip("│ ").startswith("… ")
         assert "? 6 @8" in tokens
-
-
-async def test_enter_in_the_sentence_edits_and_arrows_go_from_word_to_word():
-    async with exploring(NARROW, model="question") as explorer:
-        await explorer.go(WEIGHTS)
-        await explorer.press("1", "right", "right")
-        assert explorer.position.place.row == 2
         await explorer.press("enter")
         assert explorer.focused_input.value == explorer.session.text
 
@@ -93,21 +94,13 @@ async def test_a_click_on_a_folded_layer_opens_it():
         assert explorer.stop.startswith("encoder.2.")
 
 
-@pytest.mark.parametrize(
-    ("typed", "text"),
-    [
-        ("attention weights", "Attention weights"),
-        ("open story", "Open story (trained)"),
-        ("tour: which way", "Tour: Which way does every number"),
-        ("setting: positions", "Setting: positions"),
-    ],
-)
-async def test_the_palette_finds_steps_models_tours_and_settings(typed, text):
+async def test_the_palette_finds_steps_models_tours_and_settings():
     async with exploring(WIDE, model="question") as explorer:
         await explorer.press("ctrl+p")
         await explorer.until(lambda: isinstance(explorer.app.screen, CommandPalette))
-        await explorer.write(typed)
-        await explorer.shown(text)
+        for typed, text in FOUND.items():
+            await explorer.write(typed)
+            await explorer.shown(text)
 
 
 async def test_the_vocabulary_begins_with_the_words_of_the_sentence():

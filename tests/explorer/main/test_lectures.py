@@ -20,12 +20,12 @@ from tui_transformer.session.tour_stop import scenery, suitable
 from tui_transformer.views.step_view import Place
 
 WEIGHTS = "encoder.0.self_attention.weights"
+QUESTION = open_session(ModelOptions("question"), None, None)
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(size, tmp_path, monkeypatch):
+async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    async with exploring(size, model="question") as explorer:
+    async with exploring(WIDE, model="question") as explorer:
         explorer.parts.port.go(Position(WEIGHTS, Place(2, 0, 8)))
         await explorer.settled()
         await explorer.press("ctrl+b")
@@ -33,23 +33,23 @@ async def test_a_place_is_bookmarked_and_the_lecture_leads_back_to_it(size, tmp_
         await explorer.answer("Ask first.")
         assert explorer.messages == ["stop 1 of mine.toml: Attention weights"]
         explorer.parts.port.go(Position("output.logits", Place(0, 0, 3)))
-        await explorer.press("ctrl+b")
-        await explorer.press("enter")
-        await explorer.press("enter")
+        await explorer.press("ctrl+b", "enter", "enter")
         told = suitable(explorer.session, "mine.toml")
         assert [stop.notes for stop in told.stops] == ["Ask first.", ""]
         places = [scenery(explorer.session, stop, lambda _: None).position for stop in told.stops]
         assert places == [Position(WEIGHTS, Place(2, 0, 8)), Position("output.logits", Place(0, 0, 3))]
-        explorer.parts.port.go(Position("tokens"))
-        explorer.parts.tour.follow(told)
-        await explorer.settled()
-        await explorer.shown("Stop 1 of 2 · Attention weights")
-        assert explorer.position == places[0]
-        assert "Ask first." not in explorer.text
-        await explorer.press("space")
-        assert explorer.position == places[1]
-        await explorer.press("escape")
-        assert explorer.stop == "tokens"
+        for size in (WIDE, NARROW):
+            await explorer.resize(*size)
+            explorer.parts.port.go(Position("tokens"))
+            explorer.parts.tour.follow(told)
+            await explorer.settled()
+            await explorer.shown("Stop 1 of 2 · Attention weights")
+            assert explorer.position == places[0]
+            assert "Ask first." not in explorer.text
+            await explorer.press("space")
+            assert explorer.position == places[1]
+            await explorer.press("escape")
+            assert explorer.stop == "tokens"
 
 
 LECTURE = """
@@ -119,9 +119,8 @@ def test_notes_go_into_no_lecture_and_wait_for_no_reader(tmp_path):
 
 
 def test_the_story_of_gradients_suits_every_model_with_a_loss():
-    model = open_session(ModelOptions("question"), None, None)
-    assert not model.backward
-    assert [stop.name for stop in suitable(model, "gradients").stops][:2] == ["loss", "logits"]
+    assert not QUESTION.backward
+    assert [stop.name for stop in suitable(QUESTION, "gradients").stops][:2] == ["loss", "logits"]
     with pytest.raises(InputError, match="gradients: attention predicts nothing that a loss could be of"):
         suitable(open_session(ModelOptions("attention"), None, None), "gradients")
 
@@ -151,12 +150,11 @@ async def test_a_bookmark_goes_into_no_file_that_is_no_lecture(tmp_path, monkeyp
         ('step = "tokens"\nbreaks = ["nonsense"]', r"\[a\] breaks: 'nonsense' is none of"),
     ],
 )
-async def test_a_lecture_of_another_model_is_refused(fields, says, tmp_path):
+def test_a_lecture_of_another_model_is_refused(fields, says, tmp_path):
     path = tmp_path / "other.toml"
     path.write_text(f'[a]\ntitle = "A"\ntext = "a"\n{fields}\n')
-    async with exploring(NARROW, model="question") as explorer:
-        with pytest.raises(InputError, match=says):
-            suitable(explorer.session, str(path))
+    with pytest.raises(InputError, match=says):
+        suitable(QUESTION, str(path))
 
 
 EDITED = (
@@ -170,31 +168,29 @@ EDITED = (
 
 def test_a_bookmark_keeps_edits_and_breaks(tmp_path):
     path = tmp_path / "mine.toml"
-    opened = open_session(ModelOptions("question"), None, None)
-    edited = opened.with_breaks("no-scale").with_edits(*EDITED, Set("embedding.output", np.ones(32)))
+    edited = QUESTION.with_breaks("no-scale").with_edits(*EDITED, Set("embedding.output", np.ones(32)))
     stop = stop_at(edited, Position(WEIGHTS))
     assert kept(edited).count(None) == 1
     with_stop(path, stop)
-    (told,) = suitable(opened, str(path)).stops
-    again = scenery(opened, told, lambda _: None).after
-    wanted = opened.with_breaks("no-scale").with_edits(*EDITED)
+    (told,) = suitable(QUESTION, str(path)).stops
+    again = scenery(QUESTION, told, lambda _: None).after
+    wanted = QUESTION.with_breaks("no-scale").with_edits(*EDITED)
     assert again.breaks == ("no-scale",)
     for name in (WEIGHTS, "encoder.0.self_attention.query.weight", "output.logits"):
         assert np.array_equal(again.trace[name], wanted.trace[name]), name
-    assert not np.array_equal(again.trace["output.logits"], opened.trace["output.logits"])
+    assert not np.array_equal(again.trace["output.logits"], QUESTION.trace["output.logits"])
 
 
 @pytest.mark.parametrize("model", ["question", "dates", "story"])
-async def test_every_stop_of_a_model_can_be_bookmarked(model, tmp_path):
+def test_every_stop_of_a_model_can_be_bookmarked(model, tmp_path):
     path = tmp_path / "all.toml"
-    async with exploring(NARROW, model=model) as explorer:
-        session = explorer.session
-        stops = session.forward_stops[:40]
-        for stop in stops:
-            with_stop(path, stop_at(session, Position(stop)))
-        told = suitable(session, str(path))
-        assert [stop.step for stop in read_lecture(path).stops] == list(stops)
-        assert [scenery(session, stop, lambda _: None).position.stop for stop in told.stops] == list(stops)
+    session = open_session(ModelOptions(model), None, None)
+    stops = session.forward_stops[:40]
+    for stop in stops:
+        with_stop(path, stop_at(session, Position(stop)))
+    told = suitable(session, str(path))
+    assert [stop.step for stop in read_lecture(path).stops] == list(stops)
+    assert [scenery(session, stop, lambda _: None).position.stop for stop in told.stops] == list(stops)
 
 
 def test_of_several_steps_the_first_that_the_model_has_is_meant():
