@@ -19,7 +19,7 @@ async def typed(explorer, *keys: str) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_digit_and_a_letter_are_a_count_and_a_movement(size):
+async def test_a_digit_is_a_count_of_a_letter_and_with_an_arrow_a_pane(size):
     async with exploring(size, model="question") as explorer:
         await explorer.go(WEIGHTS)
         await typed(explorer, "5", "j")
@@ -28,6 +28,10 @@ async def test_a_digit_and_a_letter_are_a_count_and_a_movement(size):
         assert explorer.position.place.column == 3
         await typed(explorer, "2", "k")
         assert explorer.position.place.row == 3
+        await typed(explorer, "3", "right")
+        assert (explorer.view.active, explorer.position.place.head) == ("heads", 1)
+        await explorer.press("0")
+        assert explorer.parts.panes.whole
 
 
 async def test_two_digits_and_a_step():
@@ -40,16 +44,7 @@ async def test_two_digits_and_a_step():
         assert explorer.place[0] == 6
 
 
-async def test_a_digit_and_an_arrow_are_a_pane_and_a_movement_in_it():
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go(WEIGHTS)
-        await typed(explorer, "3", "right")
-        assert (explorer.view.active, explorer.position.place.head) == ("heads", 1)
-        await explorer.press("0")
-        assert explorer.parts.panes.whole
-
-
-async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it():
+async def test_a_count_is_said_while_it_is_typed_and_ends_with_escape_or_after_a_moment():
     async with exploring(WIDE, model="question") as explorer:
         explorer.parts.counting.moment = 60.0
         await explorer.go(WEIGHTS)
@@ -61,6 +56,11 @@ async def test_a_count_is_said_while_it_is_typed_and_escape_ends_it():
         await explorer.press("4")
         await typed(explorer, "3", "escape", "]")
         assert explorer.position.place.head == 1
+        await explorer.go(WEIGHTS)
+        explorer.parts.counting.moment = 1e-6
+        await explorer.press("2", "j")
+        assert explorer.view.active == "steps"
+        assert explorer.stop != WEIGHTS
 
 
 async def test_the_key_that_the_user_gave_for_back_ends_a_count_and_does_no_more():
@@ -75,12 +75,3 @@ async def test_the_key_that_the_user_gave_for_back_ends_a_count_and_does_no_more
         assert ("times" in explorer.text, explorer.view.active) == (False, "heads")
         await typed(explorer, "f7")
         assert explorer.view.active == "matrix"
-
-
-async def test_after_a_moment_a_digit_is_no_count():
-    async with exploring(WIDE, model="question") as explorer:
-        explorer.parts.counting.moment = 1e-6
-        await explorer.go(WEIGHTS)
-        await explorer.press("2", "j")
-        assert explorer.view.active == "steps"
-        assert explorer.stop != WEIGHTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from driving import WIDE, exploring
 
 from tui_transformer.analysis.tokens import Hidden
@@ -17,14 +18,16 @@ WEIGHTS, SCALED = "encoder.0.self_attention.weights", "encoder.0.self_attention.
 TEXT = "[CLS] the waves crashed [SEP]"
 
 
-def words(folder):
-    path = folder / "words.txt"
+@pytest.fixture
+def words(tmp_path) -> str:
+    """A vocabulary."""
+    path = tmp_path / "words.txt"
     path.write_text("[UNK] [PAD] [CLS] [SEP] the waves crashed")
     return str(path)
 
 
-async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(tmp_path):
-    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
+async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(words):
+    async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
         explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
         await explorer.press("i")
         scene = explorer.scene
@@ -37,51 +40,38 @@ async def test_special_tokens_are_hidden_and_the_rest_is_renormalised(tmp_path):
         assert "×" in explorer.text
         assert scene.scale.high >= np.nanmax(shown)
         assert np.array_equal(explorer.session.trace[WEIGHTS][0], stored)
+        # other steps are shown as they are
+        await explorer.go(SCALED)
+        shown = explorer.scene.view.window(range(5), range(5))
+        assert np.array_equal(shown, explorer.session.trace[SCALED][0])
+        # shown again
+        await explorer.go(WEIGHTS)
         await explorer.press("i")
         assert np.array_equal(explorer.scene.view.window(range(5), range(5)), stored)
         assert "every row sums to 1" in explorer.text
-
-
-async def test_the_first_token_can_be_hidden_too(tmp_path):
-    async with exploring(WIDE, text="the waves crashed", vocab=words(tmp_path)) as explorer:
-        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
+        # the first token can be hidden too
         await explorer.press("I")
-        shown = explorer.scene.view.window(range(3), range(3))
+        shown = explorer.scene.view.window(range(5), range(5))
         assert np.isnan(shown[:, 0]).all()
         np.testing.assert_allclose(shown[:, 1:].sum(axis=1), 1, rtol=1e-6)
         assert "first token hidden" in explorer.text
 
 
-async def test_other_steps_are_shown_as_they_are(tmp_path):
-    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
-        await explorer.press("i")
-        explorer.parts.port.go(Position(SCALED, Place(0, 1, 1)))
-        await explorer.settled()
-        shown = explorer.scene.view.window(range(5), range(5))
-        assert np.array_equal(shown, explorer.session.trace[SCALED][0])
-
-
-async def test_the_cell_says_what_is_stored_and_what_is_drawn(tmp_path):
-    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
+async def test_cells_and_pictures_of_heads_leave_out_the_same_tokens(words):
+    async with exploring(WIDE, text=TEXT, vocab=words) as explorer:
         explorer.parts.port.go(Position(WEIGHTS, Place(1, 2, 1)))
         await explorer.press("i", "right")
-        row = explorer.session.trace[WEIGHTS][1, 2]
-        left, stored = explorer.scene.values
-        assert explorer.scene.working.stored == stored.value == row[2]
-        np.testing.assert_allclose(left.value, row[2] / row[1:4].sum(), rtol=1e-6)
+        stored = explorer.session.trace[WEIGHTS]
+        row = stored[1, 2]
+        drawn, there = explorer.scene.values
+        assert explorer.scene.working.stored == there.value == row[2]
+        np.testing.assert_allclose(drawn.value, row[2] / row[1:4].sum(), rtol=1e-6)
         await explorer.shown("  renormalised", "  explained here")
         await explorer.press("home")
-        left, _ = explorer.scene.values
-        assert (left.value, left.note) == (0, "key hidden")
-
-
-async def test_the_pictures_of_heads_leaves_the_same_tokens_out(tmp_path):
-    async with exploring(WIDE, text=TEXT, vocab=words(tmp_path)) as explorer:
-        explorer.parts.port.go(Position(WEIGHTS, Place(0, 1, 1)))
-        await explorer.press("i")
-        tiles = explorer.main.query_one(HeadThumbnails).tiles
-        stored = explorer.session.trace[WEIGHTS]
-        for tile, weights in zip(tiles, stored, strict=True):
+        drawn, _ = explorer.scene.values
+        assert (drawn.value, drawn.note) == (0, "key hidden")
+        # the pictures of heads
+        for tile, weights in zip(explorer.main.query_one(HeadThumbnails).tiles, stored, strict=True):
             assert np.isneginf(tile[:, [0, 4]]).all()
             np.testing.assert_allclose(tile[:, 1:4], weights[:, 1:4] / weights[:, 1:4].sum(1, keepdims=True), rtol=1e-6)
         assert "Heads · renormalised" in explorer.text
