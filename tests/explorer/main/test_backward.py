@@ -93,16 +93,6 @@ async def test_space_goes_back_from_the_loss_to_the_embedding_and_backspace_forw
         assert explorer.stop == steps[1]
 
 
-async def test_layers_and_sublayers_are_walked_backwards_too():
-    async with exploring(NARROW, sizes={"layers": 3}) as explorer:
-        await backward(explorer)
-        stops = []
-        for _ in range(5):
-            await explorer.press("right_curly_bracket")
-            stops.append(explorer.stop)
-        assert stops == ["output.logits", *(f"encoder.{i}.self_attention.query" for i in (2, 1, 0)), "embedding.tokens"]
-
-
 async def test_value_and_gradient_are_side_by_side_with_one_cursor():
     async with exploring(WIDE) as explorer:
         await backward(explorer, WEIGHTS, 2, 1)
@@ -210,11 +200,17 @@ async def test_a_cell_of_a_gradient_is_explained_and_its_terms_are_followed():
         assert "xᵀ ∂y" in explorer.text
 
 
-async def test_norms_are_bars_by_layer_by_weight_and_along_the_stream():
-    async with exploring(WIDE, sizes={"layers": 2}) as explorer:
-        await backward(explorer, "encoder.1.self_attention.query")
+async def test_layers_are_walked_backwards_and_norms_are_bars_by_layer_by_weight_and_along_the_stream():
+    async with exploring(WIDE, sizes={"layers": 3}) as explorer:
+        await backward(explorer)
+        stops = []
+        for _ in range(5):
+            await explorer.press("right_curly_bracket")
+            stops.append(explorer.stop)
+        assert stops == ["output.logits", *(f"encoder.{i}.self_attention.query" for i in (2, 1, 0)), "embedding.tokens"]
+        await explorer.go("encoder.1.self_attention.query")
         chart = explorer.main.query_one("#chart").chart
-        assert chart.labels == ("embedding", "encoder.0", "encoder.1", "output")
+        assert chart.labels == ("embedding", "encoder.0", "encoder.1", "encoder.2", "output")
         assert chart.logarithmic
         assert chart.labels[chart.marked] == "encoder.1"
         values = explorer.session.gradients.values

@@ -76,12 +76,18 @@ def read_npz(path: Path) -> np.ndarray:
         return next(iter(file.values()))
 
 
-async def test_an_export_reads_back_equal_and_pictures_and_text_are_written(tmp_path, monkeypatch):
+async def test_what_is_copied_or_exported_reads_back_equal_and_pictures_and_text_are_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     async with exploring(NARROW) as explorer:
         await explorer.go(WEIGHTS)
-        await explorer.press("]", "]")
-        wanted = explorer.session.trace[WEIGHTS][2]
+        wanted = explorer.session.trace[WEIGHTS][1]
+        # the cell and the row
+        await explorer.press("]", "down", "right", "right", "y")
+        assert np.float32(explorer.app.clipboard) == wanted[1, 2]
+        await explorer.press("Y")
+        row = np.array([float(cell) for cell in explorer.app.clipboard.split("\t")], dtype=np.float32)
+        np.testing.assert_array_equal(row, wanted[1])
+        # files
         for suffix, read in {".csv": read_csv, ".json": read_json, ".npz": read_npz}.items():
             await explorer.press("x")
             path = tmp_path / f"{Path(explorer.focused_input.value).stem}{suffix}"
@@ -129,14 +135,3 @@ async def test_the_chart_is_exported_where_it_has_the_keys(tmp_path, monkeypatch
             assert "Positional encoding" in written
             assert "sin 4" in written
         assert {path.name for path in tmp_path.iterdir()} == {"waves.svg", "waves.txt"}
-
-
-async def test_y_copies_the_cell_and_capital_y_the_row():
-    async with exploring(NARROW) as explorer:
-        await explorer.go(WEIGHTS)
-        await explorer.press("]", "down", "right", "right", "y")
-        values = explorer.session.trace[WEIGHTS]
-        assert np.float32(explorer.app.clipboard) == values[1, 1, 2]
-        await explorer.press("Y")
-        row = np.array([float(cell) for cell in explorer.app.clipboard.split("\t")], dtype=np.float32)
-        np.testing.assert_array_equal(row, values[1, 1])

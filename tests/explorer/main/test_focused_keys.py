@@ -22,6 +22,10 @@ def line(explorer) -> str:
 async def test_enter_comes_first_and_says_what_it_does_in_the_focused_pane():
     async with exploring(WIDE, model="question") as explorer:
         explorer.parts.counting.moment = 0.05  # else the line says the count for that long
+        await explorer.press("space", "space")
+        assert "[ ] head" not in line(explorer)
+        await explorer.go(WEIGHTS)
+        assert "[ ] head" in line(explorer)
         for size in (WIDE, MEDIUM, NARROW):
             await explorer.resize(*size)
             await explorer.go(WEIGHTS)
@@ -46,11 +50,6 @@ async def test_what_would_be_refused_is_not_named():
         await explorer.press("space")
         for word in ("sentence", "write", "layer", "lens", "vocabulary", "backward"):
             assert f" {word} " not in line(explorer)
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.press("space", "space")
-        assert "[ ] head" not in line(explorer)
-        await explorer.go(WEIGHTS)
-        assert "[ ] head" in line(explorer)
 
 
 async def test_a_click_on_a_token_chooses_it_and_a_double_click_edits():
