@@ -33,40 +33,47 @@ COUNTS = Histogram("Activations", (0.0, 1.0, 2.0, 3.0), (4, 0, 9), note="mean 1.
 
 
 class ChartApp(App[None]):
-    def __init__(self, chart: charts.Chart | None) -> None:
-        super().__init__()
-        self.chart = chart
-
     def compose(self) -> ComposeResult:
         yield Chart()
 
-    def on_mount(self) -> None:
-        self.query_one(Chart).show(self.chart)
+
+Draw = Callable[..., Awaitable[list[list[str]]]]
 
 
-async def shown(chart: charts.Chart | None, screen_text: ScreenText, size: tuple[int, int] = (70, 16)) -> list[str]:
-    app = ChartApp(chart)
-    async with app.run_test(size=size):
-        strips = app.screen._compositor.render_strips()
-        assert {strip.cell_length for strip in strips} == {size[0]}
-        return screen_text(app).splitlines()
+@pytest.fixture
+def shown(screen_text: ScreenText) -> Draw:
+    """A function that gives the lines of the screen for each of some charts."""
+
+    async def lines_of(*shown: charts.Chart | None, size: tuple[int, int] = (70, 16)) -> list[list[str]]:
+        lines, app = [], ChartApp()
+        async with app.run_test(size=size) as pilot:
+            for chart in shown:
+                app.query_one(Chart).show(chart)
+                await pilot.pause()
+                assert {strip.cell_length for strip in app.screen._compositor.render_strips()} == {size[0]}
+                lines.append(screen_text(app).splitlines())
+        return lines
+
+    return lines_of
 
 
-async def test_bars_on_a_log_scale_are_as_long_as_their_logarithms(screen_text: ScreenText) -> None:
-    chart = BarChart("Norms", ("a", "b", "c", "d"), (1e-4, 1e-2, 1.0, 0.0), logarithmic=True)
-    lines = await shown(chart, screen_text)
+def drawn(chart: charts.Chart, width: int, height: int) -> list[str]:
+    return re.sub(r"\x1b\[[\d;]*m", "", draw(chart, width, height, Inks((), None, None))).splitlines()
+
+
+async def test_bars_on_a_log_scale_are_as_long_as_their_logarithms_and_many_have_powers_of_ten(shown: Draw) -> None:
+    powers = tuple(10.0 ** -(i % 4) for i in range(60))
+    lines, many = await shown(
+        BarChart("Norms", ("a", "b", "c", "d"), (1e-4, 1e-2, 1.0, 0.0), logarithmic=True),
+        BarChart("Norms", tuple(map(str, range(60))), powers, logarithmic=True),
+    )
     lengths = [line.count("█") for line in lines[1:5]]
     assert lengths[1] / lengths[0] == pytest.approx(3, rel=0.15)
     assert lengths[2] / lengths[0] == pytest.approx(5, rel=0.15)
     assert lengths[3] == 0
     assert [line.split()[-1] for line in lines[1:5]] == ["0.0001", "0.01", "1", "0"]
-
-
-async def test_many_bars_on_a_log_scale_have_powers_of_ten_beside_them(screen_text: ScreenText) -> None:
-    values = tuple(10.0 ** -(i % 4) for i in range(60))
-    lines = await shown(BarChart("Norms", tuple(map(str, range(60))), values, logarithmic=True), screen_text)
-    assert any("1e0" in line for line in lines)
-    assert any("1e-4" in line for line in lines)
+    assert any("1e0" in line for line in many)
+    assert any("1e-4" in line for line in many)
 
 
 @pytest.mark.parametrize(
@@ -82,129 +89,110 @@ async def test_many_bars_on_a_log_scale_have_powers_of_ten_beside_them(screen_te
 )
 def test_curves_by_step_are_marked_at_round_values(low: float, high: float, height: int, marks: list[str]) -> None:
     chart = LineChart("", "", "", (Series("", (0.0, 9.0), (low, high)),), counted=True)
-    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
+    lines = drawn(chart, 40, height)
     texts = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
     assert texts == marks
 
 
-@pytest.mark.parametrize("height", range(5, 16))
-def test_the_marks_of_a_named_axis_are_evenly_spaced_and_have_0_among_them(height: int) -> None:
+def test_the_marks_of_a_named_axis_are_evenly_spaced_and_have_0_among_them() -> None:
     chart = replace(WAVES, series=WAVES.series[:1])
-    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 60, height, Inks((), None, None))).splitlines()
-    marks = [float(line.partition("┤")[0].strip().replace("−", "-")) for line in lines if "┤" in line]
-    assert 0 in marks
-    assert len({round(one - other, 6) for one, other in pairwise(marks)}) <= 1
-    assert not any("−0.0┤" in line for line in lines)
+    for height in range(5, 16):
+        lines = drawn(chart, 60, height)
+        marks = [float(line.partition("┤")[0].strip().replace("−", "-")) for line in lines if "┤" in line]
+        assert 0 in marks, height
+        assert len({round(one - other, 6) for one, other in pairwise(marks)}) <= 1, height
+        assert not any("−0.0┤" in line for line in lines), height
 
 
-@pytest.mark.parametrize("height", range(5, 12))
-def test_no_two_marks_of_a_logarithmic_axis_share_a_line(height: int) -> None:
+def test_no_two_marks_of_a_logarithmic_axis_share_a_line() -> None:
     series = Series("", (0.0, 9.0), (2.1, 0.003))
     chart = LineChart("", "step", "", (series,), logarithmic=True, counted=True)
-    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 40, height, Inks((), None, None))).splitlines()
-    texts = [line.partition("┤")[0].strip() for line in lines if "┤" in line]
-    assert texts == [f"{float(mark):g}" for mark in texts] != []
+    for height in range(5, 12):
+        texts = [line.partition("┤")[0].strip() for line in drawn(chart, 40, height) if "┤" in line]
+        assert texts == [f"{float(mark):g}" for mark in texts] != [], height
 
 
-async def test_bars_have_labels_values_and_lengths(screen_text: ScreenText) -> None:
-    lines = await shown(BARS, screen_text)
+async def test_bars_have_labels_values_and_lengths(shown: Draw) -> None:
+    lines, signed, masked, short, many_short = await shown(
+        BARS,
+        BarChart("Row", ("a", "b"), (-1.0, 1.0)),
+        BarChart("Row", ("a", "b", "c"), (math.nan, 0.0, 1.0)),
+        BarChart("Row", ("a", "b"), (1e-4, 1.0)),
+        BarChart("Row", tuple(map(str, range(90))), (*[1e-4] * 89, 1.0)),
+    )
     assert lines[0].startswith("Row")
     assert lines[1].split()[0] == "the"
     assert lines[1].split()[-1] == "0.7"
     assert lines[2].split()[0] == "▸waves"
     lengths = [line.count("█") for line in lines[1:4]]
     assert lengths[0] > 2.5 * lengths[1] > 5 * lengths[2] > 0
-
-
-async def test_negative_bars_go_to_the_left_of_zero(screen_text: ScreenText) -> None:
-    lines = await shown(BarChart("Row", ("a", "b"), (-1.0, 1.0)), screen_text)
-    assert lines[1].rindex("█") <= lines[2].index("█") + 1
-
-
-async def test_masked_bars_are_named_and_zero_is_empty(screen_text: ScreenText) -> None:
-    lines = await shown(BarChart("Row", ("a", "b", "c"), (math.nan, 0.0, 1.0)), screen_text)
-    assert "× masked" in lines[1]
-    assert "█" not in lines[1] + lines[2]
-
-
-async def test_a_bar_of_less_than_half_a_column_is_empty_on_its_baseline(screen_text: ScreenText) -> None:
-    lines = await shown(BarChart("Row", ("a", "b"), (1e-4, 1.0)), screen_text)
-    assert "█" not in lines[1]
-    assert lines[1].index("│", 1) == lines[2].index("█")
-    lines = await shown(BarChart("Row", tuple(map(str, range(90))), (*[1e-4] * 89, 1.0)), screen_text)
-    assert not {"▄", "▀", "█"} & set("".join(lines)[: len("".join(lines)) // 4])
+    # negative ones go to the left of zero
+    assert signed[1].rindex("█") <= signed[2].index("█") + 1
+    # masked ones are named and zero is empty
+    assert "× masked" in masked[1]
+    assert "█" not in masked[1] + masked[2]
+    # one of less than half a column is empty on its baseline
+    assert "█" not in short[1]
+    assert short[1].index("│", 1) == short[2].index("█")
+    assert not {"▄", "▀", "█"} & set("".join(many_short)[: len("".join(many_short)) // 4])
 
 
 def test_values_of_bars_that_are_too_small_to_be_seen_stand_below_each_other() -> None:
     chart = BarChart("Row", ("a", "b", "c", "d", "e"), (1e-4, 0.01, 0.0, 3e-7, 1.0))
-    lines = re.sub(r"\x1b\[[\d;]*m", "", draw(chart, 60, 8, Inks((), None, None))).splitlines()
     values = ("0.0001", "0.01", "0", "3e-7")
-    assert len({line.index(value) for line, value in zip(lines, values, strict=False)}) == 1
+    assert len({line.index(value) for line, value in zip(drawn(chart, 60, 8), values, strict=False)}) == 1
 
 
-async def test_more_bars_than_lines_stand_upright(screen_text: ScreenText) -> None:
+async def test_more_bars_than_lines_stand_upright_and_empty_bins_of_histograms_are_empty(shown: Draw) -> None:
     values = tuple((index % 7) / 7 for index in range(200))
-    lines = await shown(BarChart("Row", tuple(map(str, range(200))), values, marked=3), screen_text)
-    assert any("█" in line for line in lines)
-    assert "0" in lines[-1].split()
-
-
-async def test_curves_have_a_legend_and_axis_labels(screen_text: ScreenText) -> None:
-    lines = await shown(WAVES, screen_text)
-    assert lines[0].split() == ["Waves", "──", "sine", "──", "cosine"]
-    assert lines[-1].split() == ["value", "position"]
-
-
-async def test_a_legend_without_room_goes_on_in_the_next_line(screen_text: ScreenText) -> None:
-    lines = await shown(WAVES, screen_text, size=(24, 12))
-    assert lines[0].split() == ["Waves", "──", "sine"]
-    assert lines[1].split() == ["──", "cosine"]
-
-
-async def test_all_curves_are_named(screen_text: ScreenText) -> None:
-    series = tuple(Series(f"curve {i}", (0.0, 1.0), (float(i), 0.0)) for i in range(12))
-    lines = await shown(LineChart("Many", "", "", series), screen_text, size=(50, 20))
-    assert all(f"curve {i}" in "\n".join(lines[:6]) for i in range(12))
-
-
-async def test_holes_in_a_curve_stay_holes(screen_text: ScreenText) -> None:
-    y = tuple(math.nan if 10 <= x < 20 else 1.0 for x in range(30))
-    lines = await shown(LineChart("Loss", "", "", (Series("loss", tuple(map(float, range(30))), y),)), screen_text)
-    curve = next(line for line in lines[2:-3] if any("\u2800" < glyph <= "\u28ff" for glyph in line))
-    assert " " * 10 in curve.strip(" │1.0┤")
-
-
-async def test_histograms_leave_empty_bins_empty(screen_text: ScreenText) -> None:
-    lines = await shown(COUNTS, screen_text)
-    assert "mean 1.8" in lines[0]
-    lowest = next(line for line in lines if "0┤" in line).split("┤")[-1].strip("│")
+    upright, bins = await shown(BarChart("Row", tuple(map(str, range(200))), values, marked=3), COUNTS)
+    assert any("█" in line for line in upright)
+    assert "0" in upright[-1].split()
+    assert "mean 1.8" in bins[0]
+    lowest = next(line for line in bins if "0┤" in line).split("┤")[-1].strip("│")
     third = len(lowest) // 3
     assert lowest[third + 2 : 2 * third - 1].strip() == ""
     assert lowest[:third].strip()
     assert lowest[-third:].strip()
 
 
-@pytest.mark.parametrize("chart", [BARS, WAVES, COUNTS])
-async def test_without_colour_curves_and_bars_are_told_apart(
-    chart: charts.Chart, screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_curves_have_a_legend_and_axis_labels_and_their_holes_stay_holes(shown: Draw) -> None:
+    y = tuple(math.nan if 10 <= x < 20 else 1.0 for x in range(30))
+    lines, holes = await shown(WAVES, LineChart("Loss", "", "", (Series("loss", tuple(map(float, range(30))), y),)))
+    assert lines[0].split() == ["Waves", "──", "sine", "──", "cosine"]
+    assert lines[-1].split() == ["value", "position"]
+    curve = next(line for line in holes[2:-3] if any("\u2800" < glyph <= "\u28ff" for glyph in line))
+    assert " " * 10 in curve.strip(" │1.0┤")
+
+
+async def test_a_legend_without_room_goes_on_in_the_next_line_until_all_curves_are_named(shown: Draw) -> None:
+    many = tuple(Series(f"curve {i}", (0.0, 1.0), (float(i), 0.0)) for i in range(12))
+    (two,) = await shown(WAVES, size=(24, 12))
+    assert two[0].split() == ["Waves", "──", "sine"]
+    assert two[1].split() == ["──", "cosine"]
+    (twelve,) = await shown(LineChart("Many", "", "", many), size=(50, 20))
+    assert all(f"curve {i}" in "\n".join(twelve[:6]) for i in range(12))
+
+
+async def test_without_colour_curves_and_bars_are_told_apart(shown: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "")
-    text = "\n".join(await shown(chart, screen_text))
-    assert all(glyph in text for glyph in {BARS: "▒█", WAVES: "*+", COUNTS: "▒"}[chart])
+    for lines, glyphs in zip(await shown(BARS, WAVES, COUNTS), ("▒█", "*+", "▒"), strict=True):
+        assert set(glyphs) <= set("".join(lines))
 
 
-async def test_labels_are_harmless_and_never_markup(screen_text: ScreenText) -> None:
+async def test_labels_are_harmless_and_never_markup(shown: Draw) -> None:
     names = ("\x1b[31mred", "[b]bold[/b]", "猫が好き", "\u202eright")
-    text = "\n".join(await shown(BarChart("\x1b]0;x\x07", names, (1.0, 2.0, 3.0, 4.0)), screen_text))
-    text += "\n".join(await shown(LineChart("t", names[0], names[3], (Series(names[0], (0.0,), (1.0,)),)), screen_text))
+    bars, curves = await shown(
+        BarChart("\x1b]0;x\x07", names, (1.0, 2.0, 3.0, 4.0)),
+        LineChart("t", names[0], names[3], (Series(names[0], (0.0,), (1.0,)),)),
+    )
+    text = "\n".join(bars + curves)
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert "[b]bold[/b]" in text
 
 
-@pytest.mark.parametrize(
-    "chart",
-    [
-        None,
+async def test_charts_without_anything_to_scale_are_drawn(shown: Draw) -> None:
+    given = (
         BarChart("Nothing", (), ()),
         LineChart("Nothing", "", "", ()),
         LineChart("Point", "x", "y", (Series("one", (0.0,), (0.0,)),)),
@@ -214,29 +202,31 @@ async def test_labels_are_harmless_and_never_markup(screen_text: ScreenText) -> 
         BarChart("Equal", tuple("abcdefghijklmnopqrstuvwxyz"), (0.0,) * 26),
         Histogram("Nothing", (), ()),
         Histogram("One", (0.0, 1.0), (0,)),
-    ],
-)
-async def test_charts_without_anything_to_scale_are_drawn(chart: charts.Chart | None, screen_text: ScreenText) -> None:
-    lines = await shown(chart, screen_text)
-    assert lines[0].strip().startswith("" if chart is None else chart.title)
-    assert chart is not None or not "".join(lines).strip()
+    )
+    none, *others = await shown(None, *given)
+    assert not "".join(none).strip()
+    for chart, lines in zip(given, others, strict=True):
+        assert lines[0].strip().startswith(chart.title)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (10, 3), (23, 9), (24, 5), (200, 50)])
-async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText, shows: Shows) -> None:
-    app = ChartApp(WAVES)
+async def test_any_size_of_screen(screen_text: ScreenText, shows: Shows) -> None:
+    app = ChartApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.resize_terminal(*size)
-        await pilot.pause()
-        assert ("needs more room" in screen_text(app)) == (size in {(23, 9)})
-        await pilot.resize_terminal(80, 24)
-        await pilot.pause()
-        await shows(app, "position")
+        app.query_one(Chart).show(WAVES)
+        for size in [(1, 1), (10, 3), (23, 9), (24, 5), (200, 50)]:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert ("needs more room" in screen_text(app)) == (size in {(23, 9)}), size
+            await pilot.resize_terminal(80, 24)
+            await pilot.pause()
+            await shows(app, "position")
 
 
 async def test_the_colours_follow_the_theme() -> None:
-    app = ChartApp(BARS)
+    app = ChartApp()
     async with app.run_test(size=(70, 10)) as pilot:
+        app.query_one(Chart).show(BARS)
+        await pilot.pause()
 
         def colors() -> set[str]:
             strip = app.screen._compositor.render_strips()[1]

@@ -18,35 +18,28 @@ from tui_transformer.explorer.widgets.palette import (
 from tui_transformer.views.view import Scale, ScaleKind
 
 DEPTHS: tuple[Depth, ...] = ("truecolor", "256", "standard")
+KINDS: tuple[ScaleKind, ...] = ("sequential", "diverging")
 
 
 @pytest.mark.parametrize("dark", [True, False])
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_sequential_ramps_are_monotone_in_lightness(depth: Depth, dark: bool) -> None:
-    lightness = [luminance(color.get_truecolor()) for color in ramp("sequential", Surface(depth, dark))]
+def test_text_is_readable_on_ramps_that_are_monotone_or_have_a_neutral_middle(depth: Depth, dark: bool) -> None:
+    surface = Surface(depth, dark)
+    lightness = [luminance(color.get_truecolor()) for color in ramp("sequential", surface)]
     steps = np.diff(lightness)
     assert (steps > 0).all() if dark else (steps < 0).all()
-
-
-@pytest.mark.parametrize("dark", [True, False])
-@pytest.mark.parametrize("depth", DEPTHS)
-def test_signed_ramps_have_a_neutral_middle_and_end_apart(depth: Depth, dark: bool) -> None:
-    colors = [color.get_truecolor() for color in ramp("diverging", Surface(depth, dark))]
+    # the signed one: ends apart
+    colors = [color.get_truecolor() for color in ramp("diverging", surface)]
     middle = colors[len(colors) // 2]
     assert len(colors) % 2 == 1
     assert max(middle) - min(middle) < 30
     assert colors[0].blue > colors[0].red
     assert colors[-1].red > colors[-1].blue
-
-
-@pytest.mark.parametrize("kind", ["sequential", "diverging"])
-@pytest.mark.parametrize("dark", [True, False])
-@pytest.mark.parametrize("depth", DEPTHS)
-def test_text_is_readable_on_every_level(kind: ScaleKind, depth: Depth, dark: bool) -> None:
-    for style in palette(kind, Surface(depth, dark), Style()).styles:
-        assert style.color is not None
-        assert style.bgcolor is not None
-        assert contrast_ratio(style.color, style.bgcolor) >= 4.5
+    for kind in KINDS:
+        for style in palette(kind, surface, Style()).styles:
+            assert style.color is not None
+            assert style.bgcolor is not None
+            assert contrast_ratio(style.color, style.bgcolor) >= 4.5
 
 
 def test_without_colour_signed_glyphs_tell_minus_from_plus() -> None:
@@ -65,23 +58,23 @@ def test_masked_values_have_their_own_level() -> None:
     assert levels.tolist() == [0, top, top, colors.masked, colors.masked, top]
 
 
-@pytest.mark.parametrize("levels", [65, LEVELS, FEW])
-@pytest.mark.parametrize("kind", ["sequential", "diverging"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [*DEPTHS, "none"])
-def test_no_value_that_is_not_nearly_zero_looks_like_zero(kind: ScaleKind, depth: Depth, levels: int) -> None:
-    colors = palette(kind, Surface(depth, dark=True), Style(), levels)
+def test_no_value_that_is_not_nearly_zero_looks_like_zero(kind: ScaleKind, depth: Depth) -> None:
     scale = Scale(kind, -2.0 if kind == "diverging" else 0.0, 2.0)
     sizes = 2.0 * np.array([1, 1 / 2, 1 / 4, 1 / 8, 1 / 15])
     values = np.concatenate([sizes, -sizes]) if kind == "diverging" else sizes
-    zero = colors.levels(np.zeros(1), scale)[0]
-    drawn = colors.levels(values, scale)
-    assert (drawn != zero).all()
-    assert (np.sign(drawn - zero) == np.sign(values)).all()
-    looks = list(zip(colors.styles, colors.glyphs, strict=True))
-    assert all(looks[level] != looks[zero] for level in drawn)
+    for levels in (65, LEVELS, FEW):
+        colors = palette(kind, Surface(depth, dark=True), Style(), levels)
+        zero = colors.levels(np.zeros(1), scale)[0]
+        drawn = colors.levels(values, scale)
+        assert (drawn != zero).all(), levels
+        assert (np.sign(drawn - zero) == np.sign(values)).all(), levels
+        looks = list(zip(colors.styles, colors.glyphs, strict=True))
+        assert all(looks[level] != looks[zero] for level in drawn), levels
 
 
-@pytest.mark.parametrize("kind", ["sequential", "diverging"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("depth", [*DEPTHS, "none"])
 def test_small_pictures_draw_half_of_the_largest_value_unlike_zero(kind: ScaleKind, depth: Depth) -> None:
     scale = Scale(kind, -1.0 if kind == "diverging" else 0.0, 1.0)

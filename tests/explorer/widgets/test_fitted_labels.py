@@ -19,21 +19,12 @@ def test_labels_take_exactly_their_cells_and_are_harmless(text: str) -> None:
         assert "\x1b" not in fitted, (width, align)
 
 
-def test_cut_labels_say_so() -> None:
+def test_cut_labels_say_so_and_the_position_of_a_token_stays_where_there_is_room_for_a_character_before_it():
     assert fit_label("forcefully", 5) == "forc…"
     assert fit_label("the", 5, "right") == "  the"
     assert fit_label("!", 5, "center") == "  !  "
-
-
-@pytest.mark.parametrize(
-    ("width", "expected"),
-    [(7, "the @2 "), (6, "the @2"), (5, "the@2"), (4, "t…@2"), (3, "th…"), (1, "…")],
-)
-def test_the_position_of_a_token_stays_where_there_is_room_for_a_character_before_it(width, expected):
-    assert fit_label("the @2", width) == expected
-
-
-def test_wide_characters_before_a_position():
+    cut = [fit_label("the @2", width) for width in (7, 6, 5, 4, 3, 1)]
+    assert cut == ["the @2 ", "the @2", "the@2", "t…@2", "th…", "…"]
     assert fit_label("世界 @12", 6) == "世…@12"
     assert fit_label("世界 @12", 5) == "…@12 "
 

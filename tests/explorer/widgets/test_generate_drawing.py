@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -27,37 +28,38 @@ def drawn(picture: CachePicture, width: int, height: int = 20) -> list[str]:
     return ["".join(run.text for run in line).rstrip() for line in cache_lines(picture, width, height)]
 
 
-def test_tokens_are_broken_between_words():
-    assert text_of(["The", " wa", "ves", " crash"], 10) == ["The waves", " crash"]
+@pytest.mark.parametrize(
+    ("tokens", "width", "lines"),
+    [
+        (["The", " wa", "ves", " crash"], 10, ["The waves", " crash"]),
+        (["ab", "cdefghij"], 4, ["abcd", "efgh", "ij"]),
+        (["one\n", "two"], 20, ["one␊", "two"]),
+    ],
+    ids=["between words", "a wide token", "a newline"],
+)
+def test_tokens_are_broken_between_words_where_they_are_wide_and_behind_newlines(tokens, width, lines):
+    assert text_of(tokens, width) == lines
 
 
-def test_a_token_wider_than_the_line_goes_on_in_the_next():
-    assert text_of(["ab", "cdefghij"], 4) == ["abcd", "efgh", "ij"]
-
-
-def test_a_newline_ends_its_line():
-    assert text_of(["one\n", "two"], 20) == ["one␊", "two"]
-
-
-@pytest.mark.parametrize("width", [1, 2, 3, 7])
 @pytest.mark.parametrize("tokens", [["漢字", " ab", "🙂"], ["\x1b[31m", "", " x"], ["e\u0301", "\u202e", "abc def"]])
-def test_no_line_is_wider_than_asked_and_no_token_is_lost(tokens: list[str], width: int):
-    lines = token_lines(tokens, width)
+def test_no_line_is_wider_than_asked_and_no_token_is_lost(tokens: list[str]):
     widest = max(cells(character) for token in tokens for character in token + " ")
-    assert all(sum(cells(part.text) for part in line) <= max(width, widest) for line in lines)
-    assert {part.token for line in lines for part in line} == set(range(len(tokens)))
+    for width in (1, 2, 3, 7):
+        lines = token_lines(tokens, width)
+        assert all(sum(cells(part.text) for part in line) <= max(width, widest) for line in lines), width
+        assert {part.token for line in lines for part in line} == set(range(len(tokens))), width
 
 
-@pytest.mark.parametrize(("share", "bar"), [(0, "    "), (1, "████"), (0.5, "██  "), (1e-9, "▏   "), (0.28, "█▏  ")])
-def test_a_bar_is_as_long_as_its_share(share: float, bar: str):
-    assert share_bar(share, 4) == bar
+def test_a_bar_is_as_long_as_its_share():
+    bars = [share_bar(share, 4) for share in (0, 1, 0.5, 1e-9, 0.28)]
+    assert bars == ["    ", "████", "██  ", "▏   ", "█▏  "]
 
 
 GROUPED = CachePicture(((0, 1), (2, 3)), ("The", " cat", " sat", " on"), computed=1, limit=64)
 
 
-def test_the_cache_tells_kept_rows_from_the_one_computed_now_and_free_ones():
-    words, first, second, *_ = drawn(GROUPED, 60)
+def test_the_cache_tells_kept_rows_from_the_one_computed_now_and_free_ones_and_counts_them():
+    words, first, second, *_, legend = drawn(GROUPED, 70)
     assert words.split() == ["The", "cat", "sat", "on"]
     assert first.startswith("K0 ← q0 q1")
     assert second.startswith("K1 ← q2 q3")
@@ -65,10 +67,11 @@ def test_the_cache_tells_kept_rows_from_the_one_computed_now_and_free_ones():
         signs = line.partition("← ")[2]
         assert [len(signs.split(KEPT)) > 1, NOW in signs, FREE in signs] == [True, True, True]
         assert signs.rindex(KEPT) < signs.index(NOW) < signs.index(FREE)
-
-
-def test_the_legend_counts_the_rows():
-    assert f"{KEPT} kept 3   {NOW} computed now 1   {FREE} free 60 of 64" in drawn(GROUPED, 70)[-1]
+    assert f"{KEPT} kept 3   {NOW} computed now 1   {FREE} free 60 of 64" in legend
+    # after the whole prompt every row was computed now
+    line = drawn(CachePicture(((0,),), ("a", "b", "c"), computed=3, limit=8), 60)[1]
+    assert KEPT not in line
+    assert NOW in line
 
 
 def test_every_query_head_is_drawn_under_the_key_head_that_it_reads():
@@ -77,21 +80,12 @@ def test_every_query_head_is_drawn_under_the_key_head_that_it_reads():
     assert labels[1:10] == ["K0 ← q0 q1", "q0", "q1", "", "K1 ← q2 q3", "q2", "q3", "", "mean"]
 
 
-def test_a_cache_that_does_not_fit_shows_its_last_tokens():
+def test_a_cache_that_does_not_fit_shows_its_last_tokens_and_counts_the_other_key_heads():
     long = CachePicture(((0,),), tuple(map(str, range(1000))), computed=1, limit=1024)
     words, line, *_ = drawn(long, 40)
     assert line.count(KEPT) + line.count(NOW) == int(words.split()[1]) - int(words.split()[0]) + 1
     assert words.split()[1] == "999"
     assert line.count(NOW) == 1
-
-
-def test_after_the_whole_prompt_every_row_was_computed_now():
-    line = drawn(CachePicture(((0,),), ("a", "b", "c"), computed=3, limit=8), 60)[1]
-    assert KEPT not in line
-    assert NOW in line
-
-
-def test_key_heads_that_do_not_fit_are_counted():
     many = CachePicture(tuple((head,) for head in range(12)), ("a", "b"), computed=1, limit=8)
     lines = drawn(many, 60, height=8)
     assert len(lines) == 8
@@ -104,14 +98,11 @@ def test_the_attention_of_the_newest_token_has_a_weight_for_every_token_that_is_
     assert [run.weight for run in line if run.weight is not None] == [0.2, 0.3, 0.5]
 
 
-@pytest.mark.parametrize("width", [1, 5, 20, 40, 100])
-@pytest.mark.parametrize("height", [1, 2, 5, 30])
-def test_any_size_is_drawn(width: int, height: int):
-    assert len(drawn(GROUPED, width, height)) <= height
+def test_any_size_is_drawn():
+    for width, height in product((1, 5, 20, 40, 100), (1, 2, 5, 30)):
+        assert len(drawn(GROUPED, width, height)) <= height, (width, height)
 
 
-@pytest.mark.parametrize(
-    ("queries", "label"), [((0,), "K1 ← q0"), ((2, 3), "K1 ← q2 q3"), (tuple(range(4, 12)), "K1 ← q4–q11")]
-)
-def test_a_key_head_is_named_with_the_query_heads_that_read_it(queries: tuple[int, ...], label: str):
-    assert head_label(1, queries) == label
+def test_a_key_head_is_named_with_the_query_heads_that_read_it():
+    labels = [head_label(1, queries) for queries in ((0,), (2, 3), tuple(range(4, 12)))]
+    assert labels == ["K1 ← q0", "K1 ← q2 q3", "K1 ← q4–q11"]

@@ -65,29 +65,41 @@ def eight() -> View:
     return view_of(values, lambda index: WORDS[index])
 
 
-async def test_numbers_and_labels_are_on_screen(screen_text: ScreenText) -> None:
+async def test_numbers_and_labels_are_on_screen_in_the_colours_of_the_theme(screen_text: ScreenText) -> None:
     app = HeatMapApp(eight())
-    async with app.run_test(size=(80, 24)):
+    async with app.run_test(size=(80, 24)) as pilot:
         lines = screen_text(app).splitlines()
         assert lines[0].split()[:4] == ["[CLS]", "the", "waves", "crashed"]
         assert "forcef…" in lines[0]
         waves = next(line for line in lines if line.strip().startswith("waves"))
         assert waves.split()[1:4] == [".16", ".17", ".18"]
 
+        def lowest() -> Any:
+            strip = app.screen._compositor.render_strips()[1]
+            return next(segment.style.bgcolor for segment in strip if segment.style and segment.text.strip() == ".01")
+
+        dark = lowest()
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert sum(lowest().get_truecolor()) > sum(dark.get_truecolor()) + 300
+
 
 async def test_what_lies_beyond_the_scale_is_marked(screen_text: ScreenText) -> None:
     values = np.full((3, 40), 0.25)
     values[0, 0], values[1, 1], values[2, 2] = 1000.0, -7.5, np.nan
-    for size, marks in ((80, "▲▼"), (400, "▲▼")):
-        app = HeatMapApp(view_of(values), Scale("diverging", -1.0, 1.0, 1000.0))
-        async with app.run_test(size=(size, 24)) as pilot:
-            await pilot.press("down", "down", "right", "right")
+    app = HeatMapApp(view_of(values), Scale("diverging", -1.0, 1.0, 1000.0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "down", "right", "right")
+        for size in (80, 400):
+            await pilot.resize_terminal(size, 24)
             lines = screen_text(app).splitlines()
-            assert [line.count(mark) for mark in marks for line in lines if mark in line] == [1, 1]
+            assert [line.count(mark) for mark in "▲▼" for line in lines if mark in line] == [1, 1]
             assert size == 80 or any("1000.00▲" in line for line in lines)
 
 
-async def test_the_cursor_is_bracketed_and_follows_the_keys(screen_text: ScreenText) -> None:
+async def test_keys_move_the_bracketed_cursor_and_it_is_kept_as_far_as_the_next_matrix_reaches(
+    screen_text: ScreenText,
+) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "right", "l", "j", "h", "k")
@@ -95,17 +107,26 @@ async def test_the_cursor_is_bracketed_and_follows_the_keys(screen_text: ScreenT
         assert app.moved[-1] == (1, 1)
         line = next(line for line in screen_text(app).splitlines() if "▌" in line)
         assert line.split("▌")[1].split("▐")[0].strip() == ".09"
-
-
-async def test_keys_reach_the_ends_and_stop_there() -> None:
-    app = HeatMapApp(eight())
-    async with app.run_test(size=(80, 24)) as pilot:
+        # the ends, where they stop
         await pilot.press("end", "G")
         assert app.heat_map.cursor == (7, 7)
         moves = len(app.moved)
         await pilot.press("right", "down", "pagedown", "ctrl+d")
         assert len(app.moved) == moves
         await pilot.press("home", "ctrl+home")
+        assert app.heat_map.cursor == (0, 0)
+        # enter and a double click choose
+        await pilot.press("down", "enter")
+        assert app.chosen == [(1, 0)]
+        await pilot.click(HeatMap, offset=(45, 8), times=2)
+        assert app.chosen[-1] == app.moved[-1] == app.heat_map.cursor
+        assert app.heat_map.cursor[0] > 1
+        # another matrix
+        await pilot.press("end", "G")
+        small = view_of(np.zeros((3, 5)))
+        app.heat_map.show(small, UNIT, all_of(small))
+        assert app.heat_map.cursor == (2, 4)
+        app.heat_map.show(small, UNIT, all_of(small), cursor=(0, 0))
         assert app.heat_map.cursor == (0, 0)
 
 
@@ -122,29 +143,22 @@ async def test_setting_the_cursor_scrolls_and_tells_nobody(screen_text: ScreenTe
         assert app.heat_map.cursor == (299, 0)
 
 
-async def test_enter_and_double_click_choose() -> None:
-    app = HeatMapApp(eight())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("down", "enter")
-        assert app.chosen == [(1, 0)]
-        await pilot.click(HeatMap, offset=(45, 8), times=2)
-        assert app.chosen[-1] == app.moved[-1] == app.heat_map.cursor
-        assert app.heat_map.cursor[0] > 1
-
-
-async def test_masked_cells_differ_from_zero_and_from_missing(screen_text: ScreenText) -> None:
+async def test_masked_cells_differ_from_zero_and_from_missing_and_integers_are_whole(screen_text: ScreenText) -> None:
     view = view_of(np.array([[0.5, -np.inf, np.nan, 0.0], [0.1, 0.2, 0.3, 0.4]]))
     app = HeatMapApp(view, tile=Tile(0, 0, view.tile(range(1), range(4)).values))
-    async with app.run_test(size=(80, 12)):
+    async with app.run_test(size=(80, 12)) as pilot:
         text = screen_text(app)
         assert text.count("×") == 2
         assert text.count("·") == 4
         assert ".50" in text
+        integers = view_of(np.array([[101, 30521]]), integer=True)
+        app.heat_map.show(integers, Scale("sequential", 0, 30521), all_of(integers))
+        await pilot.pause()
+        assert "30521" in screen_text(app)
 
 
 async def test_missing_cells_are_asked_for_once_and_drawn_when_supplied(screen_text: ScreenText) -> None:
-    values = np.full((400, 400), 0.25)
-    view = view_of(values)
+    view = view_of(np.full((400, 400), 0.25))
     app = HeatMapApp(view, tile=Tile(0, 0, np.zeros((0, 0))))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "right", "plus")
@@ -184,23 +198,6 @@ async def test_zoom_gives_colours_alone_then_more_digits(screen_text: ScreenText
         assert ".333333" in screen_text(app)
 
 
-async def test_integers_are_written_as_integers(screen_text: ScreenText) -> None:
-    app = HeatMapApp(view_of(np.array([[101, 30521]]), integer=True), Scale("sequential", 0, 30521))
-    async with app.run_test(size=(60, 10)):
-        assert "30521" in screen_text(app)
-
-
-async def test_the_cursor_is_kept_as_far_as_the_next_matrix_reaches() -> None:
-    app = HeatMapApp(eight())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("end", "G")
-        small = view_of(np.zeros((3, 5)))
-        app.heat_map.show(small, UNIT, all_of(small))
-        assert app.heat_map.cursor == (2, 4)
-        app.heat_map.show(small, UNIT, all_of(small), cursor=(0, 0))
-        assert app.heat_map.cursor == (0, 0)
-
-
 async def test_labels_with_wide_characters_and_escapes_keep_the_columns(screen_text: ScreenText) -> None:
     names = ("猫が好き", "\x1b[31mred", "[b]bold[/b]", "👩‍👩‍👧", "e\u0301", "\u202eright")
     app = HeatMapApp(view_of(np.full((6, 6), 0.25), lambda index: names[index]))
@@ -213,52 +210,41 @@ async def test_labels_with_wide_characters_and_escapes_keep_the_columns(screen_t
         assert "[b]bol" in text
 
 
-@pytest.mark.parametrize("scale", [UNIT, SIGNED])
 async def test_without_colour_glyphs_and_brackets_say_it(
-    scale: Scale, screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
+    screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    values = np.linspace(scale.low, scale.high, 300).reshape(3, 100)
-    values[0, 5] = -np.inf
-    app = HeatMapApp(view_of(values), scale)
+    app = HeatMapApp(eight())
     async with app.run_test(size=(80, 12)) as pilot:
-        text = screen_text(app)
-        assert "[]" in text
-        assert "×" in text
-        assert ("," if scale is UNIT else "==") in text
-        await pilot.press("end")
-        assert ("@@" if scale is UNIT else "##") not in screen_text(app).splitlines()[1]
-        assert ("@@" if scale is UNIT else "##") in screen_text(app).splitlines()[3]
+        for scale, low, high in ((UNIT, ",", "@@"), (SIGNED, "==", "##")):
+            values = np.linspace(scale.low, scale.high, 300).reshape(3, 100)
+            values[0, 5] = -np.inf
+            view = view_of(values)
+            app.heat_map.show(view, scale, all_of(view), cursor=(0, 0))
+            await pilot.pause()
+            text = screen_text(app)
+            assert "[]" in text
+            assert "×" in text
+            assert low in text
+            await pilot.press("end")
+            assert high not in screen_text(app).splitlines()[1]
+            assert high in screen_text(app).splitlines()[3]
 
 
-@pytest.mark.parametrize("size", [(1, 1), (2, 1), (5, 3), (9, 2), (40, 10), (200, 60)])
-async def test_any_size_of_screen(size: tuple[int, int], screen_text: ScreenText, shows: Shows) -> None:
+async def test_any_size_of_screen(screen_text: ScreenText, shows: Shows) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.press("end", "G")
-        await pilot.resize_terminal(*size)
-        await pilot.press("up", "left")
-        assert app.heat_map.cursor == (6, 6)
-        assert len(screen_text(app).splitlines()) == size[1]
-        await pilot.resize_terminal(80, 24)
-        await shows(app, ".54")
+        for size in [(1, 1), (2, 1), (5, 3), (9, 2), (40, 10), (200, 60)]:
+            await pilot.press("end", "G")
+            await pilot.resize_terminal(*size)
+            await pilot.press("up", "left")
+            assert app.heat_map.cursor == (6, 6), size
+            assert len(screen_text(app).splitlines()) == size[1]
+            await pilot.resize_terminal(80, 24)
+            await shows(app, ".54")
 
 
-async def test_the_colours_follow_the_theme() -> None:
-    app = HeatMapApp(eight())
-    async with app.run_test(size=(80, 24)) as pilot:
-
-        def lowest() -> Any:
-            strip = app.screen._compositor.render_strips()[1]
-            return next(segment.style.bgcolor for segment in strip if segment.style and segment.text.strip() == ".01")
-
-        dark = lowest()
-        app.theme = "textual-light"
-        await pilot.pause()
-        assert sum(lowest().get_truecolor()) > sum(dark.get_truecolor()) + 300
-
-
-async def test_every_key_has_an_id_and_a_tooltip() -> None:
+def test_every_key_has_an_id_and_a_tooltip() -> None:
     bindings = list(HeatMap()._bindings.key_to_bindings.values())
     own = [binding for group in bindings for binding in group if binding.id and binding.id.startswith("cursor.")]
     assert len({binding.id for binding in own}) == 15

@@ -33,13 +33,17 @@ class HeadsApp(App[None]):
         self.chosen.append(message.index)
 
 
-async def test_heads_are_numbered_and_the_selected_one_marked(screen_text: ScreenText) -> None:
+async def test_heads_are_numbered_and_the_selected_one_marked_and_a_click_chooses(screen_text: ScreenText) -> None:
     app = HeadsApp(8, selected=5)
-    async with app.run_test(size=(80, 10)):
+    async with app.run_test(size=(80, 10)) as pilot:
         lines = screen_text(app).splitlines()
         assert lines[0].split() == ["0", "1", "2", "3", "4", "▸5", "6", "7"]
         assert app.query_one(HeadThumbnails).size.height == 4
         assert lines[1].count("▀") == 8 * 6
+        await pilot.click(HeadThumbnails, offset=(3 * 8 + 2, 2))
+        assert app.chosen == [3]
+        await pilot.click(HeadThumbnails, offset=(79, 2))
+        assert app.chosen == [3]
 
 
 async def test_keys_choose_heads_and_stop_at_the_ends() -> None:
@@ -49,23 +53,20 @@ async def test_keys_choose_heads_and_stop_at_the_ends() -> None:
         assert app.chosen == [1, 2, 1, 0, 2]
 
 
-async def test_heads_that_do_not_fit_scroll_into_view(screen_text: ScreenText) -> None:
+async def test_heads_that_do_not_fit_scroll_into_view_and_it_is_said_what_is_not_shown(screen_text: ScreenText) -> None:
     app = HeadsApp(32)
     async with app.run_test(size=(40, 10)) as pilot:
+        strip = app.query_one(HeadThumbnails)
         assert "▸0" in screen_text(app)
+        assert strip.border_subtitle == "0–7 of 32 heads"
         await pilot.press("end")
         assert "▸31" in screen_text(app)
+        assert strip.border_subtitle == "24–31 of 32 heads"
         await pilot.press("home")
         assert "▸0" in screen_text(app)
-
-
-async def test_a_click_chooses_the_head_under_it() -> None:
-    app = HeadsApp(8)
-    async with app.run_test(size=(80, 10)) as pilot:
-        await pilot.click(HeadThumbnails, offset=(3 * 8 + 2, 2))
-        assert app.chosen == [3]
-        await pilot.click(HeadThumbnails, offset=(79, 2))
-        assert app.chosen == [3]
+        await pilot.press("end")
+        strip.show(app.tiles, 0, UNIT, of=48)
+        assert strip.border_subtitle == "0–7 of 48 heads"
 
 
 async def test_two_rows_share_a_line_in_their_own_colours() -> None:
@@ -105,27 +106,16 @@ async def test_all_heads_are_shown_in_fewer_columns_where_there_is_no_room(scree
         assert strip.border_subtitle == "a cell is the largest of up to 5 × 10"
 
 
-async def test_what_is_not_shown_of_the_heads_is_said() -> None:
-    app = HeadsApp(32)
-    async with app.run_test(size=(40, 10)) as pilot:
-        strip = app.query_one(HeadThumbnails)
-        assert strip.border_subtitle == "0–7 of 32 heads"
-        await pilot.press("end")
-        assert strip.border_subtitle == "24–31 of 32 heads"
-        strip.show(app.tiles, 0, UNIT, of=48)
-        assert strip.border_subtitle == "0–7 of 48 heads"
-
-
-@pytest.mark.parametrize("size", [(1, 1), (3, 2), (200, 50)])
-async def test_any_size_of_screen(size: tuple[int, int], shows: Shows) -> None:
+async def test_any_size_of_screen(shows: Shows) -> None:
     app = HeadsApp(12, selected=4)
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.resize_terminal(*size)
-        await pilot.press("right")
-        await pilot.resize_terminal(80, 24)
-        await pilot.pause()
-        assert app.chosen == [5]
-        await shows(app, "▸5")
+        for head, size in enumerate([(1, 1), (3, 2), (200, 50)], 5):
+            await pilot.resize_terminal(*size)
+            await pilot.press("right")
+            await pilot.resize_terminal(80, 24)
+            await pilot.pause()
+            assert app.chosen[-1] == head, size
+            await shows(app, f"▸{head}")
 
 
 async def test_no_heads(screen_text: ScreenText) -> None:

@@ -78,7 +78,20 @@ class GridApp(App[None]):
         self.chosen.append(event.index)
 
 
-async def test_only_the_tiles_on_screen_are_drawn(screen_text) -> None:
+PATHS = (
+    ("l", 1),
+    ("hj", 20),
+    ("lh", 20),
+    ("kk", 0),
+    (["end"], 19),
+    (["l"], 19),
+    (["home", "G"], 180),
+    (["end"], 199),
+)
+"""Keys, each after those before, and the tile that they lead to."""
+
+
+async def test_keys_move_in_a_grid_of_which_only_the_tiles_on_screen_are_drawn(screen_text) -> None:
     async with GridApp(20).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         grid = pilot.app.query_one(TileGrid)
@@ -87,18 +100,11 @@ async def test_only_the_tiles_on_screen_are_drawn(screen_text) -> None:
         assert "row 0" in screen_text(pilot.app)
         assert "tile 1 " in screen_text(pilot.app)
         assert "a very long" not in screen_text(pilot.app)
-
-
-@pytest.mark.parametrize(
-    ("keys", "selected"),
-    [("l", 1), ("j", 20), ("jlh", 20), (["end"], 19), ("G", 180), (["G", "end"], 199), (["end", "l"], 19), ("k", 0)],
-)
-async def test_keys_move_in_a_grid(keys: list[str], selected: int, screen_text) -> None:
-    async with GridApp(20).run_test(size=(80, 24)) as pilot:
-        await pilot.press(*keys, "enter")
-        assert pilot.app.query_one(TileGrid).index == selected
-        assert pilot.app.chosen == [selected]
-        assert f"tile {selected} " in screen_text(pilot.app)
+        for keys, selected in PATHS:
+            await pilot.press(*keys, "enter")
+            assert grid.index == selected
+            assert f"tile {selected} " in screen_text(pilot.app)
+        assert pilot.app.chosen == [selected for _, selected in PATHS]
 
 
 async def test_where_tiles_flow_the_end_of_a_row_leads_on() -> None:
@@ -108,9 +114,11 @@ async def test_where_tiles_flow_the_end_of_a_row_leads_on() -> None:
         assert grid.index == grid.columns
 
 
-async def test_the_size_changes() -> None:
+async def test_a_click_selects_and_the_size_changes() -> None:
     async with GridApp(20).run_test(size=(80, 24)) as pilot:
         grid = pilot.app.query_one(TileGrid)
+        await pilot.click(TileGrid, offset=(7 + (grid.side + 1) * 2, 2))
+        assert grid.index == 2
         before = grid.side
         await pilot.press("plus")
         assert grid.side > before
@@ -127,13 +135,6 @@ async def test_what_is_not_known_yet_is_marked_and_drawn_when_it_is(screen_text)
         await pilot.pause()
         assert "▀" in screen_text(pilot.app)
         assert "·" not in screen_text(pilot.app)
-
-
-async def test_a_click_selects() -> None:
-    async with GridApp(20).run_test(size=(80, 24)) as pilot:
-        grid = pilot.app.query_one(TileGrid)
-        await pilot.click(TileGrid, offset=(7 + (grid.side + 1) * 2, 2))
-        assert grid.index == 2
 
 
 @pytest.mark.parametrize(("layers", "heads", "size"), [(30, 9, (198, 52)), (16, 4, (118, 28)), (24, 2, (78, 18))])
@@ -162,11 +163,8 @@ async def test_beside_each_other_every_row_has_its_label_and_keys_go_from_one_to
         await explorer.until(lambda: "30 of 30 layers measured" in explorer.text)
         assert all(f"L{layer} " in explorer.text or f"L{layer}▌" in explorer.text for layer in range(30))
         assert "all 30 layers" in explorer.text
-        rows = [await at(explorer, grid, "down") for _ in range(29)]
-        assert rows == [(row, 0) for row in range(1, 30)]
-        assert await at(explorer, grid, "end") == (29, 3)
-
-
-async def at(explorer, grid, key):
-    await explorer.press(key)
-    return grid.at
+        for row in range(1, 30):
+            await explorer.press("down")
+            assert grid.at == (row, 0)
+        await explorer.press("end")
+        assert grid.at == (29, 3)
