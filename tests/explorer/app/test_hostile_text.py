@@ -14,7 +14,7 @@ async def test_strange_words_are_shown_harmlessly_everywhere(words, size, tmp_pa
     vocabulary = tmp_path / "[red]odd.txt"
     words = [word.replace("\x00", "") for word in words]
     vocabulary.write_text(" ".join(words), encoding="utf-8")
-    async with exploring(size, vocab=str(vocabulary), text=" ".join(words)) as explorer:
+    async with exploring(size, vocab=str(vocabulary), text=" ".join(words), sizes={"layers": 1}) as explorer:
         check_screen(explorer)
         while explorer.stop != "text":
             await explorer.keys("space", "down")

@@ -23,18 +23,28 @@ LARGER = (120, 36)
 WEIGHTS = "encoder.0.self_attention.weights"
 
 
-async def test_help_on_every_pane():
+PANES = ("sentence", "steps", "heads", "matrix", "cell", "chart")
+
+
+async def test_every_pane_has_help_and_tab_goes_through_them_and_around():
     async with exploring(NARROW) as explorer:
         await explorer.go(WEIGHTS)
         pages = set()
-        for pane in "123456":
-            await explorer.press(pane, "?", "enter")
+        for key, pane in enumerate(PANES, 1):
+            await explorer.press(str(key), "?", "enter")
             assert isinstance(explorer.app.screen, HelpScreen)
             pages.add(explorer.text)
             await explorer.press("escape")
             assert explorer.app.screen is explorer.main
-            assert explorer.view.active == ("sentence", "steps", "heads", "matrix", "cell", "chart")[int(pane) - 1]
+            assert explorer.view.active == pane
         assert len(pages) == 6
+        seen = []
+        for _ in PANES:
+            await explorer.press("tab")
+            seen.append(explorer.view.active)
+        assert sorted(seen) == sorted(PANES)
+        await explorer.press("shift+tab")
+        assert explorer.view.active == seen[-2]
 
 
 @pytest.mark.parametrize(("model", "size"), [("encoder", NARROW), ("attention", WIDE)])
@@ -60,7 +70,7 @@ async def test_the_tour_goes_through_its_stops_and_back(model, size):
         assert explorer.app.is_running
 
 
-async def test_ctrl_t_changes_the_theme():
+async def test_ctrl_t_changes_the_theme_and_the_palette_lists_the_actions_and_runs_one():
     async with exploring(WIDE) as explorer:
         await explorer.go(WEIGHTS)
         names = [theme.name for theme in THEMES]
@@ -71,10 +81,8 @@ async def test_ctrl_t_changes_the_theme():
         assert explorer.text.splitlines()[2:6] == text.splitlines()[2:6]
         await explorer.press("5", "6", "c", "space", "ctrl+t")
         assert explorer.app.theme == names[0]
-
-
-async def test_the_palette_lists_the_actions_and_runs_one():
-    async with exploring(WIDE) as explorer:
+        # the palette
+        stop = explorer.stop
         await explorer.press("ctrl+p")
         await explorer.until(lambda: isinstance(explorer.app.screen, CommandPalette))
         await explorer.shown("Next step", "Next head")
@@ -83,7 +91,7 @@ async def test_the_palette_lists_the_actions_and_runs_one():
         await explorer.until(lambda: "Next layer" in explorer.text and "Next head" not in explorer.text)
         await explorer.keys("enter")
         await explorer.until(lambda: explorer.app.screen is explorer.main)
-        await explorer.until(lambda: explorer.stop != "vocabulary")
+        await explorer.until(lambda: explorer.stop != stop)
 
 
 def check_size(explorer: Explorer, width: int, height: int) -> None:
@@ -106,12 +114,12 @@ async def test_every_stop_of_a_screen_that_becomes_smaller_and_larger(first):
 async def test_every_pane_at_every_size():
     async with exploring(WIDE) as explorer:
         await explorer.go(WEIGHTS)
-        for pane in "123456":
-            await explorer.press(pane)
+        for key, pane in enumerate(PANES, 1):
+            await explorer.press(str(key))
             for size in (*SMALLER, WIDE):
                 await explorer.resize(*size)
                 check_size(explorer, *size)
-            assert explorer.view.active == ("sentence", "steps", "heads", "matrix", "cell", "chart")[int(pane) - 1]
+            assert explorer.view.active == pane
 
 
 async def test_the_whole_has_the_keys_again_where_there_is_room_for_it_again():
@@ -174,9 +182,14 @@ async def test_without_colour_the_numbers_are_glyphs(monkeypatch: pytest.MonkeyP
         assert len(set(row) - set(" thewavs")) > 1
 
 
-async def test_clicks_on_a_cell_a_step_a_head_and_the_sentence():
+async def test_clicks_on_a_pane_a_cell_a_step_a_head_and_the_sentence():
     async with exploring(WIDE) as explorer:
         await explorer.go(WEIGHTS)
+        for pane in ("cell", "chart", "matrix"):
+            await explorer.pilot.click(f"#{pane}", offset=(3, 4))
+            await explorer.settled()
+            assert explorer.view.active == pane
+        # a cell
         region = explorer.main.query_one(HeatMap).region
         lines = explorer.text.splitlines()
         row = next(y for y in range(region.y + 1, region.bottom) if "crashed" in lines[y][region.x : region.right])
@@ -184,7 +197,7 @@ async def test_clicks_on_a_cell_a_step_a_head_and_the_sentence():
         await explorer.settled()
         assert explorer.position.place.row == 2
         assert explorer.position.place.column > 0
-
+        # a step
         lines = explorer.text.splitlines()
         y = next(y for y, line in enumerate(lines) if "concat" in line[:32])
         await explorer.pilot.click(offset=(10, y))
@@ -193,37 +206,16 @@ async def test_clicks_on_a_cell_a_step_a_head_and_the_sentence():
         assert explorer.view.active == "steps"
         await explorer.press("up", "up", "4")
         assert explorer.stop == WEIGHTS
-
+        # a head
         heads = explorer.main.query_one("#heads").region
         x = explorer.text.splitlines()[heads.y + 1].index("3", heads.x)
         await explorer.pilot.click(offset=(x, heads.y + 2))
         await explorer.settled()
         assert explorer.position.place.head == 3
-
+        # the sentence
         await explorer.pilot.click(SentencePane, times=2)
         await explorer.until(lambda: explorer.app.screen is not explorer.main)
         assert explorer.focused_input.value.startswith("The waves")
-
-
-async def test_a_click_on_a_pane_makes_it_the_active_one():
-    async with exploring(WIDE) as explorer:
-        await explorer.go(WEIGHTS)
-        for pane in ("cell", "chart", "matrix"):
-            await explorer.pilot.click(f"#{pane}", offset=(3, 4))
-            await explorer.settled()
-            assert explorer.view.active == pane
-
-
-async def test_tab_goes_through_the_panes_and_around():
-    async with exploring(NARROW) as explorer:
-        await explorer.go(WEIGHTS)
-        seen = []
-        for _ in range(6):
-            await explorer.press("tab")
-            seen.append(explorer.view.active)
-        assert sorted(seen) == sorted(["cell", "chart", "sentence", "steps", "heads", "matrix"])
-        await explorer.press("shift+tab")
-        assert explorer.view.active == seen[-2]
 
 
 def preferences(tmp_path: Path, text: str) -> Preferences:

@@ -1,48 +1,35 @@
 """The terminal's own cursor stands on the current cell."""
 
-import pytest
-
-from tests.explorer.driving import WIDE, exploring
-
-WEIGHTS = "encoder.0.self_attention.weights"
+from tests.explorer.driving import MEDIUM, NARROW, WIDE, exploring
 
 
-@pytest.mark.parametrize("size", [WIDE, (80, 24)])
-async def test_the_cursor_of_the_terminal_is_where_the_brackets_are(size, screen_text):
-    async with exploring(size, model="question") as explorer:
-        await explorer.press(":")
-        await explorer.answer(WEIGHTS)
-        await explorer.press("4", "right", "right", "down")
-        x, y = explorer.app.cursor_position
-        line = screen_text(explorer.app).splitlines()[y]
-        assert line[x] == "▌"
-        await explorer.press("right")
-        assert explorer.app.cursor_position.x > x
-
-
-async def test_whatever_has_the_keys_the_cursor_is_where_the_position_is(screen_text):
-    async with exploring((100, 30), model="question") as explorer:
+async def test_whatever_has_the_keys_the_cursor_is_where_the_position_is():
+    async with exploring(MEDIUM, model="question") as explorer:
 
         def under() -> str:
             x, y = explorer.app.cursor_position
-            return screen_text(explorer.app).splitlines()[y][x:]
+            return explorer.text.splitlines()[y][x:]
 
-        await explorer.press(":")
-        await explorer.answer(WEIGHTS)
-        await explorer.press("4", "right", "right", "right", "down")
-        await explorer.press("1")
+        # where nothing is marked it stays on the cell
+        await explorer.press("space", "down", "6")
+        assert explorer.app.cursor_position != (0, 0)
+        # where the brackets are
+        await explorer.go("encoder.0.self_attention.weights")
+        await explorer.press("4", "right", "right")
+        for size in (WIDE, NARROW, MEDIUM):
+            await explorer.resize(*size)
+            assert under().startswith("▌")
+            x = explorer.app.cursor_position.x
+            await explorer.press("right")
+            assert explorer.app.cursor_position.x > x
+            await explorer.press("left")
+        # in the sentence, in the chart and in the whole
+        await explorer.press("right", "1")
         assert under().startswith("did 7 @1")
         await explorer.press("t")
         assert under().startswith("→.99 ←")
         await explorer.press("escape", "0")
         await explorer.until(lambda: under()[0] in "▀▄ ")
-        x, y = explorer.app.cursor_position
+        before = explorer.app.cursor_position
         await explorer.press("space")
-        assert explorer.app.cursor_position != (x, y)
-
-
-async def test_where_nothing_is_marked_the_cursor_stays_on_the_cell(screen_text):
-    async with exploring((100, 30), model="question") as explorer:
-        await explorer.press("space", "down", "6")
-        x, y = explorer.app.cursor_position
-        assert (x, y) != (0, 0)
+        assert explorer.app.cursor_position != before
