@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from driving import NARROW, exploring
 from test_frame import Terminal
-from textual.widgets import Input
+from textual.strip import Strip
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.explorer.recorded import (
@@ -28,6 +28,7 @@ from tui_transformer.explorer.recorded import (
     unpacked,
 )
 from tui_transformer.explorer.recording import Press, parse_keys, record_keys, record_tour
+from tui_transformer.explorer.shell.preferences import Preferences
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.session import Session
@@ -37,7 +38,7 @@ SIZE = (100, 30)
 MISSING = find_spec("PIL") is None or find_spec("resvg_py") is None
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def session() -> Session:
     return open_session(ModelOptions("question"))
 
@@ -61,7 +62,7 @@ def record(session: Session, keys: str, *forms: Recorded) -> list[Shot]:
     return shots
 
 
-def test_keys_are_characters_names_and_texts_in_quotes() -> None:
+def test_keys_are_characters_names_and_texts_in_quotes_and_what_is_none_is_refused() -> None:
     assert parse_keys('space ] esc ctrl+p "the cat" F f1') == (
         Press("space"),
         Press("]"),
@@ -72,30 +73,15 @@ def test_keys_are_characters_names_and_texts_in_quotes() -> None:
         Press("f1"),
     )
 
-
-@pytest.mark.parametrize(
-    ("keys", "says"), [("spcae", "'spcae' is no key"), (" ", "at least one key"), ("ctrl+", "is no key")]
-)
-def test_what_is_no_key_is_refused(keys: str, says: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(says)):
-        parse_keys(keys)
-
-
-def test_lines_that_are_kept_are_few_small_and_the_same(session: Session, tmp_path: Path) -> None:
-    shots = record(session, "space backspace space", Cast(tmp_path / "walk.cast", "A walk"))
-    lines = [strip for shot in shots for strip in shot.strips]
-    kept = list(map(packed, lines))
-    assert len(set(kept)) < len(lines) / 2
-    for strip, line in zip(lines, kept, strict=True):
-        again = unpacked(line)
-        assert [(char, style) for text, style, _ in again for char in text] == [
-            (char, style) for text, style, _ in strip for char in text
-        ]
-        assert len(list(again)) <= len(list(strip))
+    for keys, says in (("spcae", "'spcae' is no key"), (" ", "at least one key"), ("ctrl+", "is no key")):
+        with pytest.raises(UsageError, match=re.escape(says)):
+            parse_keys(keys)
 
 
 def test_a_film_for_a_terminal_ends_on_the_screen_that_is_shown(session: Session, tmp_path: Path) -> None:
-    shots = record(session, "space space ] enter", Cast(tmp_path / "walk.cast", "A walk"))
+    shots = record(session, 'space backspace space ] enter "a?"', Cast(tmp_path / "walk.cast", "A walk"))
+    names = ["space", "backspace", "space", "right_square_bracket", "enter", "a", "question_mark"]
+    assert [file_name(shot) for shot in shots] == [f"{i:02}-{name}" for i, name in enumerate(["start", *names], 1)]
     head, *lines = map(json.loads, (tmp_path / "walk.cast").read_text(encoding="utf-8").splitlines())
     assert (head["version"], head["width"], head["height"], head["title"]) == (2, *SIZE, "A walk")
     seconds = [second for second, _, _ in lines]
@@ -133,31 +119,44 @@ def test_its_own_player_plays_it(session: Session, tmp_path: Path) -> None:
 
 def test_a_page_has_every_screen_as_text_in_light_and_dark_and_needs_nothing(session: Session, tmp_path: Path) -> None:
     page = Page(tmp_path / "walk.html", "A <walk>")
-    shots = record(session, "space space", page)
+    shots = record(session, "space backspace space", page)
     page.theme = "light"
-    assert record_keys(session, parse_keys("space space"), SIZE, "light", page.add) == 0
+    assert record_keys(session, parse_keys("space backspace space"), SIZE, "light", page.add) == 0
     page.finish()
     text = (tmp_path / "walk.html").read_text(encoding="utf-8")
     assert "A &lt;walk&gt;" in text
     assert not re.search(r"(src|href)\s*=|https?:|@import|url\(", text)
     data = json.loads(re.findall(r"const data = (.*);\n", text)[0])
-    assert len(data["titles"]) == 3
+    assert len(data["titles"]) == 4
     assert set(data["screens"]) == {"dark", "light"}
     for shot, numbers in zip(shots, data["screens"]["dark"], strict=True):
         assert [data["lines"][number][0] for number in numbers] == [strip.text for strip in shot.strips]
     for line, *parts in data["lines"]:
         assert sum(parts[::2]) == len(line)
         assert max(parts[1::2], default=0) < len(data["looks"])
+    check_kept([strip for shot in shots for strip in shot.strips])
+
+
+def check_kept(lines: list[Strip]) -> None:
+    """Lines that are kept are few, small and the same."""
+    kept = list(map(packed, lines))
+    assert len(set(kept)) < len(lines) / 2
+    for strip, line in zip(lines, kept, strict=True):
+        again = unpacked(line)
+        assert [(char, style) for text, style, _ in again for char in text] == [
+            (char, style) for text, style, _ in strip for char in text
+        ]
+        assert len(list(again)) <= len(list(strip))
 
 
 @pytest.mark.skipif(MISSING, reason="the extra record is not installed")
-@pytest.mark.parametrize(("name", "form"), [("walk.gif", "GIF"), ("walk.png", "PNG")])
-def test_a_moving_picture_has_a_frame_for_every_screen(session: Session, tmp_path: Path, name: str, form: str) -> None:
+def test_a_moving_picture_has_a_frame_for_every_screen(session: Session, tmp_path: Path) -> None:
     from PIL import Image
 
-    shots = record(session, "space", Animation(tmp_path / name))
-    with Image.open(tmp_path / name) as picture:
-        assert (picture.format, getattr(picture, "n_frames", 1)) == (form, len(shots))
+    shots = record(session, "space", *(Animation(tmp_path / name) for name in ("walk.gif", "walk.png")))
+    for form in ("GIF", "PNG"):
+        with Image.open(tmp_path / f"walk.{form.lower()}") as picture:
+            assert (picture.format, getattr(picture, "n_frames", 1)) == (form, len(shots))
 
 
 def test_what_is_missing_for_a_moving_picture_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,33 +189,37 @@ def test_a_recording_names_its_files_in_order() -> None:
     assert many == sorted(many)
 
 
-def test_keys_give_the_pictures_of_a_recording_their_names(session: Session, tmp_path: Path) -> None:
-    shots = record(session, 'space ] "a?"', Cast(tmp_path / "walk.cast", "A walk"))
-    names = [file_name(shot) for shot in shots]
-    assert names == ["01-start", "02-space", "03-right_square_bracket", "04-a", "05-question_mark"]
-
-
-async def test_a_recording_of_the_explorer_is_offered_a_free_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_shown_is_recorded_between_two_presses_into_a_file_that_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "walk-01.html").write_text("mine")
-    async with exploring(NARROW, model="question") as explorer:
-        explorer.parts.recording.begin_or_end()
-        await explorer.press("space")
-        explorer.parts.recording.begin_or_end()
-        await explorer.settled()
-        assert explorer.app.screen.query_one(Input).value == "walk-02.html"
-        await explorer.press("escape")
-
-
-async def test_a_recording_that_goes_on_while_the_program_ends_looks_at_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with exploring(NARROW, model="question") as explorer:
+    async with exploring(NARROW, model="question", preferences=Preferences()) as explorer:
         recording = explorer.parts.recording
-        recording.begin_or_end()
-        monkeypatch.setattr(explorer.app, "_screen_stacks", {explorer.app.current_mode: []})
-        recording._look()
-        monkeypatch.undo()
-        recording._goes_on = False
+        await explorer.press("r", "r")
+        assert "everything that is shown is recorded: r r ends it" in explorer.messages[-1]
+        await explorer.until(lambda: recording._screens)
+        await explorer.press("space")
+        await explorer.until(lambda: len(recording._screens) > 1)
+        # a free name is offered, and without one it goes on
+        await explorer.press("r", "r")
+        assert "screens, as .cast, .gif, .png or .html" in explorer.text
+        assert explorer.focused_input.value == "walk-02.html"
+        await explorer.press("escape")
+        assert explorer.messages[-1] == "the recording goes on: r r asks for a file"
+        # while the program ends nothing is looked at
+        with monkeypatch.context() as ends:
+            ends.setattr(explorer.app, "_screen_stacks", {explorer.app.current_mode: []})
+            recording._look()
+        # what cannot be written
+        await explorer.press("r", "r")
+        await explorer.answer("walk.mp4")
+        assert "a recording is a folder of pictures, or a file that ends in" in explorer.text
+        await explorer.answer("none/walk.cast")
+        await explorer.until(lambda: "not written, and the recording goes on" in str(explorer.messages))
+        # what can
+        await explorer.press("r", "r")
+        await explorer.answer("walk.cast")
+        await explorer.until(lambda: (tmp_path / "walk.cast").is_file())
+    head, *screens = map(json.loads, (tmp_path / "walk.cast").read_text().splitlines())
+    assert (head["width"], head["height"]) == NARROW
+    assert len(screens) > 2
+    assert [second for second, _, _ in screens] == sorted(second for second, _, _ in screens)
