@@ -3,7 +3,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from driving import NARROW, exploring
 
 from tui_transformer.explorer.shell.pages import HelpScreen
@@ -11,34 +10,34 @@ from tui_transformer.explorer.shell.pages import HelpScreen
 TEXT = "# Keys\n\nWhat `space` does \x1b[2J [b]x[/b].\n\n" + "\\\n".join(f"line {i}" for i in range(60))
 
 
-@pytest.mark.parametrize("key", ["escape", "q", "question_mark", "f1"])
-async def test_it_is_shown_and_closed(open_screen, screen_text, shows, key, nothing):
+async def test_it_is_shown_scrolled_and_closed(open_screen, screen_text, shows, nothing):
     async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
         await shows(pilot.app, "What space does ␛[2J [b]x[/b].")
         assert "\x1b" not in screen_text(pilot.app)
+        # each from the top
+        for keys, there in (("jjjk", "line 18"), ("  ", "line 43"), ("G", "line 59")):
+            await pilot.press(*keys)
+            await shows(pilot.app, there)
+            await pilot.press("ctrl+home")
+            await shows(pilot.app, "Keys")
         assert pilot.app.result is nothing
-        await pilot.press(key)
-        assert pilot.app.result is None
+        for key in ("escape", "q", "question_mark", "f1"):
+            await pilot.press(key)
+            assert pilot.app.result is None, key
+            pilot.app.result = nothing
+            pilot.app.push_screen(HelpScreen("", "Help"), pilot.app.keep)
+            await pilot.pause()
 
 
-@pytest.mark.parametrize(
-    ("keys", "there"), [("G", "line 59"), (["G", "ctrl+home"], "Keys"), ("jjjk", "line 18"), ("  ", "line 43")]
-)
-async def test_keys_scroll(open_screen, shows, keys, there):
-    async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
-        await shows(pilot.app, "What space does")
-        await pilot.press(*keys)
-        await shows(pilot.app, there)
-
-
-@pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
-async def test_a_small_terminal_and_no_colour(open_screen, shows, monkeypatch, theme):
+async def test_a_small_terminal_and_no_colour(open_screen, shows, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    async with open_screen(HelpScreen(TEXT, "Help"), theme=theme) as pilot:
-        for size in [(5, 3), (1, 1), (40, 12)]:
-            await pilot.resize_terminal(*size)
-        await shows(pilot.app, "What space does")
-        await shows(pilot.app, "esc close")
+    async with open_screen(HelpScreen(TEXT, "Help")) as pilot:
+        for theme in ("tui-dark", "tui-light"):
+            pilot.app.theme = theme
+            for size in [(5, 3), (1, 1), (40, 12)]:
+                await pilot.resize_terminal(*size)
+            await shows(pilot.app, "What space does")
+            await shows(pilot.app, "esc close")
 
 
 def test_markdown_is_imported_only_when_it_is_opened():

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from driving import exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from textual.widgets import Input
 
 from tui_transformer.errors import InputError
@@ -16,28 +18,27 @@ def only_waves(text: str) -> None:
         raise InputError(f"no vocabulary is called “{text}”: use waves [b]or[/b] a file")
 
 
-async def test_enter_gives_the_text(open_screen, screen_text):
+async def again(pilot, screen: PromptScreen) -> None:
+    """Put another prompt over the app, whose result is kept as that of the first."""
+    pilot.app.push_screen(screen, pilot.app.keep)
+    await pilot.pause()
+
+
+async def test_enter_gives_the_text_and_esc_leaves_without_one(open_screen, screen_text, nothing):
     async with open_screen(PromptScreen("Sentence", value="the shore", hint="words")) as pilot:
         assert "Sentence" in screen_text(pilot.app)
         assert "words" in screen_text(pilot.app)
+        assert pilot.app.result is nothing
         await pilot.press(*" q", "enter")
         assert pilot.app.result == "the shore q"
-
-
-@pytest.mark.parametrize(
-    ("keys", "given"), [(["5", "enter"], "5"), (["enter"], "3.25"), (["right", "5", "enter"], "3.255")]
-)
-async def test_what_is_typed_first_replaces_what_was_suggested(open_screen, keys, given):
-    async with open_screen(PromptScreen("Value", value="3.25", replaces=True)) as pilot:
-        await pilot.press(*keys)
-        assert pilot.app.result == given
-
-
-async def test_esc_leaves_without_a_text(open_screen, nothing):
-    async with open_screen(PromptScreen("Sentence", value="the shore")) as pilot:
-        assert pilot.app.result is nothing
+        await again(pilot, PromptScreen("Sentence", value="the shore"))
         await pilot.press("x", "escape")
         assert pilot.app.result is None
+        # what is typed first replaces what was suggested
+        for keys, given in ((["5", "enter"], "5"), (["enter"], "3.25"), (["right", "5", "enter"], "3.255")):
+            await again(pilot, PromptScreen("Value", value="3.25", replaces=True))
+            await pilot.press(*keys)
+            assert pilot.app.result == given
 
 
 async def test_a_text_that_cannot_be_used_is_kept_and_the_reason_said(open_screen, screen_text, nothing):
@@ -53,29 +54,21 @@ async def test_a_text_that_cannot_be_used_is_kept_and_the_reason_said(open_scree
         assert pilot.app.result == "waves"
 
 
-@pytest.mark.parametrize(
-    ("typed", "key", "whole"), [("d", "tab", "deutsch"), ("DO", "tab", "dog"), ("e", "right", WORDS[2])]
-)
-async def test_suggestions_complete(open_screen, typed, key, whole):
-    async with open_screen(PromptScreen("Vocabulary", suggestions=WORDS)) as pilot:
-        await pilot.press(*typed)
-        await pilot.pause()
-        await pilot.press(key, "enter")
-        assert pilot.app.result == whole
-
-
-async def test_tab_with_nothing_to_complete_changes_nothing(open_screen):
-    async with open_screen(PromptScreen("Vocabulary", value="zebra", suggestions=WORDS)) as pilot:
-        await pilot.press("tab", "enter")
-        assert pilot.app.result == "zebra"
-
-
-async def test_suggestions_that_fit_are_listed_first(open_screen, screen_text):
+async def test_suggestions_that_fit_are_listed_first_and_complete(open_screen, screen_text):
     async with open_screen(PromptScreen("Vocabulary", suggestions=WORDS)) as pilot:
         assert "deutsch   dog   English words" in screen_text(pilot.app)
         await pilot.press("e")
         await pilot.pause()
         assert "English words   deutsch   dog" in screen_text(pilot.app)
+        await pilot.press("right", "enter")
+        assert pilot.app.result == WORDS[2]
+        # tab with nothing to complete changes nothing
+        for typed, whole in (("d", "deutsch"), ("DO", "dog"), ("zebra", "zebra")):
+            await again(pilot, PromptScreen("Vocabulary", suggestions=WORDS))
+            await pilot.press(*typed)
+            await pilot.pause()
+            await pilot.press("tab", "enter")
+            assert pilot.app.result == whole
 
 
 async def test_control_characters_are_shown_harmlessly_and_kept(open_screen, screen_text):
@@ -91,21 +84,23 @@ async def test_control_characters_are_shown_harmlessly_and_kept(open_screen, scr
         assert "␛[H[/]h" in text
         await pilot.press("enter")
         assert pilot.app.result == value
-
-
-async def test_an_empty_title_and_marks_with_nothing_to_sit_on(open_screen):
-    async with open_screen(PromptScreen("", value="\u0301e\u0301\ufe0f")) as pilot:
+        # an empty title, and marks with nothing to sit on
+        await again(pilot, PromptScreen("", value="\u0301e\u0301\ufe0f"))
         await pilot.press("enter")
         assert pilot.app.result == "\u0301e\u0301\ufe0f"
 
 
-@pytest.mark.parametrize("size", [(160, 45), (80, 24), (40, 12)])
 @pytest.mark.parametrize("theme", ["tui-dark", "tui-light"])
-async def test_everything_is_seen_at_every_size(open_screen, screen_text, size, theme):
-    async with open_screen(PromptScreen("Vocabulary", suggestions=WORDS, check=only_waves), size, theme) as pilot:
-        await pilot.press("d", "enter")
-        await pilot.pause()
-        assert all(word in screen_text(pilot.app) for word in ("no vocabulary", "esc leave", "deutsch"))
+async def test_everything_is_seen_at_every_size(open_screen, screen_text, theme):
+    screen = partial(PromptScreen, "Vocabulary", suggestions=WORDS, check=only_waves)
+    async with open_screen(screen(), theme=theme) as pilot:
+        for size in [(160, 45), (80, 24), (40, 12)]:
+            await pilot.press("escape")
+            await pilot.resize_terminal(*size)
+            await again(pilot, screen())
+            await pilot.press("d", "enter")
+            await pilot.pause()
+            assert all(word in screen_text(pilot.app) for word in ("no vocabulary", "esc leave", "deutsch")), size
 
 
 async def test_a_small_terminal_is_no_mistake(open_screen, screen_text):
@@ -125,16 +120,17 @@ async def test_without_colour(open_screen, screen_text, monkeypatch):
         assert "no vocabulary" in screen_text(pilot.app)
 
 
-@pytest.mark.parametrize("size", [(160, 45), (100, 30), (80, 24), (40, 12)])
-async def test_the_sentence_is_edited_in_its_place(size):
-    async with exploring(size, model="question") as explorer:
-        await explorer.press("slash")
-        await explorer.resize(size[0] + 20, size[1] + 5)
-        await explorer.handled()
-        pane, box = explorer.main.query_one(SentencePane).region, explorer.app.screen.query_one("#box").region
-        if pane:
-            assert (box.offset, box.width) == (pane.offset, pane.width)
-        else:
-            assert box.y > 2
-        await explorer.keys("a", "escape")
-        assert explorer.app.screen is explorer.main
+async def test_the_sentence_is_edited_in_its_place():
+    async with exploring(WIDE, model="question") as explorer:
+        for width, height in (WIDE, MEDIUM, NARROW, SMALL):
+            await explorer.resize(width, height)
+            await explorer.press("slash")
+            await explorer.resize(width + 20, height + 5)
+            await explorer.handled()
+            pane, box = explorer.main.query_one(SentencePane).region, explorer.app.screen.query_one("#box").region
+            if pane:
+                assert (box.offset, box.width) == (pane.offset, pane.width)
+            else:
+                assert box.y > 2
+            await explorer.keys("a", "escape")
+            assert explorer.app.screen is explorer.main
