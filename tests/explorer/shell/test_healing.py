@@ -39,38 +39,38 @@ async def draw_again(explorer: Explorer) -> None:
     await explorer.settled()
 
 
-@pytest.mark.parametrize("ask", [change_focus, change_theme, change_size, step])
-async def test_the_whole_that_cannot_be_drawn_says_so_and_heals(ask, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_whole_that_cannot_be_drawn_says_so_and_heals(monkeypatch: pytest.MonkeyPatch) -> None:
     async with exploring(WIDE, model="question", whole=None) as explorer:
         await explorer.press("space", "space")
-        with monkeypatch.context() as broken:
-            broken.setattr(WholePane, "_drawn", fail)
-            await ask(explorer)
-            assert explorer.app.is_running
-            assert SAID in explorer.text.replace("\n", " ")
-            assert "Self-attention" not in explorer.text, "nothing of before is left above the numbers of now"
-            await draw_again(explorer)
-            assert SAID in explorer.text.replace("\n", " ")
-            explorer.app.failures.told.clear()
-        await explorer.press("space")
-        explorer.app.clear_notifications()
-        assert "Self-attention · layer 0" in explorer.text
-        await explorer.handled()
-        assert SAID not in explorer.text
-        explorer.app.failures.told.clear()
-
-
-@pytest.mark.parametrize("pane", [MatrixPair, ChartPane])
-async def test_a_scene_that_a_pane_cannot_show_is_said_in_its_place_and_no_other_is_shown(pane, monkeypatch) -> None:
-    async with exploring(WIDE, model="question") as explorer:
-        await explorer.go("encoder.0.self_attention.query")
-        with monkeypatch.context() as broken:
-            broken.setattr(pane, "show_scene", fail)
+        for ask in (change_focus, change_theme, change_size, step):
+            with monkeypatch.context() as broken:
+                broken.setattr(WholePane, "_drawn", fail)
+                await ask(explorer)
+                assert explorer.app.is_running
+                assert SAID in explorer.text.replace("\n", " ")
+                assert "Self-attention" not in explorer.text, "nothing of before is left above the numbers of now"
+                await draw_again(explorer)
+                assert SAID in explorer.text.replace("\n", " ")
+                explorer.app.failures.told.clear()
             await explorer.press("space")
-            assert SAID in explorer.text
-            assert explorer.stop == "encoder.0.self_attention.key"
+            explorer.app.clear_notifications()
+            assert "Self-attention · layer 0" in explorer.text
+            await explorer.handled()
+            assert SAID not in explorer.text
             explorer.app.failures.told.clear()
-        await explorer.press("space")
-        explorer.app.clear_notifications()
-        await explorer.handled()
-        assert SAID not in explorer.text
+
+
+async def test_a_scene_that_a_pane_cannot_show_is_said_in_its_place_and_no_other_is_shown(monkeypatch) -> None:
+    async with exploring(WIDE, model="question") as explorer:
+        for pane in (MatrixPair, ChartPane):
+            await explorer.go("encoder.0.self_attention.query")
+            with monkeypatch.context() as broken:
+                broken.setattr(pane, "show_scene", fail)
+                await explorer.press("space")
+                assert SAID in explorer.text
+                assert explorer.stop == "encoder.0.self_attention.key"
+                explorer.app.failures.told.clear()
+            await explorer.press("space")
+            explorer.app.clear_notifications()
+            await explorer.handled()
+            assert SAID not in explorer.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-import pytest
 from driving import MEDIUM, NARROW, WIDE, exploring
 from textual import events
 from textual._compositor import ChopsUpdate
@@ -21,8 +20,6 @@ from tui_transformer.explorer.guard.event_queue import Behind, InTurn
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.prompt import PromptScreen
 
-OVERVIEWS = "HKRL"
-
 
 async def test_what_is_typed_right_behind_the_key_that_opens_a_prompt_is_typed_into_it():
     async with exploring(NARROW) as explorer:
@@ -32,15 +29,24 @@ async def test_what_is_typed_right_behind_the_key_that_opens_a_prompt_is_typed_i
         assert isinstance(explorer.app.screen, PromptScreen)
         assert explorer.focused_input.value.endswith(" waves sea")
         assert explorer.stop == stop
+        await explorer.press("escape")
+        # a screen that was opened over and left gets no key that was meant for what was over it
+        explorer.send("question_mark")
+        await explorer.handled()
+        explorer.send("escape", "q", "q")
+        await explorer.handled()
+        assert explorer.app.screen is explorer.main
+        assert not explorer.app._exit
 
 
-@pytest.mark.parametrize("key", OVERVIEWS)
-async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_the_screen_below(key: str):
-    for leaves in ("q", "escape", *(["enter"] if key != "R" else [])):
-        async with exploring(MEDIUM) as explorer:
+LEAVES = [(key, leaves) for key in "HKRL" for leaves in ("q", "escape", "enter") if key + leaves != "Renter"]
+
+
+async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_the_screen_below():
+    async with exploring(MEDIUM) as explorer:
+        for key, leaves in LEAVES:
             await explorer.press(key)
-            await explorer.until(lambda app=explorer.app: isinstance(app.screen, Overview))
-            await explorer.settled()
+            assert isinstance(explorer.app.screen, Overview)
             explorer.send(leaves, leaves, leaves, "space")
             await explorer.handled()
             assert explorer.app.screen is explorer.main
@@ -51,22 +57,14 @@ async def test_two_keys_that_leave_an_overview_leave_it_once_and_do_not_reach_th
             assert "quit" in explorer.text
 
 
-@pytest.mark.parametrize("keys", ["HH", "HL", "?H", "/H", ",,", "AP"])
-async def test_two_keys_that_open_screens_open_one(keys: str):
+async def test_two_keys_that_open_screens_open_one():
     async with exploring(MEDIUM) as explorer:
-        explorer.send(*keys)
-        await explorer.handled()
-        assert len(explorer.app.screen_stack) == 3
-
-
-async def test_a_screen_that_was_opened_over_and_left_gets_no_key_that_was_meant_for_what_was_over_it():
-    async with exploring(NARROW) as explorer:
-        explorer.send("question_mark")
-        await explorer.handled()
-        explorer.send("escape", "q", "q")
-        await explorer.handled()
-        assert explorer.app.screen is explorer.main
-        assert not explorer.app._exit
+        for keys in ("HH", "HL", "?H", "/H", ",,", "AP"):
+            explorer.send(*keys)
+            await explorer.handled()
+            assert len(explorer.app.screen_stack) == 3, keys
+            await explorer.press("escape")
+            assert explorer.app.screen is explorer.main
 
 
 class Waiting(App[None]):
@@ -259,6 +257,13 @@ async def test_what_a_key_changes_is_drawn_once_and_as_soon_as_all_have_seen_it(
         usual(app, screen, update)
 
     async with exploring(WIDE, model="question", whole=None) as explorer:
+        # a mouse that moves on and on holds no drawing
+        move = events.MouseMove(None, 5, 5, 1, 0, 0, False, False, False, screen_x=5, screen_y=5, style=None)
+        before = explorer.app.in_turn.taken
+        explorer.app.post_message(move)
+        await explorer.until(lambda: explorer.app.in_turn.taken > before)
+        assert not explorer.app.in_turn.holds
+        # keys
         monkeypatch.setattr(event_queue, "HOLDS", 60.0)
         monkeypatch.setattr(GuardedApp, "_display", display)
         await explorer.press("tab", "down")
@@ -268,12 +273,3 @@ async def test_what_a_key_changes_is_drawn_once_and_as_soon_as_all_have_seen_it(
             await explorer.until(lambda: drawn and explorer.app.settled)
             await asyncio.sleep(0.1)  # several times as long as Textual waits
             assert len(drawn) == 1, key
-
-
-async def test_a_mouse_that_moves_on_and_on_holds_no_drawing():
-    async with exploring(NARROW, model="question") as explorer:
-        move = events.MouseMove(None, 5, 5, 1, 0, 0, False, False, False, screen_x=5, screen_y=5, style=None)
-        before = explorer.app.in_turn.taken
-        explorer.app.post_message(move)
-        await explorer.until(lambda: explorer.app.in_turn.taken > before)
-        assert not explorer.app.in_turn.holds
