@@ -87,112 +87,97 @@ class Terminal:
                 self.codes[background] = "" if number == 9 else f"{number}{'bright' * (tens in (9, 10))}"
 
 
-def full(lines: list[list[Segment]]) -> LayoutUpdate:
-    strips = [[Strip(segments)] for segments in lines]
+Line = list[tuple[str, Style]]
+"""Texts beside each other, each with its look."""
+
+
+def full(lines: list[Line]) -> LayoutUpdate:
+    strips = [[Strip([Segment(text, style) for text, style in line])] for line in lines]
     return LayoutUpdate(strips, Region(0, 0, 20, len(lines)))
 
 
-def written(frame: Frame, update: LayoutUpdate | ChopsUpdate) -> str:
-    return frame.write(update)
+HELLO, WORLD = [("hello ", RED), ("world", BOLD)], [("hello world", PLAIN)]
+WIDE_TEXT, BLANK = [("日本", PLAIN), ("ab", PLAIN)], [(" " * 20, PLAIN)]
+WRITTEN: dict[str, tuple[list[Line], list[Line], str]] = {
+    "nothing that is there": ([HELLO], [HELLO], ""),
+    "changed cells where they are": (
+        [[("hello world", RED)]],
+        [[("hellO worlD", RED)]],
+        "\x1b[31;44m\x1b[1;5HO\x1b[5CD\x1b[0m",
+    ),
+    "no colours that are set": (
+        [],
+        [[("a", RED), ("b", RED + BOLD), ("c", RED + BOLD)]],
+        "\x1b[31;44m\x1b[1;1Ha\x1b[1mbc\x1b[0m",
+    ),
+    "halves turned": ([], [[("▀", RED), ("▀", BLUE)]], "\x1b[31;44m\x1b[1;1H▀▄\x1b[0m"),
+    "several columns": ([], [WIDE_TEXT], "\x1b[1;1H日本\x1b[1;5Hab"),
+    "several columns that are there": ([WIDE_TEXT], [WIDE_TEXT], ""),
+    "one for several columns": ([WIDE_TEXT], [[("x", PLAIN), ("   ab", PLAIN)]], "\x1b[1;1Hx   "),
+    "the place behind a wide one": (
+        [],
+        [[("x日", RED), ("ab", RED)]],
+        "\x1b[31;44m\x1b[1;1Hx日\x1b[1;4Hab\x1b[0m",
+    ),
+    "a wide one first": ([], [[("日", RED), ("ab", RED)]], "\x1b[31;44m\x1b[1;1H日\x1b[1;3Hab\x1b[0m"),
+    "the same look together, and blanks with what is beside them": (
+        [],
+        [[("a", RED), (" b", RED + BOLD), ("c ", RED)], [("d", RED + BOLD)]],
+        "\x1b[31;44m\x1b[1;1Ha \x1b[Cc \x1b[1m\x1b[1;3Hb\x1b[2;1Hd\x1b[0m",
+    ),
+    "few cells where a move is longer": ([WORLD], [[("HelLo worlD", PLAIN)]], "\x1b[1;1HHelL\x1b[6CD"),
+    "the place behind the last column": (
+        [],
+        [[("ab", PLAIN)], [("cd", PLAIN)]],
+        "\x1b[1;1Hab\x1b[2;1Hcd",
+    ),
+    "one down and back": (
+        [BLANK] * 12,
+        [BLANK] * 10 + [[(" " * 10 + "ab" + " " * 8, PLAIN)]] * 2,
+        "\x1b[11;11Hab\x1b[B\b\bab",
+    ),
+    "a full block as a blank": ([], [[("█ ", RED)]], "\x1b[41m\x1b[1;1H \x1b[44m \x1b[0m"),
+    "a full block of the terminal's own colour, which is no background": ([], [[("█", PLAIN)]], "\x1b[1;1H█"),
+}
 
 
-def test_what_is_on_the_terminal_already_is_not_written_again() -> None:
-    frame, lines = Frame(ColorSystem.TRUECOLOR), [[Segment("hello ", RED), Segment("world", BOLD)]]
-    assert "hello" in written(frame, full(lines))
-    assert written(frame, full(lines)) == ""
-
-
-def test_only_changed_cells_are_written_where_they_are() -> None:
+@pytest.mark.parametrize(("before", "after", "text"), WRITTEN.values(), ids=WRITTEN.keys())
+def test_what_is_written(before: list[Line], after: list[Line], text: str) -> None:
     frame = Frame(ColorSystem.TRUECOLOR)
-    written(frame, full([[Segment("hello world", RED)]]))
-    assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, full([[Segment("hellO worlD", RED)]]))) == "\x1b[1;5HO\x1b[5CD"
+    frame.write(full(before))
+    assert frame.write(full(after)) == text
 
 
 def test_all_is_written_again_once_it_was_forgotten() -> None:
-    frame, lines = Frame(ColorSystem.TRUECOLOR), [[Segment("hello", RED)]]
-    first = written(frame, full(lines))
+    frame = Frame(ColorSystem.TRUECOLOR)
+    first = frame.write(full([HELLO]))
+    assert "hello" in first
     frame.forget()
-    assert written(frame, full(lines)) == first
+    assert frame.write(full([HELLO])) == first
 
 
-def test_colours_that_are_set_already_are_not_set_again() -> None:
-    frame = Frame(ColorSystem.TRUECOLOR)
-    text = written(frame, full([[Segment("a", RED), Segment("b", RED + BOLD), Segment("c", RED + BOLD)]]))
-    assert text == "\x1b[31;44m\x1b[1;1Ha\x1b[1mbc\x1b[0m"
-
-
-def test_halves_are_turned_where_their_colours_are_set_the_other_way_round() -> None:
-    frame = Frame(ColorSystem.TRUECOLOR)
-    text = written(frame, full([[Segment("▀", RED), Segment("▀", BLUE)]]))
-    assert text == "\x1b[31;44m\x1b[1;1H▀▄\x1b[0m"
-
-
-def test_text_of_several_columns_is_put_at_its_column() -> None:
-    frame = Frame(ColorSystem.TRUECOLOR)
-    text = written(frame, full([[Segment("日本", PLAIN), Segment("ab", PLAIN)]]))
-    assert text == "\x1b[1;1H日本\x1b[1;5Hab"
-    assert written(frame, full([[Segment("日本", PLAIN), Segment("ab", PLAIN)]])) == ""
-    assert written(frame, full([[Segment("x", PLAIN), Segment("   ab", PLAIN)]])).startswith("\x1b[1;1Hx   ")
-
-
-@pytest.mark.parametrize("before", ["", "x"])
-def test_after_one_wide_character_the_next_place_is_said_in_full(before: str) -> None:
-    frame, column = Frame(ColorSystem.TRUECOLOR), len(before) + 3
-    text = written(frame, full([[Segment(before, RED), Segment("日", RED), Segment("ab", RED)]]))
-    assert text == f"\x1b[31;44m\x1b[1;1H{before}日\x1b[1;{column}Hab\x1b[0m"
-
-
-def test_text_of_the_same_look_is_written_together_and_blanks_go_with_what_is_beside_them() -> None:
-    frame = Frame(ColorSystem.TRUECOLOR)
-    bold = RED + BOLD
-    text = written(frame, full([[Segment("a", RED), Segment(" b", bold), Segment("c ", RED)], [Segment("d", bold)]]))
-    assert text == "\x1b[31;44m\x1b[1;1Ha \x1b[Cc \x1b[1m\x1b[1;3Hb\x1b[2;1Hd\x1b[0m"
-
-
-def test_few_cells_are_written_again_where_a_move_over_them_is_longer() -> None:
-    frame = Frame(ColorSystem.TRUECOLOR)
-    written(frame, full([[Segment("hello world", PLAIN)]]))
-    assert written(frame, full([[Segment("HelLo worlD", PLAIN)]])) == "\x1b[1;1HHelL\x1b[6CD"
-
-
-def test_behind_the_last_column_the_next_place_is_said_in_full() -> None:
-    frame = Frame(ColorSystem.TRUECOLOR)
-    assert written(frame, full([[Segment("ab", PLAIN)], [Segment("cd", PLAIN)]])) == "\x1b[1;1Hab\x1b[2;1Hcd"
-    frame = Frame(ColorSystem.TRUECOLOR)
-    written(frame, full([[Segment(" " * 20)]] * 12))
-    lines = [[Segment(" " * 10 + "ab" + " " * 8)] for _ in range(2)]
-    assert written(frame, full([[Segment(" " * 20)]] * 10 + lines)) == "\x1b[11;11Hab\x1b[B\b\bab"
-
-
-def test_a_full_block_is_a_blank_of_its_colour() -> None:
-    frame = Frame(ColorSystem.TRUECOLOR)
-    assert written(frame, full([[Segment("█ ", RED)]])) == "\x1b[41m\x1b[1;1H \x1b[44m \x1b[0m"
-    frame = Frame(ColorSystem.TRUECOLOR)
-    assert "█" in written(frame, full([[Segment("█", PLAIN)]])), "the terminal's own colour is no background"
+def plain(text: str) -> str:
+    """What is written, without its looks."""
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
 def test_a_part_of_a_line_changes_nothing_beside_it() -> None:
     frame = Frame(ColorSystem.TRUECOLOR)
-    written(frame, full([[Segment("hello world", RED)]]))
+    frame.write(full([[("hello world", RED)]]))
     update = ChopsUpdate([{0: None, 6: Strip([Segment("WORLD", RED)])}], [(0, 6, 9)], [[6, 11]])
-    assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, update)) == "\x1b[1;7HWOR"
+    assert plain(frame.write(update)) == "\x1b[1;7HWOR"
 
 
-@pytest.mark.parametrize(("last", "expected"), [(6, ""), (7, "\x1b[1;7HW"), (11, "\x1b[1;7HWORLD")])
-def test_a_part_that_begins_where_a_span_ends_is_left_alone(last: int, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("last", "expected", "rest"),
+    [(6, "", "\x1b[1;7HWORLD"), (7, "\x1b[1;7HW", "\x1b[1;8HORLD"), (11, "\x1b[1;7HWORLD", "")],
+)
+def test_a_part_that_begins_where_a_span_ends_is_left_alone(last: int, expected: str, rest: str) -> None:
     frame = Frame(ColorSystem.TRUECOLOR)
-    written(frame, full([[Segment("hello world", RED)]]))
+    frame.write(full([[("hello world", RED)]]))
     parts = {0: Strip([Segment("hello ", RED)]), 6: Strip([Segment("WORLD", RED)])}
-    update = ChopsUpdate([parts], [(0, 0, last)], [[6, 11]])
-    assert re.sub(r"\x1b\[[\d;]*m", "", written(frame, update)) == expected
-    assert (
-        re.sub(r"\x1b\[[\d;]*m", "", written(frame, full([[Segment("hello WORLD", RED)]])))
-        == {
-            6: "\x1b[1;7HWORLD",
-            7: "\x1b[1;8HORLD",
-            11: "",
-        }[last]
-    )
+    assert plain(frame.write(ChopsUpdate([parts], [(0, 0, last)], [[6, 11]]))) == expected
+    assert plain(frame.write(full([[("hello WORLD", RED)]]))) == rest
 
 
 STYLES = [
@@ -205,23 +190,23 @@ STYLES = [
 LINE = st.lists(st.tuples(st.text(" ab▀▄é", min_size=1, max_size=6), st.sampled_from(STYLES)), max_size=8)
 
 
-def segments_of(line: list[tuple[str, Style]]) -> list[Segment]:
-    """A line of 20 columns."""
-    cells = [Segment(character, style) for text, style in line for character in text]
-    return [*cells, *[Segment(" ", PLAIN)] * 20][:20]
+def cells_of(line: Line) -> Line:
+    """A line of 20 columns, each cell by itself."""
+    cells = [(character, style) for text, style in line for character in text]
+    return [*cells, *[(" ", PLAIN)] * 20][:20]
 
 
-def check_seen(screens: Sequence[list[list[tuple[str, Style]]]]) -> None:
+def check_seen(screens: Sequence[list[Line]]) -> None:
     """Screens after each other are seen as if the terminal was empty before each."""
     frame, terminal = Frame(ColorSystem.TRUECOLOR), Terminal(20)
     for screen in screens:
-        lines = [segments_of(line) for line in screen]
+        lines = [cells_of(line) for line in screen]
         terminal.write(frame.write(full(lines)))
-        plain = Terminal(20)
+        bare = Terminal(20)
         for y, line in enumerate(lines):
-            style = [(each.style or PLAIN).render(each.text, color_system=ColorSystem.TRUECOLOR) for each in line]
-            plain.write(f"\x1b[{y + 1};1H{''.join(style)}")
-        assert terminal.cells == plain.cells
+            rendered = [style.render(text, color_system=ColorSystem.TRUECOLOR) for text, style in line]
+            bare.write(f"\x1b[{y + 1};1H{''.join(rendered)}")
+        assert terminal.cells == bare.cells
         assert terminal.codes == ["", "", ""]
 
 
@@ -234,7 +219,7 @@ def check_seen(screens: Sequence[list[list[tuple[str, Style]]]]) -> None:
     ],
     ids=["attributes", "blanks", "halves"],
 )
-def test_cells_beside_each_other_are_seen_as_they_are(line: list[tuple[str, Style]]) -> None:
+def test_cells_beside_each_other_are_seen_as_they_are(line: Line) -> None:
     check_seen([[line], [line[::-1]]])
 
 

@@ -8,6 +8,7 @@ import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,32 +43,22 @@ def nodes() -> Iterator[type[DOMNode]]:
                 yield value
 
 
-def declared() -> Iterator[tuple[str, str, str]]:
+@cache
+def declared() -> list[tuple[str, str, str]]:
     """Every screen, key and meaning."""
-    for node in nodes():
-        for binding in vars(node).get("BINDINGS", ()):
-            assert isinstance(binding, Binding), node
-            assert binding.id, node
-            for key in binding.key.split(","):
-                yield node.__name__, key, binding.id
+    bindings = [(node, binding) for node in nodes() for binding in vars(node).get("BINDINGS", ())]
+    assert all(isinstance(binding, Binding) and binding.id for _, binding in bindings)
+    return [(node.__name__, key, binding.id) for node, binding in bindings for key in binding.key.split(",")]
 
 
-def test_a_key_means_one_thing_on_a_screen():
+def test_a_key_means_one_thing_on_a_screen_and_a_plain_one_of_the_main_screen_the_same_on_every_screen():
+    plain = {key: each.id for each in ACTIONS for key in each.keys.split(",") if each.id not in MENUS}
     meanings = defaultdict(set)
     for node, key, meaning in declared():
         if meaning not in IN_INPUTS:
             meanings[node, key].add(meaning)
+            assert plain.get(key, meaning) == meaning, node
     assert {where: several for where, several in meanings.items() if len(several) > 1} == {}
-
-
-def test_a_plain_key_of_the_main_screen_means_the_same_on_every_screen():
-    plain = {key: each.id for each in ACTIONS for key in each.keys.split(",") if each.id not in MENUS}
-    other = {
-        (node, key, meaning)
-        for node, key, meaning in declared()
-        if meaning not in IN_INPUTS and plain.get(key, meaning) != meaning
-    }
-    assert other == set()
 
 
 MOST_PLAIN = 28
@@ -86,11 +77,11 @@ MOST_OF_A_TOOL = 3
 """Keys that a tool has alone."""
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_has_few_keys_that_no_other_screen_explains(tool: str):
+def test_a_tool_has_few_keys_that_no_other_screen_explains():
     common = {"find", "kind", "order", "reverse", "export", *CURSOR_KEYS, *(each.id for each in ACTIONS if each.direct)}
-    keys = {each.id for each in TOOLS[tool] if each.id and not each.keys.startswith(UNBOUND)}
-    assert len(keys - common) <= MOST_OF_A_TOOL, keys - common
+    for tool, actions in TOOLS.items():
+        keys = {each.id for each in actions if each.id and not each.keys.startswith(UNBOUND)}
+        assert len(keys - common) <= MOST_OF_A_TOOL, (tool, keys - common)
 
 
 def test_what_was_a_key_before_there_were_menus_is_in_a_menu_or_a_plain_key_and_classic_keeps_it():
@@ -113,24 +104,18 @@ def test_what_was_a_key_before_there_were_menus_is_in_a_menu_or_a_plain_key_and_
     }
 
 
-def test_every_key_is_in_the_table():
+def test_every_key_is_in_the_table_and_every_screen_binds_what_is_declared_for_it():
     own = {(key, meaning) for meaning, keys in KEYS.items() for key in keys.split(",")}
     for screen, key, meaning in declared():
         if meaning not in IN_INPUTS and not key.startswith(UNBOUND):
             assert (key, meaning) in own, f"{key} of {screen} ({meaning})"
-
-
-def test_nothing_in_the_table_is_without_a_screen():
-    used = {action.id for actions in SCREENS.values() for action in actions}
-    assert used >= MEANINGS
-
-
-def test_every_screen_binds_what_is_declared_for_it():
     bound = {(meaning, key) for _, key, meaning in declared()}
     for screen, actions in SCREENS.items():
         for action in actions:
             for key in action.keys.split(",") if action.id else ():
                 assert (action.id, key) in bound, f"{key} of {screen}"
+    # nothing in the table is without a screen
+    assert {action.id for actions in SCREENS.values() for action in actions} >= MEANINGS
 
 
 async def test_a_key_that_is_given_to_a_meaning_works_on_every_screen_and_is_shown():
