@@ -30,17 +30,13 @@ def gate() -> Iterator[threading.Event]:
     event.set()
 
 
-@pytest.mark.parametrize("behind", [False, True])
-async def test_a_size_that_the_terminal_has_no_more_is_passed_over(behind):
+async def test_a_size_that_the_terminal_has_no_more_is_passed_over():
     async with exploring(MEDIUM) as explorer:
-        screen = explorer.app.screen_stack[0] if behind else explorer.main
-        screen.post_message(Resize(Size(*WIDE), Size(*WIDE)))
-        await explorer.handled()
-        assert screen._compositor.size == Size(*MEDIUM)
-
-
-async def test_two_sizes_among_other_messages_end_in_the_one_of_the_terminal():
-    async with exploring(MEDIUM) as explorer:
+        for screen in (explorer.app.screen_stack[0], explorer.main):
+            screen.post_message(Resize(Size(*WIDE), Size(*WIDE)))
+            await explorer.handled()
+            assert screen._compositor.size == Size(*MEDIUM)
+        # two among other messages end in the one of the terminal
         with explorer.app.batch_update():
             for size in (Size(*WIDE), Size(*NARROW), Size(*MEDIUM)):
                 for screen in explorer.app.screen_stack:
@@ -50,34 +46,27 @@ async def test_two_sizes_among_other_messages_end_in_the_one_of_the_terminal():
         assert {screen._compositor.size for screen in explorer.app.screen_stack} == {Size(*MEDIUM)}
 
 
-async def test_only_the_screen_in_front_opens_another():
+async def test_only_the_screen_in_front_opens_another_and_one_that_is_left_twice_gives_one_result():
     async with exploring(MEDIUM) as explorer:
-        main = explorer.main
+        main, results = explorer.main, list[object]()
         main.open(MessageScreen("First", "text"))
         main.open(MessageScreen("Second", "text"))
         await explorer.handled()
         assert [type(screen).__name__ for screen in explorer.app.screen_stack[1:]] == ["MainScreen", "MessageScreen"]
         assert "First" in explorer.text
-
-
-async def test_a_screen_that_is_left_several_times_gives_one_result_and_leaves_the_one_below():
-    results: list[object] = []
-    async with exploring(MEDIUM) as explorer:
+        await explorer.press("escape")
+        # left several times
         picked = PickScreen("Pick", {"one": "", "two": ""})
-        explorer.main.open(picked, results.append)
+        main.open(picked, results.append)
         await explorer.handled()
         for name in ("one", "two", None):
             picked.dismiss(name)
         await explorer.handled()
         assert results == ["one"]
-        assert explorer.app.screen is explorer.main
-
-
-async def test_a_screen_that_is_left_twice_while_another_is_over_it_is_left_once_that_is():
-    results: list[object] = []
-    async with exploring(MEDIUM) as explorer:
+        assert explorer.app.screen is main
+        # left twice while another is over it: it is left once that is
         picked, over = PickScreen("Pick", {"one": ""}), MessageScreen("Over", "text")
-        explorer.main.open(picked, results.append)
+        main.open(picked, results.append)
         await explorer.handled()
         picked.open(over)
         await explorer.handled()
@@ -87,8 +76,8 @@ async def test_a_screen_that_is_left_twice_while_another_is_over_it_is_left_once
         assert explorer.app.screen is over
         await explorer.press("escape")
         await explorer.handled()
-        assert results == ["one"]
-        assert explorer.app.screen is explorer.main
+        assert results == ["one", "one"]
+        assert explorer.app.screen is main
 
 
 async def test_what_comes_for_a_screen_before_its_widgets_or_after_them_is_dropped():
@@ -106,13 +95,13 @@ async def test_what_comes_for_a_screen_before_its_widgets_or_after_them_is_dropp
     assert called == ["there"]
 
 
-async def test_a_result_that_comes_when_its_screen_is_left_is_dropped(gate: threading.Event):
+async def test_when_a_screen_is_left_a_result_that_comes_is_dropped_and_what_it_has_drawn_is_not_kept(gate):
     async with exploring(MEDIUM, model=str(REFERENCES / "bert")) as explorer:
         await explorer.press("L")
-        await explorer.until(lambda: isinstance(explorer.app.screen, LensScreen))
-        await explorer.settled()
         lens, taken = explorer.app.screen, list[object]()
         assert isinstance(lens, LensScreen)
+        widgets = list(lens.walk_children(Widget))
+        assert any(widget._styles_cache._cache for widget in widgets)
         lens.requests.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
         lens.dismiss()
         await explorer.handled()
@@ -120,9 +109,10 @@ async def test_a_result_that_comes_when_its_screen_is_left_is_dropped(gate: thre
         await explorer.settled()
         assert taken == []
         assert explorer.app.screen is explorer.main
+        assert not any(widget._styles_cache._cache for widget in widgets)
 
 
-async def test_a_result_under_a_dialog_is_shown_all_the_same(gate: threading.Event):
+async def test_a_result_under_a_dialog_is_shown_and_drawing_goes_on_when_what_held_it_is_left(gate: threading.Event):
     async with exploring(MEDIUM) as explorer:
         taken = list[object]()
         explorer.parts.port.ask("late", AT_ONCE + 1, lambda _: gate.wait(20), taken.append)
@@ -130,10 +120,7 @@ async def test_a_result_under_a_dialog_is_shown_all_the_same(gate: threading.Eve
         gate.set()
         await explorer.settled()
         assert taken == [True]
-
-
-async def test_drawing_goes_on_when_the_screen_that_held_it_is_left_at_once():
-    async with exploring(MEDIUM) as explorer:
+        await explorer.press("escape")
         screen = MessageScreen("Held", "text")
         explorer.main.open(screen)
         await explorer.handled()
@@ -155,20 +142,17 @@ async def failing(explorer: Explorer) -> None:
     assert explorer.app.failure is None
 
 
-@pytest.mark.parametrize("name", ["action_bookmark", "action_copy"])
-async def test_a_key_that_cannot_be_done_as_a_file_cannot_be_read_says_so(name: str, monkeypatch: pytest.MonkeyPatch):
-    async with exploring(MEDIUM) as explorer:
-        monkeypatch.setattr(type(explorer.main), name, broken)
-        await explorer.keys({"action_bookmark": "ctrl+b", "action_copy": "y"}[name])
-        await failing(explorer)
-        before = explorer.stop
-        await explorer.press("space")
-        assert explorer.stop != before
-
-
-async def test_a_timer_a_message_and_a_result_that_cannot_be_done_say_so():
+async def test_what_cannot_be_done_as_a_file_cannot_be_read_is_said(monkeypatch: pytest.MonkeyPatch):
     async with exploring(MEDIUM) as explorer:
         main = explorer.main
+        for key, name in (("ctrl+b", "action_bookmark"), ("y", "action_copy")):
+            monkeypatch.setattr(type(main), name, broken)
+            await explorer.keys(key)
+            await failing(explorer)
+            before = explorer.stop
+            await explorer.press("space")
+            assert explorer.stop != before
+        # a timer, a message and a result
         main.set_timer(0.001, broken)
         await failing(explorer)
         main.call_later(broken)
@@ -179,14 +163,3 @@ async def test_a_timer_a_message_and_a_result_that_cannot_be_done_say_so():
         await failing(explorer)
         await explorer.press("space")
         assert explorer.app.screen is main
-
-
-async def test_what_a_screen_has_drawn_is_not_kept_when_it_is_left():
-    async with exploring(MEDIUM, model=str(REFERENCES / "bert")) as explorer:
-        await explorer.press("L")
-        await explorer.until(lambda: isinstance(explorer.app.screen, LensScreen))
-        await explorer.settled()
-        widgets = list(explorer.app.screen.walk_children(Widget))
-        assert any(widget._styles_cache._cache for widget in widgets)
-        await explorer.press("escape")
-        assert not any(widget._styles_cache._cache for widget in widgets)

@@ -45,27 +45,20 @@ def old() -> weakref.ref[Circle]:
     return weakref.ref(circle)
 
 
-async def test_what_is_left_over_goes_while_keys_rest_and_collecting_is_as_before_in_the_end() -> None:
+async def test_what_is_left_over_goes_while_keys_rest_and_while_they_come_again_and_again() -> None:
     usual = gc.get_threshold()
-    async with Small().run_test() as pilot:
+    async with (app := Small()).run_test() as pilot:
         assert gc.get_threshold() == RARE
         left = old()
         while left() is not None:
             await pilot.pause(0.01)
-    assert gc.get_threshold() == usual
-
-
-async def test_what_a_screen_leaves_behind_goes_while_keys_come_again_and_again() -> None:
-    async with (app := Small()).run_test() as pilot:
+        # while keys come
         left = old()
         app.collecting.due = True
         while left() is not None:
             await app.in_turn.take(events.Key("a", "a"))
             await pilot.pause(0.001)
-
-
-async def test_the_lines_of_widgets_that_are_gone_go_with_them() -> None:
-    async with (app := Small()).run_test() as pilot:
+        # the lines of widgets that are gone go with them
         await app.mount(words := Static("words"))
         words.styles.padding = 1  # such lines are Textual's own
         await pilot.pause()
@@ -76,6 +69,7 @@ async def test_the_lines_of_widgets_that_are_gone_go_with_them() -> None:
         while kept().currsize:
             assert time.monotonic() < end
             await pilot.pause(0.01)
+    assert gc.get_threshold() == usual, "collecting is as before in the end"
 
 
 async def test_leaving_a_screen_says_that_there_is_something_to_collect() -> None:

@@ -14,28 +14,13 @@ from tui_transformer.explorer.guard.app import Commands
 from tui_transformer.explorer.shell.preferences import Preferences
 
 
-async def test_the_palette_is_left_where_its_list_has_no_line():
-    async with exploring(NARROW) as explorer:
-        await explorer.keys("ctrl+p")
-        await explorer.until(lambda: explorer.app.screen is not explorer.main)
-        await explorer.resize(5, 3)
-        await explorer.keys("pageup", "pagedown", "end")
-        assert explorer.app.screen is explorer.main
-        await explorer.keys("ctrl+p", "pageup")
-        assert explorer.app.screen is explorer.main
-        assert any("palette needs a terminal of" in message for message in explorer.messages)
-
-
-async def test_the_palette_runs_what_was_chosen():
+async def test_the_palette_runs_what_was_chosen_and_is_left_where_its_list_has_no_line():
     async with exploring(NARROW) as explorer:
         await explorer.keys("ctrl+p")
         await explorer.answer("Next step")
         await explorer.until(lambda: explorer.app.screen is explorer.main)
         await explorer.until(lambda: explorer.place[0] == 2)
-
-
-async def test_a_key_of_the_list_waits_for_its_place_on_the_screen():
-    async with exploring(NARROW) as explorer:
+        # a key of the list waits for its place on the screen
         await explorer.keys("ctrl+p")
         await explorer.until(lambda: explorer.app.screen is not explorer.main)
         commands = explorer.app.screen.query_one(CommandList)
@@ -45,25 +30,24 @@ async def test_a_key_of_the_list_waits_for_its_place_on_the_screen():
         commands._clear_caches()
         await explorer.keys("pageup", "pagedown", "end", "escape")
         assert explorer.app.screen is explorer.main
-
-
-async def test_the_palette_of_themes_is_left_where_its_list_has_no_line():
-    async with exploring(NARROW) as explorer:
-        await explorer.app.run_action("change_theme")
-        await explorer.until(lambda: explorer.app.screen is not explorer.main)
-        await explorer.resize(1, 1)
-        await explorer.keys("pageup", "pagedown", "end")
-        assert explorer.app.screen is explorer.main
-
-
-async def test_what_was_typed_is_not_searched_where_the_palette_is_closed():
-    async with exploring(NARROW) as explorer:
+        # what was typed is not searched where it is closed
         palette = Commands()
         await explorer.app.push_screen(palette)
         typed = Input.Changed(palette.query_one(Input), "next")
         await palette.dismiss()
         await palette._on_message(typed)
         await explorer.until(lambda: explorer.app.screen is explorer.main)
+        # of the actions, and of the themes
+        for name, size in (("command_palette", (5, 3)), ("change_theme", (1, 1))):
+            await explorer.resize(*NARROW)
+            await explorer.app.run_action(name)
+            await explorer.until(lambda: explorer.app.screen is not explorer.main)
+            await explorer.resize(*size)
+            await explorer.keys("pageup", "pagedown", "end")
+            assert explorer.app.screen is explorer.main
+        await explorer.keys("ctrl+p", "pageup")
+        assert explorer.app.screen is explorer.main
+        assert any("palette needs a terminal of" in message for message in explorer.messages)
 
 
 async def test_a_search_that_fails_while_the_palette_is_closed_ends_nothing():

@@ -63,25 +63,24 @@ def test_a_line_of_help_goes_where_all_its_keys_do():
     assert without(page, {"undo", "redo"}) == "\n".join([write, go, "`{key:generate}` or W: text"])
 
 
-@pytest.mark.parametrize(
-    ("key", "title"),
-    [
-        ("H", "Order by the next measure"),
-        ("K", "All heads, the layer, the head"),
-        ("L", "What is shown here"),
-        ("R", "Up to the next layer"),
-        ("A", "Heads, layers, positions, neurons"),
-    ],
-)
-async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one(key, title):
+TITLES = {
+    "H": "Order by the next measure",
+    "K": "All heads, the layer, the head",
+    "L": "What is shown here",
+    "R": "Up to the next layer",
+    "A": "Heads, layers, positions, neurons",
+}
+
+
+async def test_a_screen_of_its_own_has_its_actions_and_not_those_of_the_main_one():
     async with exploring(NARROW) as explorer:
-        await explorer.press(key)
-        listed = commands(explorer)
-        assert "Next step" not in listed
-        assert "Back to the main screen" in listed
-        assert title in listed
-        explorer.app.call_later(listed["Back to the main screen"].callback)
-        await explorer.until(lambda: explorer.app.screen is explorer.main)
+        for key, title in TITLES.items():
+            await explorer.press(key)
+            listed = commands(explorer)
+            assert "Next step" not in listed
+            assert title in listed
+            explorer.app.call_later(listed["Back to the main screen"].callback)
+            await explorer.until(lambda: explorer.app.screen is explorer.main)
 
 
 async def test_the_screen_that_writes_has_its_actions():

@@ -8,7 +8,7 @@ import pytest
 from driving import exploring
 
 
-async def test_what_a_thread_asks_of_the_screen_is_done_and_answered() -> None:
+async def test_what_a_thread_asks_of_the_screen_is_answered_and_it_ends_with_that() -> None:
     answers: list[object] = []
     async with exploring() as explorer:
 
@@ -21,12 +21,8 @@ async def test_what_a_thread_asks_of_the_screen_is_done_and_answered() -> None:
         thread.start()
         await explorer.until(lambda: not thread.is_alive())
     assert answers == [True]
-
-
-async def test_a_thread_that_asks_as_the_app_ends_does_not_wait_for_good() -> None:
-    async with exploring() as explorer:
-        app = explorer.app
-    thread = threading.Thread(target=app.call_from_thread, args=(lambda: None,), daemon=True)
+    # one that asks as the app ends does not wait for good
+    thread = threading.Thread(target=explorer.app.call_from_thread, args=(lambda: None,), daemon=True)
     thread.start()
     thread.join(10)
     assert not thread.is_alive()
