@@ -29,16 +29,30 @@ def check(out: Path, name: str, text: str) -> None:
     assert (out / f"{name}.png").read_bytes().startswith(PNG)
 
 
-def test_a_scene_is_taken_without_foreign_addresses(tmp_path: Path) -> None:
-    done = take(tmp_path, "narrow")
+def test_scenes_are_taken_without_foreign_addresses_and_without_a_browser_its_picture_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "browser.png").write_bytes(b"as it was")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = take(tmp_path, "narrow", "poster", "browser")
     assert done.returncode == 0, done.stderr
     check(tmp_path, "narrow", "self_attention.weights")
-
-
-def test_the_poster_is_taken(tmp_path: Path) -> None:
-    done = take(tmp_path, "poster")
-    assert done.returncode == 0, done.stderr
     check(tmp_path, "poster", "query where · key ?")
+    assert "there is no Chromium" in done.stderr
+    assert (tmp_path / "browser.png").read_bytes() == b"as it was"
+
+
+def test_an_unknown_scene_is_refused_with_the_names_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    from take import main
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["--out", str(tmp_path), "nothing"])
+    said = capsys.readouterr().err
+    assert "'nothing'" in said
+    assert "attention-example" in said
 
 
 @pytest.mark.slow
@@ -48,13 +62,6 @@ def test_the_walk_at_the_top_of_the_readme_moves(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with image.open(tmp_path / "walk.gif") as picture:
         assert picture.n_frames > 30
-
-
-def test_an_unknown_scene_is_refused_with_the_names_of_all(tmp_path: Path) -> None:
-    done = take(tmp_path, "nothing")
-    assert done.returncode == 2
-    assert "'nothing'" in done.stderr
-    assert "attention-example" in done.stderr
 
 
 TAKE_PART = """
@@ -83,12 +90,3 @@ def test_the_page_of_serve_is_taken_by_a_browser(tmp_path: Path) -> None:
     done = take(tmp_path, "browser")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "browser.png").read_bytes().startswith(PNG)
-
-
-def test_without_a_browser_its_picture_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "browser.png").write_bytes(b"as it was")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = take(tmp_path, "browser")
-    assert done.returncode == 0, done.stderr
-    assert "there is no Chromium" in done.stderr
-    assert (tmp_path / "browser.png").read_bytes() == b"as it was"
