@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from typed_lines import WEIGHTS
 
 from tui_transformer.explorer.plain.reader import Reader
 from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position
-
-WEIGHTS = "encoder.0.self_attention.weights"
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from typed_lines import WEIGHTS, typed
 
 from tui_transformer.engine.changes import Set
 from tui_transformer.engine.number_format import spoken
@@ -33,14 +34,6 @@ from tui_transformer.model.options import ModelOptions
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.open_session import open_session
 from tui_transformer.session.position import Position
-
-WEIGHTS = "encoder.0.self_attention.weights"
-
-
-def typed(reader: Reader, *lines: str) -> str:
-    """The answer to the last of some lines."""
-    known = meanings({})
-    return [reader.answer(read(line, known)) for line in lines][-1]
 
 
 def piped(session, monkeypatch, capsys, text: str) -> tuple[int, list[str]]:
@@ -86,6 +79,7 @@ def test_an_answer_is_one_line(session, monkeypatch, capsys):
         ("HEAD 2", Typed("head", words="2")),
         ("space", Typed("step.next")),
         ("right_square_bracket", Typed("head.next")),
+        *((way, Typed("back")) for way in ("esc", "escape", "return")),
     ],
 )
 def test_lines_are_keys_counts_or_commands(line, meaning):
@@ -103,19 +97,11 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(line, session, monkeypa
     assert said[3] == said[1].partition(";")[0] + "."
 
 
-def test_help_names_the_keys_of_the_user():
+def test_the_keys_of_the_user_are_used_and_named_by_help():
+    assert read("z", meanings({"head.next": "z,Z"})) == Typed("head.next")
     assert "space next step, backspace back, arrows or h j k l the cell, [ ] head" in help_of({})
     own = help_of({"step.next": "j", "cursor.down": "ctrl+n"})
     assert "j next step, backspace back, ← ctrl+n ↑ → the cell" in own
-
-
-@pytest.mark.parametrize("typed", ["esc", "escape", "return"])
-def test_the_way_back_is_typed_as_the_line_of_keys_writes_it(typed):
-    assert read(typed, meanings({})) == Typed("back")
-
-
-def test_the_keys_of_the_user_are_used():
-    assert read("z", meanings({"head.next": "z,Z"})) == Typed("head.next")
 
 
 def test_every_key_of_the_screen_is_done_or_says_what_does_it_without_one(session):
@@ -126,14 +112,11 @@ def test_every_key_of_the_screen_is_done_or_says_what_does_it_without_one(sessio
                 reader.answer(Typed(action.id))
 
 
-def test_commands_that_are_named_exist():
+def test_commands_that_are_named_exist_and_mean_something():
     from tui_transformer.cli.explore import COMMANDS as THERE
 
     named = {command.split()[0] for command in WITHOUT_A_SCREEN.values() if not command.startswith("--")}
     assert named <= set(THERE)
-
-
-def test_all_commands_mean_something():
     assert set(COMMANDS.values()) <= {*DOING, *TELLING}
 
 
@@ -144,15 +127,12 @@ def test_a_changed_cell_changes_the_answer_and_comes_back(reader):
     assert typed(reader, "redo").count("answer from") == 1
 
 
-def test_a_head_is_ablated(reader):
-    assert "head 2 of encoder.0.self_attention set to 0" in typed(reader, "head 2", "a a")
-    assert reader.explored.session.edits
-
-
-def test_the_working_and_the_row_are_told(reader):
+def test_the_working_and_the_row_are_told_and_a_head_is_ablated(reader):
     assert "it is e^s ÷ Σ e^s: e^(" in typed(reader, "head 2", "cell 0 8", "enter")
     assert "the row sums to 1" in typed(reader, "line")
     assert typed(reader, "cell 0 0", "largest").count("column ? @8") == 1
+    assert "head 2 of encoder.0.self_attention set to 0" in typed(reader, "a a")
+    assert reader.explored.session.edits
 
 
 def test_backwards_the_gradient_is_told(reader):
@@ -265,10 +245,9 @@ def scores(reader):
     return trace[WEIGHTS.replace("weights", "scaled")][2, 1], trace[WEIGHTS][2, 1]
 
 
-@pytest.mark.parametrize("asked", ["softmax", "gs"])
-def test_both_softmaxes_of_the_row_are_told_with_every_number_on_the_way(reader, scores, asked):
+def test_both_softmaxes_of_the_row_are_told_with_every_number_on_the_way(reader, scores):
     given, shares = scores
-    said = typed(reader, asked)
+    said = typed(reader, "softmax")
     assert said.startswith(f"Softmax of {WEIGHTS} · head 2 of 4 · row 1 did, in float32: where: s ")
     power, safe_power = np.exp(given[0]), np.exp(given[0] - given.max())
     parts = [part for part in said.split("; ") if part.startswith("hide: ") or ": where: " in part]
@@ -276,6 +255,7 @@ def test_both_softmaxes_of_the_row_are_told_with_every_number_on_the_way(reader,
     assert f"e^(s − max) {spoken(float(safe_power))}, safe {spoken(float(shares[0]))}" in parts[0]
     assert f"Σ e^s {spoken(float(np.exp(given).sum()))}, Σ naive 1, Σ e^(s − max) " in said
     assert "Both are the same to" in said
+    assert typed(reader, "gs") == said
 
 
 def test_the_naive_one_is_broken_by_a_word_or_a_number_and_the_safe_one_stays(reader, scores):
@@ -304,32 +284,21 @@ def test_a_row_that_is_masked_is_told_without_shares(session):
         typed(reader, "softmax break")
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        (("go embedding.output", "softmax"), "there is no softmax here"),
-        (("softmax nan",), "write break, or a number"),
-        (("softmax soon",), "softmax 'soon': write break, or a number"),
-    ],
-)
-def test_what_has_no_softmax_is_said(reader, lines, says):
-    with pytest.raises(InputError, match=says):
-        typed(reader, *lines)
+def test_what_has_no_softmax_is_said(reader):
+    for line, says in (
+        ("softmax nan", "write break, or a number"),
+        ("softmax soon", "softmax 'soon': write break, or a number"),
+    ):
+        with pytest.raises(InputError, match=says):
+            typed(reader, line)
+    with pytest.raises(InputError, match="there is no softmax here"):
+        typed(reader, "go embedding.output", "softmax")
 
 
-@pytest.mark.parametrize(
-    ("typed", "keys"),
-    [
-        (b"\x1b", ["\x1b"]),
-        (b"a\x1b[Aq", ["a", "\x1b[A", "q"]),
-        (b"\x1bOB\x1b[5~", ["\x1b[B", "\x1b[5~"]),
-        (b"\x1b[12", ["\x1b[12"]),
-        ("ü".encode(), ["ü"]),
-    ],
-)
-def test_keys_end_with_what_they_are_typed_at(typed: bytes, keys: list[str]) -> None:
-    reads, writes = os.pipe()
-    os.write(writes, typed)
-    os.close(writes)
-    assert list(pressed(reads)) == keys
-    os.close(reads)
+def test_keys_end_with_what_they_are_typed_at() -> None:
+    for keys in (["\x1b"], ["a", "\x1b[A", "q"], ["\x1b[B", "\x1b[5~"], ["\x1b[12"], ["ü"]):
+        reads, writes = os.pipe()
+        os.write(writes, "".join(keys).replace("\x1b[B", "\x1bOB").encode())
+        os.close(writes)
+        assert list(pressed(reads)) == keys
+        os.close(reads)

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from typed_lines import typed
 
 from tui_transformer.errors import InputError
-from tui_transformer.explorer.plain.keys import meanings, read
-from tui_transformer.explorer.plain.reader import Reader
-
-
-def typed(reader: Reader, *lines: str) -> str:
-    """The answer to the last of some lines."""
-    return [reader.answer(read(line, meanings({}))) for line in lines][-1]
 
 
 def test_something_is_broken_and_mended(reader):

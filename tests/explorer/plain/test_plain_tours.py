@@ -6,6 +6,7 @@ import io
 import sys
 
 import pytest
+from typed_lines import WEIGHTS, typed
 
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.plain.keys import Typed, meanings, read
@@ -16,14 +17,6 @@ from tui_transformer.guide.lecture import lecture
 from tui_transformer.guide.texts import tour
 from tui_transformer.session.exploration import Exploration, History
 from tui_transformer.session.position import Position
-
-WEIGHTS = "encoder.0.self_attention.weights"
-
-
-def typed(reader: Reader, *lines: str) -> str:
-    """The answer to the last of some lines."""
-    known = meanings({})
-    return [reader.answer(read(line, known)) for line in lines][-1]
 
 
 def test_a_tour_is_told_stop_by_stop(reader):
