@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tui_transformer.diagnosis.breaking import BREAKS, Broken
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.run import open_session
 from tui_transformer.model.options import ModelOptions
-from tui_transformer.session import break_search
+from tui_transformer.session import break_search, other_sentences
 from tui_transformer.session.answer_summary import answer
 from tui_transformer.session.break_effect import Outcome, change_said, effect_of, moved, outcome, trial
 from tui_transformer.session.break_search import Examples, telling_head, turning
@@ -21,6 +22,7 @@ from tui_transformer.session.other_sentences import MOST, counterpart, examples
 REFERENCES = Path(__file__).parents[1] / "references"
 
 
+@cache
 def opened(model: str, text: str | None = None):
     return open_session(ModelOptions(model=model), text, None)
 
@@ -45,11 +47,8 @@ def test_the_effect_is_that_of_the_broken_session(name):
     session = opened("copy")
     effect = effect_of(session, Broken.read(name), silent)
     assert str(effect.becomes) == str(answer(session.with_breaks(name)))
-    place, broken = (effect.at[0],), session.with_breaks(name).trace
     values = effect.after.window(range(effect.after.shape[0]), range(effect.after.shape[1]))
-    whole = broken[effect.step]
-    assert values[effect.at] == whole[effect.cell]
-    assert place
+    assert values[effect.at] == session.with_breaks(name).trace[effect.step][effect.cell]
 
 
 def test_with_the_right_number_nothing_is_broken():
@@ -131,6 +130,7 @@ def test_a_sentence_on_which_it_matters_is_one_of_the_models_own_and_true():
 
 
 def test_other_sentences_take_no_more_memory_than_is_said(monkeypatch):
+    monkeypatch.setattr(other_sentences, "MOST", 6)
     session, made = opened("dates"), Broken.read("naive-softmax")
     many = Examples(session)
     found = many.search(made, silent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ def silent(_: object) -> None:
     """Nothing is told."""
 
 
+@cache
 def opened(model: str, text: str | None = None, ids: tuple[int, ...] | None = None):
     return open_session(ModelOptions(model=model), text, ids)
 
