@@ -34,13 +34,16 @@ async def test_strange_words_in_the_prompts_messages_and_the_vocabulary(words):
             check_screen(explorer)
             await explorer.press("enter", "escape")
             check_screen(explorer)
-            await explorer.press("v", "v")
+        for word in words:
+            await explorer.press("v")
             await explorer.answer(f"{word}/none")
             check_screen(explorer)
-            await explorer.press("escape", "ctrl+f")
+        await explorer.press("escape", "ctrl+f")
+        for word in words:
             await explorer.write(word)
             check_screen(explorer)
-            await explorer.press("ctrl+u", "enter")
+        await explorer.press("ctrl+u", "enter")
+        for word in words:
             explorer.parts.port.say(word, severity="error")
             await explorer.handled()
             check_screen(explorer)

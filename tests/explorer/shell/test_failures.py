@@ -11,6 +11,7 @@ import pytest
 from driving import NARROW, WIDE, Explorer, exploring
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
@@ -110,16 +111,12 @@ async def test_what_a_user_can_mend_is_said_in_the_pane_by_its_name(monkeypatch)
 async def test_where_nobody_is_told_the_error_is_raised():
     @careful
     class Wrong(Widget):
-        def render_line(self, y: int) -> Strip:
+        def render_lines(self, crop: Region) -> list[Strip]:
             raise RuntimeError("wrong")
 
-    class Other(App[None]):
-        def compose(self):
-            yield Wrong()
-
-    with pytest.raises(RuntimeError, match="wrong"):
-        async with Other().run_test() as pilot:
-            await pilot.pause()
+    async with App[None]().run_test():
+        with pytest.raises(RuntimeError, match="wrong"):
+            Wrong().render_lines(Region(0, 0, 1, 1))
 
 
 class Tool(ExplorerScreen[None]):

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from driving import NARROW, exploring
+from driving import NARROW, SMALL, exploring
 from test_frame import Terminal
 from textual.strip import Strip
 
@@ -48,7 +48,7 @@ def _colors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLORTERM", "truecolor")
 
 
-def record(session: Session, keys: str, *forms: Recorded) -> list[Shot]:
+def record(session: Session, keys: str, *forms: Recorded, size: tuple[int, int] = SIZE) -> list[Shot]:
     shots: list[Shot] = []
 
     def take(shot: Shot) -> None:
@@ -56,7 +56,7 @@ def record(session: Session, keys: str, *forms: Recorded) -> list[Shot]:
         for form in forms:
             form.add(shot)
 
-    assert record_keys(session, parse_keys(keys), SIZE, "dark", take) == 0
+    assert record_keys(session, parse_keys(keys), size, "dark", take) == 0
     for form in forms:
         form.finish()
     return shots
@@ -153,7 +153,8 @@ def check_kept(lines: list[Strip]) -> None:
 def test_a_moving_picture_has_a_frame_for_every_screen(session: Session, tmp_path: Path) -> None:
     from PIL import Image
 
-    shots = record(session, "space", *(Animation(tmp_path / name) for name in ("walk.gif", "walk.png")))
+    forms = (Animation(tmp_path / name) for name in ("walk.gif", "walk.png"))
+    shots = record(session, "space", *forms, size=SMALL)
     for form in ("GIF", "PNG"):
         with Image.open(tmp_path / f"walk.{form.lower()}") as picture:
             assert (picture.format, getattr(picture, "n_frames", 1)) == (form, len(shots))
