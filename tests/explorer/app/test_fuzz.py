@@ -21,27 +21,7 @@ ENDING = ("q", "ctrl+z")
 OPENING = (*"HKRLWAPVFdBbv?,t/xTw", "ctrl+l", "ctrl+p")
 IN_SCREENS = (
     *("enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "home", "end", "pageup", "pagedown"),
-    *(
-        "space",
-        "backspace",
-        "delete",
-        "ctrl+u",
-        "ctrl+a",
-        "g",
-        "G",
-        "j",
-        "k",
-        "h",
-        "l",
-        "r",
-        "[",
-        "]",
-        "0",
-        "-",
-        ".",
-        ":",
-    ),
-    *("ctrl+s", "+", "*", "é", "漢", "\\", "'"),
+    *("space", "backspace", "delete", "ctrl+u", "ctrl+a", *"gGjkhlr[]0-.:", "ctrl+s", *"+*é漢\\'"),
 )
 SIZES = ((160, 45), (100, 30), (80, 24), (40, 12), (12, 5), (5, 3), (1, 1), (300, 100))
 MODELS: Mapping[str, Mapping[str, Any]] = {

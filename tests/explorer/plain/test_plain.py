@@ -149,21 +149,9 @@ def test_every_stop_of_every_kind_of_model_is_told(model, monkeypatch, capsys):
 
 
 def test_keys_have_the_names_of_the_table():
-    assert [key_name(key) for key in "[]{}:/ +-*;?,"] == [
-        "left_square_bracket",
-        "right_square_bracket",
-        "left_curly_bracket",
-        "right_curly_bracket",
-        "colon",
-        "slash",
-        "space",
-        "plus",
-        "minus",
-        "asterisk",
-        "semicolon",
-        "question_mark",
-        "comma",
-    ]
+    brackets = [f"{side}_{kind}_bracket" for kind in ("square", "curly") for side in ("left", "right")]
+    others = ["colon", "slash", "space", "plus", "minus", "asterisk", "semicolon", "question_mark", "comma"]
+    assert [key_name(key) for key in "[]{}:/ +-*;?,"] == brackets + others
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")

@@ -161,7 +161,7 @@ async def test_what_was_put_off_and_fails_does_not_hold_up_the_keys_behind_it():
         assert (app.drawn, app.counted) == (1, 3)
 
 
-async def test_moves_of_the_mouse_that_wait_are_one():
+async def test_moves_of_the_mouse_that_wait_are_one_and_what_was_typed_at_a_screen_that_was_left_is_dropped():
     app = Waiting()
     async with app.run_test() as pilot:
         held = app.in_turn.hold(app.screen)
@@ -171,11 +171,7 @@ async def test_moves_of_the_mouse_that_wait_are_one():
         assert app.in_turn.waiting == 1
         app.post_message(held)
         await idle(app)
-
-
-async def test_what_was_typed_at_a_screen_that_was_left_by_then_is_dropped():
-    app = Waiting()
-    async with app.run_test() as pilot:
+        # a key
         await app.push_screen(Screen())
         held = app.in_turn.hold(app.screen)
         app.post_message(events.Key("y", "y"))

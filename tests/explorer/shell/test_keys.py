@@ -71,6 +71,9 @@ def test_the_main_screen_has_few_plain_keys_and_no_letter_has_two():
     digits = [key for key in plain if key in "123456"]
     assert len(plain) - len(digits) + len(["digits", "arrows", "hjkl", "enter"]) <= MOST_PLAIN
     assert len(keys) == len(set(keys))
+    # overviews leave by escape and q
+    assert {action.keys for action in OVERVIEW if action.action == "leave"} == {"escape", "q"}
+    assert "q" in {action.keys for action in ACTIONS if action.action == "app.quit"}
 
 
 MOST_OF_A_TOOL = 3
@@ -240,21 +243,7 @@ def test_a_file_may_give_keys_to_an_action_by_the_name_that_it_had_before(tmp_pa
 # What is written about keys
 
 
-MOVES = {
-    *"hjkl←→↑↓G+-",
-    "arrows",
-    "enter",
-    "home",
-    "end",
-    "ctrl+p",
-    "esc",
-    "tab",
-    "shift+tab",
-    *"0123456",
-    "?",
-    "F1",
-    "q",
-}
+MOVES = {*"hjkl←→↑↓G+-0123456?q", "arrows", "enter", "home", "end", "ctrl+p", "esc", "tab", "shift+tab", "F1"}
 """Keys of the cursor in every widget, of panes, the palette's, and those that every screen has."""
 
 PAGES = {
@@ -292,17 +281,16 @@ def named(text: str) -> set[str]:
     return set(re.findall(r"\{key:([^}]+)\}", text))
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_help_names_keys_that_there_are_and_no_key_that_could_be_another(page):
-    assert named(help_text(page)) <= {action.id for name in (*PAGES[page], "main") for action in SCREENS[name]}
-    written = re.sub(r"\{key:[^}]+\}", "", help_text(page))
-    assert {key for key in said(written) if key.strip()} <= MOVES
+def test_help_names_keys_that_there_are_and_no_key_that_could_be_another():
+    for page, screens in PAGES.items():
+        assert named(help_text(page)) <= {action.id for name in (*screens, "main") for action in SCREENS[name]}, page
+        written = re.sub(r"\{key:[^}]+\}", "", help_text(page))
+        assert {key for key in said(written) if key.strip()} <= MOVES, page
 
 
-@pytest.mark.parametrize("name", ["all heads", "links", "rollout", "ablation", "checkpoints", "train", "generate"])
-def test_help_names_all_keys_of_a_screen(name):
-    page = {"all heads": "all-heads", "ablation": "ablate"}.get(name, name)
-    text = help_text(page)
+@pytest.mark.parametrize("page", ["all-heads", "links", "rollout", "ablate", "checkpoints", "train", "generate"])
+def test_help_names_all_keys_of_a_screen(page):
+    text, name = help_text(page), PAGES[page][0]
     for action in SCREENS[name]:
         keys = [spelled(key) for key in action.keys.split(",")] if action.id in KEYS and action.direct else []
         if action.id not in ("theme", "suspend", "help", "quit", "pane.back"):
@@ -337,11 +325,6 @@ def test_a_line_of_keys_shows_keys_that_do_what_it_says():
             does = {spelled(key) for each in same for key in each.keys.split(",")}
             assert shown_keys(action) <= every | letters, (screen, action)
             assert not action.id or shown_keys(action) & does, (screen, action)
-
-
-def test_overviews_leave_by_escape_and_q():
-    assert {action.keys for action in OVERVIEW if action.action == "leave"} == {"escape", "q"}
-    assert "q" in {action.keys for action in ACTIONS if action.action == "app.quit"}
 
 
 async def test_keys_that_are_kept_are_those_that_textual_works_out():

@@ -41,15 +41,15 @@ def worker(posted: Posted) -> Iterator[Worker]:
     worker.stop()
 
 
-def test_what_comes_within_the_patience_is_done_before_the_call_returns_and_once(
-    worker: Worker, posted: Posted
-) -> None:
-    done: list[int] = []
+def test_what_comes_within_the_patience_is_done_before_the_call_returns_and_once(worker, posted: Posted) -> None:
+    done, failed = list[int](), list[str]()
     worker.submit("cell", lambda _: 7, done.append, pytest.fail, patience=10.0)
     assert done == [7]
     posted.run()
     assert done == [7], "what was posted meanwhile does nothing"
     assert not worker.busy
+    worker.submit("cell", lambda _: 1 // 0, pytest.fail, lambda error: failed.append(str(error)), patience=10.0)
+    assert failed == ["integer division or modulo by zero"]
 
 
 def test_what_takes_longer_comes_later(worker: Worker, posted: Posted) -> None:
@@ -71,9 +71,3 @@ def test_nobody_waits_behind_other_work(worker: Worker) -> None:
     worker.submit("cell", lambda _: 7, done.append, pytest.fail, patience=60.0)
     assert done == []
     goes_on.set()
-
-
-def test_a_failure_is_told_at_once_too(worker: Worker) -> None:
-    failed: list[str] = []
-    worker.submit("cell", lambda _: 1 // 0, pytest.fail, lambda error: failed.append(str(error)), patience=10.0)
-    assert failed == ["integer division or modulo by zero"]

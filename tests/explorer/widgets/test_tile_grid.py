@@ -31,10 +31,7 @@ def test_tiles_are_as_large_as_all_of_them_fit(
     grid = choose_grid(count, columns, Size(*size), 4 if columns else 0, None)
     assert grid.cell_width == side + 1
     assert columns or grid.virtual_size.width <= max(size[0], grid.gutter + grid.cell_width)
-
-
-def test_a_wanted_size_is_kept() -> None:
-    assert choose_grid(1000, 32, Size(158, 40), 4, 4).cell_width == 5
+    assert choose_grid(count, columns, Size(*size), 4, 4).cell_width == 5, "as wanted"
 
 
 @pytest.mark.parametrize(
