@@ -79,9 +79,14 @@ class Terminal:
     def shown(self, text: str) -> None:
         self.until(lambda: text in self.screen())
 
-    def explore(self, arguments: str = PROGRAM) -> None:
+    def explore(self, arguments: str = PROGRAM, shown: str = "/25") -> None:
         self.line(f"clear; {sys.executable} {arguments}; echo code=$?; stty -a | grep -o ' [-]*echo '")
-        self.shown("/25")
+        self.shown(shown)
+
+    def goes_on(self, shown: str) -> None:
+        """Let what was stopped go on."""
+        self.line("fg >/dev/null; echo code=$?; stty -a | grep -o ' [-]*echo '")
+        self.shown(shown)
 
     def ended(self, code: int) -> None:
         """The program ended with this code, and the terminal is as it was."""
@@ -122,8 +127,7 @@ def test_it_opens_steps_suspends_and_leaves_the_terminal_as_it_was(terminal: Ter
     terminal.shown("14/25")
     terminal.keys("C-z")
     terminal.shown("Stopped")
-    terminal.line("fg >/dev/null; echo code=$?; stty -a | grep -o ' [-]*echo '")
-    terminal.shown("14/25")
+    terminal.goes_on("14/25")
     terminal.keys("Space")
     terminal.shown("15/25")
     terminal.keys("q")
@@ -166,8 +170,7 @@ def slow(terminal: Terminal) -> str:
 
 
 def test_a_frame_stands_while_a_model_is_read_and_what_is_typed_meanwhile_is_done(terminal: Terminal, slow: str):
-    terminal.line(f"clear; {sys.executable} {slow}; echo code=$?; stty -a | grep -o ' [-]*echo '")
-    terminal.shown("reading encoder · ")
+    terminal.explore(slow, "reading encoder · ")
     assert "╭─ Sentence ─" in terminal.screen()
     assert "the waves" in terminal.screen()
     terminal.keys("Space", "Space")
@@ -178,8 +181,7 @@ def test_a_frame_stands_while_a_model_is_read_and_what_is_typed_meanwhile_is_don
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_while_a_model_is_read_gives_the_terminal_back(terminal: Terminal, slow: str, stop: signal.Signals):
-    terminal.line(f"clear; {sys.executable} {slow}; echo code=$?; stty -a | grep -o ' [-]*echo '")
-    terminal.shown("reading encoder · ")
+    terminal.explore(slow, "reading encoder · ")
     os.kill(terminal.process(), stop)
     terminal.ended(130 if stop == signal.SIGINT else 128 + stop)
 
@@ -190,13 +192,11 @@ def test_a_model_that_is_read_can_be_stopped_and_goes_on(terminal: Terminal, slo
     terminal.keys("C-z")
     terminal.shown("Stopped")
     assert terminal.tmux("display-message", "-p", "#{alternate_on}").strip() == "0"
-    terminal.line("fg >/dev/null; echo code=$?; stty -a | grep -o ' [-]*echo '")
-    terminal.shown("/25")
+    terminal.goes_on("/25")
     terminal.keys("q")
     terminal.ended(0)
 
 
 def test_what_is_wrong_with_a_model_that_took_long_is_said_on_the_terminal_as_it_was(terminal: Terminal, slow: str):
-    terminal.line(f"clear; {sys.executable} {slow} --edit nothing=1; echo code=$?; stty -a | grep -o ' [-]*echo '")
-    terminal.shown("no step is called 'nothing'")
+    terminal.explore(f"{slow} --edit nothing=1", "no step is called 'nothing'")
     terminal.ended(1)

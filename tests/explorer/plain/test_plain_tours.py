@@ -63,29 +63,26 @@ def test_a_tour_that_is_asked_for_at_the_start_begins_at_once(session, monkeypat
     assert "Stop 2 of " in second
 
 
-@pytest.mark.parametrize("way", ["leave", "esc"])
-def test_a_tour_that_is_left_gives_everything_back(reader, way):
+def test_a_tour_that_is_left_gives_everything_back_and_redo_what_was_changed_in_it(reader):
     before, position = reader.explored.session, reader.explored.position
-    typed(reader, *["tour"] * 17)
-    assert reader.explored.session is not before or reader.explored.position != position
-    assert "the tour has ended" in typed(reader, way)
-    assert (reader.explored.session, reader.explored.position) == (before, position)
-    assert reader.explored.history.past == []
-    assert "Stop 1 of " in typed(reader, "tour")
-
-
-def test_what_was_changed_in_a_tour_is_brought_back_by_redo(reader):
+    assert "leave or esc the end of it" in typed(reader, "help")
+    with pytest.raises(InputError, match="tour begins one"):
+        typed(reader, "leave")
+    for way in ("leave", "esc"):
+        typed(reader, *["tour"] * 17)
+        assert reader.explored.session is not before or reader.explored.position != position
+        assert "the tour has ended" in typed(reader, way)
+        assert (reader.explored.session, reader.explored.position) == (before, position)
+        assert reader.explored.history.past == []
+        assert "Stop 1 of " in typed(reader, "tour")
+        typed(reader, way)
+    # redo
     typed(reader, "tour", "sentence who hid it ?")
     changed = reader.explored.session
     assert "redo brings back" in typed(reader, "leave")
     typed(reader, "redo")
     assert reader.explored.session is changed
-
-
-def test_there_is_a_word_for_leaving_a_tour_and_none_to_leave_is_said(reader):
-    assert "leave or esc the end of it" in typed(reader, "help")
-    with pytest.raises(InputError, match="tour begins one"):
-        typed(reader, "leave")
+    # the last stop
     with pytest.raises(InputError, match="leave ends the tour"):
         typed(reader, *["tour"] * 31)
 
