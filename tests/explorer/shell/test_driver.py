@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -41,6 +43,15 @@ STRANGE = (
     "\x1b[;;;u",
 )
 NUMBERS = (0, 1, 48, 97, 255, 70_000, 10**12, "5:6")
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Leave no driver behind that answers when the tests are stopped and go on."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
 
 
 def test_a_strange_sequence_does_not_stop_the_keys_behind_it():
