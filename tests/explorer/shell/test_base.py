@@ -80,6 +80,22 @@ async def test_only_the_screen_in_front_opens_another_and_one_that_is_left_twice
         assert explorer.app.screen is main
 
 
+async def test_a_screen_closes_once_and_gives_its_result_when_what_is_on_top_is_closed(open_screen, nothing):
+    below = PickScreen("Below", {"first": "", "second": ""})
+    async with open_screen(below) as pilot:
+        pilot.app.push_screen(MessageScreen("On top", "text"))
+        await pilot.pause()
+        below.dismiss("first")
+        below.dismiss(None)
+        await pilot.pause()
+        assert isinstance(pilot.app.screen, MessageScreen)
+        assert pilot.app.result is nothing
+        await pilot.press("escape")
+        await pilot.pause()
+        assert pilot.app.result == "first"
+        assert pilot.app.screen.id == "_default"
+
+
 async def test_what_comes_for_a_screen_before_its_widgets_or_after_them_is_dropped():
     called: list[str] = []
     screen = ExplorerScreen[None]()

@@ -17,6 +17,7 @@ from tui_transformer.errors import InputError
 from tui_transformer.explorer.guard import event_queue
 from tui_transformer.explorer.guard.app import GuardedApp
 from tui_transformer.explorer.guard.event_queue import Behind, InTurn
+from tui_transformer.explorer.shell.line_input import LineInput
 from tui_transformer.explorer.shell.overview import Overview
 from tui_transformer.explorer.shell.prompt import PromptScreen
 
@@ -29,7 +30,12 @@ async def test_what_is_typed_right_behind_the_key_that_opens_a_prompt_is_typed_i
         assert isinstance(explorer.app.screen, PromptScreen)
         assert explorer.focused_input.value.endswith(" waves sea")
         assert explorer.stop == stop
+        # a key that comes after its line is gone does nothing
+        line = explorer.focused_input
+        assert isinstance(line, LineInput)
         await explorer.press("escape")
+        assert not line.is_attached
+        await explorer.app.run_action("complete", line)
         # a screen that was opened over and left gets no key that was meant for what was over it
         explorer.send("question_mark")
         await explorer.handled()

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from driving import NARROW, WIDE, exploring
+from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
@@ -20,7 +20,7 @@ from textual.screen import Screen
 from tui_transformer import explorer as package
 from tui_transformer.errors import InputError
 from tui_transformer.explorer.shell.actions import SCREENS
-from tui_transformer.explorer.shell.actions.main import ACTIONS, FOCUSED
+from tui_transformer.explorer.shell.actions.main import ACTIONS, ALWAYS, FOCUSED, KEY_LINE
 from tui_transformer.explorer.shell.actions.tools import OVERVIEW, TOOLS
 from tui_transformer.explorer.shell.keymap import key_in, page_with_keys, with_keys, without
 from tui_transformer.explorer.shell.keys import CLASSIC, IN_MENUS, KEYS, MEANINGS, MENUS, UNBOUND, Action, spelled
@@ -325,6 +325,25 @@ def test_a_line_of_keys_shows_keys_that_do_what_it_says():
             does = {spelled(key) for each in same for key in each.keys.split(",")}
             assert shown_keys(action) <= every | letters, (screen, action)
             assert not action.id or shown_keys(action) & does, (screen, action)
+
+
+def test_every_key_of_the_line_has_a_word():
+    named = {action.id: action for action in ACTIONS}
+    for name in (*KEY_LINE, *ALWAYS):
+        assert named[name].short
+        assert named[name].shown or name in IN_MENUS
+
+
+async def test_the_keys_of_the_pane_come_first_then_the_most_useful():
+    async with exploring(WIDE) as explorer:
+        for size in (WIDE, MEDIUM, NARROW, SMALL):
+            await explorer.resize(*size)
+            await explorer.press("left", "space")
+            line = explorer.text.splitlines()[-1]
+            assert line.startswith(" enter look inside  ")
+            assert line.rstrip().endswith("? help  q quit")
+            if size is not SMALL:
+                assert " space next  " in line
 
 
 async def test_keys_that_are_kept_are_those_that_textual_works_out():
