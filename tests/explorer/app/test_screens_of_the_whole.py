@@ -242,16 +242,13 @@ async def test_keys_and_theme_are_as_preferred(tmp_path):
         await explorer.until(lambda: not explorer.app.is_running)
 
 
-@pytest.mark.parametrize("name", ["light", "dark"])
-async def test_our_themes_have_short_names(name, tmp_path):
-    check_theme(name)
-    check_theme(f"tui-{name}")
-    async with exploring(NARROW, preferences=preferences(tmp_path, f'theme = "{name}"')) as explorer:
-        assert explorer.app.theme == f"tui-{name}"
-        assert not explorer.messages
-
-
-async def test_a_theme_that_there_is_not_is_said_with_those_that_there_are(tmp_path):
+async def test_our_themes_have_short_names_and_one_that_there_is_not_is_said_with_those_that_there_are(tmp_path):
+    for name in ("light", "dark"):
+        check_theme(name)
+        check_theme(f"tui-{name}")
+        async with exploring(NARROW, preferences=preferences(tmp_path, f'theme = "{name}"')) as explorer:
+            assert explorer.app.theme == f"tui-{name}"
+            assert not explorer.messages
     with pytest.raises(UsageError, match=r"no theme is called 'bright': use dark, light, .*nord"):
         check_theme("bright")
     async with exploring(NARROW, preferences=preferences(tmp_path, 'theme = "bright"')) as explorer:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
+
 from driving import MEDIUM, NARROW, SMALL, WIDE, exploring
 
 from tui_transformer.explorer.main.enabled_actions import refused
@@ -21,12 +22,12 @@ def menu_of(explorer) -> MenuScreen:
     return explorer.app.screen
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW, SMALL])
-async def test_every_menu_shows_its_entries_and_is_left_by_escape(size):
-    async with exploring(size, preferences=DEFAULT) as explorer:
+async def test_every_menu_shows_its_entries_and_is_left_by_escape():
+    async with exploring(WIDE, preferences=DEFAULT) as explorer:
         await explorer.press("space")
-        before = explorer.text
-        for menu in MENUS.values():
+        for size, menu in product((WIDE, NARROW, SMALL), MENUS.values()):
+            await explorer.resize(*size)
+            before = explorer.text
             await explorer.press(menu.key)
             assert [entry.letter for entry in menu_of(explorer)._entries] == list(menu.entries)
             assert f" {next(iter(menu.entries))}  " in explorer.text

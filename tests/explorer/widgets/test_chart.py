@@ -5,7 +5,6 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from rich.style import Style
@@ -15,9 +14,6 @@ from tui_transformer.explorer.widgets.chart import Chart, ansi_strips
 from tui_transformer.explorer.widgets.chart_drawing import Inks, draw
 from tui_transformer.views import charts
 from tui_transformer.views.charts import BarChart, Histogram, LineChart, Series
-
-ScreenText = Callable[[App[Any]], str]
-Shows = Callable[[App[Any], str], Awaitable[None]]
 
 BARS = BarChart("Row", ("the", "waves", "shore"), (0.7, 0.25, 0.05), marked=1)
 WAVES = LineChart(
@@ -41,7 +37,7 @@ Draw = Callable[..., Awaitable[list[list[str]]]]
 
 
 @pytest.fixture
-def shown(screen_text: ScreenText) -> Draw:
+def shown(screen_text) -> Draw:
     """A function that gives the lines of the screen for each of some charts."""
 
     async def lines_of(*shown: charts.Chart | None, size: tuple[int, int] = (70, 16)) -> list[list[str]]:
@@ -209,7 +205,7 @@ async def test_charts_without_anything_to_scale_are_drawn(shown: Draw) -> None:
         assert lines[0].strip().startswith(chart.title)
 
 
-async def test_any_size_of_screen(screen_text: ScreenText, shows: Shows) -> None:
+async def test_any_size_of_screen(screen_text, shows) -> None:
     app = ChartApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.query_one(Chart).show(WAVES)

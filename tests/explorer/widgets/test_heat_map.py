@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,6 @@ from textual.app import App, ComposeResult
 from tui_transformer.explorer.widgets.heat_map import HeatMap
 from tui_transformer.views.view import Axis, Scale, Tile, Values, View
 
-ScreenText = Callable[[App[Any]], str]
-Shows = Callable[[App[Any], str], Awaitable[None]]
 WORDS = ("[CLS]", "the", "waves", "crashed", "forcefully", "against", "the", "shore")
 UNIT = Scale("sequential", 0.0, 1.0)
 SIGNED = Scale("diverging", -4.0, 4.0)
@@ -65,7 +63,7 @@ def eight() -> View:
     return view_of(values, lambda index: WORDS[index])
 
 
-async def test_numbers_and_labels_are_on_screen_in_the_colours_of_the_theme(screen_text: ScreenText) -> None:
+async def test_numbers_and_labels_are_on_screen_in_the_colours_of_the_theme(screen_text) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 24)) as pilot:
         lines = screen_text(app).splitlines()
@@ -84,7 +82,7 @@ async def test_numbers_and_labels_are_on_screen_in_the_colours_of_the_theme(scre
         assert sum(lowest().get_truecolor()) > sum(dark.get_truecolor()) + 300
 
 
-async def test_what_lies_beyond_the_scale_is_marked(screen_text: ScreenText) -> None:
+async def test_what_lies_beyond_the_scale_is_marked(screen_text) -> None:
     values = np.full((3, 40), 0.25)
     values[0, 0], values[1, 1], values[2, 2] = 1000.0, -7.5, np.nan
     app = HeatMapApp(view_of(values), Scale("diverging", -1.0, 1.0, 1000.0))
@@ -98,7 +96,7 @@ async def test_what_lies_beyond_the_scale_is_marked(screen_text: ScreenText) -> 
 
 
 async def test_keys_move_the_bracketed_cursor_and_it_is_kept_as_far_as_the_next_matrix_reaches(
-    screen_text: ScreenText,
+    screen_text,
 ) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 24)) as pilot:
@@ -130,7 +128,7 @@ async def test_keys_move_the_bracketed_cursor_and_it_is_kept_as_far_as_the_next_
         assert app.heat_map.cursor == (0, 0)
 
 
-async def test_setting_the_cursor_scrolls_and_tells_nobody(screen_text: ScreenText) -> None:
+async def test_setting_the_cursor_scrolls_and_tells_nobody(screen_text) -> None:
     app = HeatMapApp(view_of(np.zeros((300, 300))))
     async with app.run_test(size=(80, 24)) as pilot:
         app.heat_map.cursor = (250, 260)
@@ -143,7 +141,7 @@ async def test_setting_the_cursor_scrolls_and_tells_nobody(screen_text: ScreenTe
         assert app.heat_map.cursor == (299, 0)
 
 
-async def test_masked_cells_differ_from_zero_and_from_missing_and_integers_are_whole(screen_text: ScreenText) -> None:
+async def test_masked_cells_differ_from_zero_and_from_missing_and_integers_are_whole(screen_text) -> None:
     view = view_of(np.array([[0.5, -np.inf, np.nan, 0.0], [0.1, 0.2, 0.3, 0.4]]))
     app = HeatMapApp(view, tile=Tile(0, 0, view.tile(range(1), range(4)).values))
     async with app.run_test(size=(80, 12)) as pilot:
@@ -157,7 +155,7 @@ async def test_masked_cells_differ_from_zero_and_from_missing_and_integers_are_w
         assert "30521" in screen_text(app)
 
 
-async def test_missing_cells_are_asked_for_once_and_drawn_when_supplied(screen_text: ScreenText) -> None:
+async def test_missing_cells_are_asked_for_once_and_drawn_when_supplied(screen_text) -> None:
     view = view_of(np.full((400, 400), 0.25))
     app = HeatMapApp(view, tile=Tile(0, 0, np.zeros((0, 0))))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -179,7 +177,7 @@ async def test_missing_cells_are_asked_for_once_and_drawn_when_supplied(screen_t
         assert len(app.needed) == 2
 
 
-async def test_zoom_gives_colours_alone_then_more_digits(screen_text: ScreenText) -> None:
+async def test_zoom_gives_colours_alone_then_more_digits(screen_text) -> None:
     app = HeatMapApp(view_of(np.full((8, 8), 1 / 3)))
     async with app.run_test(size=(120, 24)) as pilot:
         assert ".33" in screen_text(app)
@@ -191,7 +189,7 @@ async def test_zoom_gives_colours_alone_then_more_digits(screen_text: ScreenText
         assert ".333333" in screen_text(app)
 
 
-async def test_labels_with_wide_characters_and_escapes_keep_the_columns(screen_text: ScreenText) -> None:
+async def test_labels_with_wide_characters_and_escapes_keep_the_columns(screen_text) -> None:
     names = ("猫が好き", "\x1b[31mred", "[b]bold[/b]", "👩‍👩‍👧", "e\u0301", "\u202eright")
     app = HeatMapApp(view_of(np.full((6, 6), 0.25), lambda index: names[index]))
     async with app.run_test(size=(80, 10)):
@@ -203,9 +201,7 @@ async def test_labels_with_wide_characters_and_escapes_keep_the_columns(screen_t
         assert "[b]bol" in text
 
 
-async def test_without_colour_glyphs_and_brackets_say_it(
-    screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_colour_glyphs_and_brackets_say_it(screen_text, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 12)) as pilot:
@@ -224,7 +220,7 @@ async def test_without_colour_glyphs_and_brackets_say_it(
             assert high in screen_text(app).splitlines()[3]
 
 
-async def test_any_size_of_screen(screen_text: ScreenText, shows: Shows) -> None:
+async def test_any_size_of_screen(screen_text, shows) -> None:
     app = HeatMapApp(eight())
     async with app.run_test(size=(80, 24)) as pilot:
         for size in [(1, 1), (2, 1), (5, 3), (9, 2), (40, 10), (200, 60)]:

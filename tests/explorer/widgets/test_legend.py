@@ -11,7 +11,6 @@ from textual.app import App, ComposeResult
 from tui_transformer.explorer.widgets.legend import Legend
 from tui_transformer.views.view import Frame, Meeting, Scale, Tile
 
-ScreenText = Callable[[App[Any]], str]
 UNIT = Scale("sequential", 0.0, 0.9912)
 SIGNED = Scale("diverging", -3.5, 3.5)
 
@@ -25,7 +24,7 @@ Line = Callable[..., Awaitable[str]]
 
 
 @asynccontextmanager
-async def legend(screen_text: ScreenText, size: int = 80) -> AsyncIterator[Line]:
+async def legend(screen_text, size: int = 80) -> AsyncIterator[Line]:
     """A legend so wide: a function that shows a scale and gives its line."""
     app = LegendApp()
     async with app.run_test(size=(size, 2)) as pilot:
@@ -39,7 +38,7 @@ async def legend(screen_text: ScreenText, size: int = 80) -> AsyncIterator[Line]
         yield line
 
 
-async def test_ends_masked_cells_note_zero_and_what_lies_beyond_the_scale_are_named(screen_text: ScreenText) -> None:
+async def test_ends_masked_cells_note_zero_and_what_lies_beyond_the_scale_are_named(screen_text) -> None:
     async with legend(screen_text) as line:
         text = await line(UNIT, masked=True, note="every row sums to 1")
         assert text.split() == ["0", "0.991", "×", "masked", "every", "row", "sums", "to", "1"]
@@ -63,7 +62,7 @@ async def test_the_ramp_runs_from_the_low_to_the_high_colour() -> None:
         assert max(lightness) > 600
 
 
-async def test_without_colour_the_ramp_is_of_glyphs(screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_colour_the_ramp_is_of_glyphs(screen_text, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with legend(screen_text) as line:
         assert "blank ,, :: -- == ++ ** ## %% @@" in await line(UNIT)
@@ -75,7 +74,7 @@ def meeting(done: int, of: int) -> Frame:
     return Frame(Tile(0, 0, np.zeros((1, 1))), "", Meeting("q where", "k did", numbers, done, 1.234567))
 
 
-async def test_two_lines_that_meet_stand_in_the_place_of_the_scale(screen_text: ScreenText) -> None:
+async def test_two_lines_that_meet_stand_in_the_place_of_the_scale(screen_text) -> None:
     async with legend(screen_text) as line:
         text = await line(SIGNED, frame=meeting(2, 4))
         assert text.rstrip() == "q where ▀▀▀▀▀▀······ k did   + 0 · 0.167 → 1.23"
@@ -88,7 +87,7 @@ async def test_two_lines_that_meet_stand_in_the_place_of_the_scale(screen_text: 
 
 
 @pytest.mark.parametrize("size", [1, 5, 9, 12, 20, 30, 40])
-async def test_any_width(size: int, screen_text: ScreenText) -> None:
+async def test_any_width(size: int, screen_text) -> None:
     async with legend(screen_text, size) as line:
         assert (await line(SIGNED, masked=True, note="a long note \x1b[31m"))[:4] == "−3.5"[:size]
         assert (await line(SIGNED, frame=meeting(3, 8)))[:7] == "q where"[:size]

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from rich.text import Text
 from textual.app import App, ComposeResult
 
 from tui_transformer.explorer.widgets.line_list import LineList
-
-ScreenText = Callable[[App[Any]], str]
-Shows = Callable[[App[Any], str], Awaitable[None]]
 
 
 class ListApp(App[None]):
@@ -44,7 +40,7 @@ class ListApp(App[None]):
         self.chosen.append(message.index)
 
 
-async def test_only_lines_on_screen_are_made_and_the_cursor_scrolls_into_view(screen_text: ScreenText) -> None:
+async def test_only_lines_on_screen_are_made_and_the_cursor_scrolls_into_view(screen_text) -> None:
     app = ListApp()
     async with app.run_test(size=(40, 10)) as pilot:
         assert screen_text(app).splitlines()[0].strip() == "word-0"
@@ -58,7 +54,7 @@ async def test_only_lines_on_screen_are_made_and_the_cursor_scrolls_into_view(sc
         assert len(set(app.asked)) < 100
 
 
-async def test_keys_move_the_cursor_and_a_filter_keeps_it_on_its_line(screen_text: ScreenText) -> None:
+async def test_keys_move_the_cursor_and_a_filter_keeps_it_on_its_line(screen_text) -> None:
     app = ListApp(100)
     async with app.run_test(size=(40, 10)) as pilot:
         await pilot.press("up", "down", "j", "k", "G", "down", "ctrl+home", "pagedown", "pageup", "enter")
@@ -78,7 +74,7 @@ async def test_keys_move_the_cursor_and_a_filter_keeps_it_on_its_line(screen_tex
         assert app.lines.cursor == 50
 
 
-async def test_nothing_to_show(screen_text: ScreenText) -> None:
+async def test_nothing_to_show(screen_text) -> None:
     app = ListApp(100)
     async with app.run_test(size=(40, 10)) as pilot:
         app.lines.filter([])
@@ -102,7 +98,7 @@ async def test_a_double_click_chooses_and_the_cursor_has_a_style_of_its_own() ->
         assert (app.moved, app.chosen) == ([1, 2], [2])
 
 
-async def test_lines_are_cut_harmless_and_never_markup(screen_text: ScreenText) -> None:
+async def test_lines_are_cut_harmless_and_never_markup(screen_text) -> None:
     texts = ("[b]bold[/b]", "\x1b[31mred\x07", "猫" * 60, "long " * 40)
     app = ListApp(4, lambda index: Text(texts[index]))
     async with app.run_test(size=(40, 10)):
@@ -114,7 +110,7 @@ async def test_lines_are_cut_harmless_and_never_markup(screen_text: ScreenText) 
 
 
 @pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}])
-async def test_any_size_of_screen(environment: dict[str, str], shows: Shows, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_any_size_of_screen(environment: dict[str, str], shows, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     app = ListApp(1000)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from textual.app import App, ComposeResult
@@ -10,8 +7,6 @@ from textual.app import App, ComposeResult
 from tui_transformer.explorer.widgets.tile_grid import HeadThumbnails
 from tui_transformer.views.view import Scale
 
-ScreenText = Callable[[App[Any]], str]
-Shows = Callable[[App[Any], str], Awaitable[None]]
 UNIT = Scale("sequential", 0.0, 1.0)
 
 
@@ -33,7 +28,7 @@ class HeadsApp(App[None]):
         self.chosen.append(message.index)
 
 
-async def test_heads_are_numbered_and_the_selected_one_marked_and_a_click_chooses(screen_text: ScreenText) -> None:
+async def test_heads_are_numbered_and_the_selected_one_marked_and_a_click_chooses(screen_text) -> None:
     app = HeadsApp(8, selected=5)
     async with app.run_test(size=(80, 10)) as pilot:
         lines = screen_text(app).splitlines()
@@ -53,7 +48,7 @@ async def test_keys_choose_heads_and_stop_at_the_ends() -> None:
         assert app.chosen == [1, 2, 1, 0, 2]
 
 
-async def test_heads_that_do_not_fit_scroll_into_view_and_it_is_said_what_is_not_shown(screen_text: ScreenText) -> None:
+async def test_heads_that_do_not_fit_scroll_into_view_and_it_is_said_what_is_not_shown(screen_text) -> None:
     app = HeadsApp(32)
     async with app.run_test(size=(40, 10)) as pilot:
         strip = app.query_one(HeadThumbnails)
@@ -84,7 +79,7 @@ async def test_two_rows_share_a_line_in_their_own_colours() -> None:
 
 @pytest.mark.parametrize("scale", [UNIT, Scale("diverging", -1.0, 1.0)])
 async def test_without_colour_glyphs_stand_for_values(
-    scale: Scale, screen_text: ScreenText, monkeypatch: pytest.MonkeyPatch
+    scale: Scale, screen_text, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = HeadsApp(1, scale=scale)
@@ -95,7 +90,7 @@ async def test_without_colour_glyphs_stand_for_values(
         assert lines[2][0] == (" " if scale is UNIT else "=")
 
 
-async def test_all_heads_are_shown_in_fewer_columns_where_there_is_no_room(screen_text: ScreenText) -> None:
+async def test_all_heads_are_shown_in_fewer_columns_where_there_is_no_room(screen_text) -> None:
     app = HeadsApp(12, side=24)
     app.tiles = [np.arange(24.0).reshape(1, 24) * (head == 3) for head in range(12)]
     async with app.run_test(size=(84, 10)) as pilot:
@@ -106,7 +101,7 @@ async def test_all_heads_are_shown_in_fewer_columns_where_there_is_no_room(scree
         assert strip.border_subtitle == "a cell is the largest of up to 5 × 10"
 
 
-async def test_any_size_of_screen(shows: Shows) -> None:
+async def test_any_size_of_screen(shows) -> None:
     app = HeadsApp(12, selected=4)
     async with app.run_test(size=(80, 24)) as pilot:
         for head, size in enumerate([(1, 1), (3, 2), (200, 50)], 5):
@@ -118,7 +113,7 @@ async def test_any_size_of_screen(shows: Shows) -> None:
             await shows(app, f"▸{head}")
 
 
-async def test_no_heads(screen_text: ScreenText) -> None:
+async def test_no_heads(screen_text) -> None:
     app = HeadsApp(0)
     async with app.run_test(size=(20, 4)) as pilot:
         await pilot.press("right", "end")
