@@ -28,12 +28,15 @@ async def test_strange_words_are_shown_harmlessly_everywhere(words, size, tmp_pa
 @pytest.mark.parametrize("words", KINDS.values(), ids=KINDS.keys())
 async def test_strange_words_in_the_prompts_messages_and_the_vocabulary(words):
     async with exploring(NARROW) as explorer:
+        await explorer.press("/")
         for word in words:
-            await explorer.press("/")
             await explorer.write(word)
             check_screen(explorer)
-            await explorer.press("enter", "escape")
-            check_screen(explorer)
+        await explorer.answer(" ".join(words))
+        check_screen(explorer)
+        await explorer.press("/")  # they are the sentence of before now
+        check_screen(explorer)
+        await explorer.press("escape")
         for word in words:
             await explorer.press("v")
             await explorer.answer(f"{word}/none")
