@@ -22,16 +22,26 @@ def of_a_teacher(folder: Path) -> Path:
     return folder
 
 
-def test_a_teachers_folder_is_a_course(tmp_path: Path) -> None:
+def test_a_teachers_folder_is_a_course_and_one_without_exercises_is_refused(tmp_path: Path) -> None:
     (exercise,) = open_course(of_a_teacher(tmp_path)).exercises
     assert exercise.name == "wrong-by-how-much"
     assert check(exercise, exercise.solution).passed
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"no folder in it has an about\.toml"):
+        open_course(tmp_path / "empty")
+    with pytest.raises(InputError, match="name a folder of exercises"):
+        open_course(tmp_path / "none")
 
 
-def test_an_exercise_is_found_by_name_and_number() -> None:
+def test_exercises_are_found_by_name_and_number_and_the_next_is_the_one_that_is_not_done() -> None:
     assert OWN.find("5") is OWN.find("scores")
     with pytest.raises(UsageError, match="did you mean scores"):
         OWN.find("score")
+    names = [each.name for each in OWN.exercises]
+    assert OWN.left(set()) is OWN.exercises[0]
+    assert OWN.left({names[3]}, names[2]) is OWN.exercises[4]
+    assert OWN.left(set(names[1:]), names[-1]) is OWN.exercises[0]
+    assert OWN.left(set(names)) is None
 
 
 def test_texts_are_translated_and_what_is_left_out_is_english(tmp_path: Path) -> None:
@@ -69,14 +79,7 @@ def test_a_damaged_exercise_is_refused_in_one_line(tmp_path: Path, line: str) ->
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_a_folder_without_exercises_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no folder in it has an about\.toml"):
-        open_course(tmp_path)
-    with pytest.raises(InputError, match="name a folder of exercises"):
-        open_course(tmp_path / "none")
-
-
-def test_no_file_is_written_over(tmp_path: Path) -> None:
+def test_inputs_are_written_as_text_and_no_file_is_written_over(tmp_path: Path) -> None:
     file = tmp_path / "scores.py"
     file.write_text("mine\n", encoding="utf-8")
     with pytest.raises(InputError, match="not written over"):
@@ -84,9 +87,6 @@ def test_no_file_is_written_over(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8") == "mine\n"
     with pytest.raises(InputError, match="not written over"):
         start_files(OWN.find("scores"), tmp_path)
-
-
-def test_inputs_are_written_as_text(tmp_path: Path) -> None:
     start_files(OWN.find("query-key-value"), tmp_path / "qkv")
     assert (tmp_path / "qkv" / "x.txt").read_text(encoding="utf-8").splitlines()[0] == "9 32"
     assert (tmp_path / "qkv" / "heads.txt").read_text(encoding="utf-8") == "4\n"
@@ -94,31 +94,24 @@ def test_inputs_are_written_as_text(tmp_path: Path) -> None:
     assert "Reshape" not in (tmp_path / "qkv" / "task.txt").read_text(encoding="utf-8")
 
 
-def test_progress_is_kept_for_each_course(tmp_path: Path) -> None:
+def test_progress_is_kept_for_each_course_and_what_is_damaged_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "below" / "course.json"
     assert read_progress(path, "") == Progress()
     write_progress(path, "", Progress().with_done("scores").with_hints("mask", 2))
     write_progress(path, "/of/a/teacher", Progress().with_done("other"))
     assert read_progress(path, "") == Progress(frozenset({"scores"}), {"mask": 2})
     assert read_progress(path, "/of/a/teacher").done == {"other"}
+    for text in ("", "[]", '{"": 3}', '{"": {"done": 3}}', "\x00"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=r"course\.json"):
+            read_progress(path, "")
+        assert path.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"": 3}', '{"": {"done": 3}}', "\x00"])
-def test_damaged_progress_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "course.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"course\.json"):
-        read_progress(path, "")
-    assert path.read_text(encoding="utf-8") == text
-
-
-def test_every_exercise_says_what_was_learned_and_the_course_has_an_end() -> None:
+def test_a_course_has_an_end_of_its_own_or_none_and_says_what_was_learned(tmp_path: Path) -> None:
     assert all(len(each.learned) > 100 for each in OWN.exercises)
     assert len({each.learned for each in OWN.exercises}) == 15
     assert "transformer" in OWN.end
-
-
-def test_a_teachers_course_has_an_end_of_its_own_or_none(tmp_path: Path) -> None:
     folder = of_a_teacher(tmp_path) / "1-wrong-by-how-much"
     assert open_course(tmp_path).end == ""
     (tmp_path / "course.toml").write_text('end = """\nWell\ndone.\n\nGo on."""', encoding="utf-8")
@@ -130,14 +123,6 @@ def test_a_teachers_course_has_an_end_of_its_own_or_none(tmp_path: Path) -> None
     (tmp_path / "course.toml").write_text("end = 3", encoding="utf-8")
     with pytest.raises(InputError, match=r"course\.toml: end is a text in quotes"):
         open_course(tmp_path)
-
-
-def test_the_next_exercise_is_the_one_after_that_is_not_done() -> None:
-    names = [each.name for each in OWN.exercises]
-    assert OWN.left(set()) is OWN.exercises[0]
-    assert OWN.left({names[3]}, names[2]) is OWN.exercises[4]
-    assert OWN.left(set(names[1:]), names[-1]) is OWN.exercises[0]
-    assert OWN.left(set(names)) is None
 
 
 def test_rows_are_raised_as_the_exercise_says() -> None:

@@ -8,16 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from answering import COURSE, PATIENT, checked, once
 
-from tui_transformer.course import Exercise, Finding, check, check_command, checking, open_course
-from tui_transformer.course.checking import USUAL, judged, returned
-from tui_transformer.course.running import Ran, run_command, run_python
+from tui_transformer.course import Exercise, Finding, check, checking
+from tui_transformer.course.checking import judged, returned
+from tui_transformer.course.running import run_command
 from tui_transformer.course.sources import Facts
 from tui_transformer.course.start import printed_answers, start
 
-EXERCISES = {exercise.name: exercise for exercise in open_course().exercises}
+EXERCISES = {exercise.name: exercise for exercise in COURSE.exercises}
 
-BY_TEXT = '''"""Reads the inputs of a folder as text, and prints what a function of a file returns."""
+BY_TEXT = '''"""Reads the inputs of a folder as text, and prints what functions of two files return."""
 import sys
 from pathlib import Path
 import numpy as np
@@ -36,13 +37,15 @@ def read(path):
     array = np.array(numbers).reshape([int(each) for each in lines[0].split()])
     return array.astype(int) if path.stem == "ids" else array
 
-names = {}
-sys.path.insert(0, str(Path(sys.argv[1]).parent))
-exec(Path(sys.argv[1]).read_text(encoding="utf-8"), names)
-answers = sys.argv[3].split(",")
-for function in sys.argv[2].split(","):
+files = [Path(each) for each in sys.argv[1:3]]
+sys.path.insert(0, str(files[0].parent))
+names = [{}, {}]
+for file, own in zip(files, names):
+    exec(file.read_text(encoding="utf-8"), own)
+answers = sys.argv[4].split(",")
+for function in sys.argv[3].split(","):
     inputs = {each.stem: read(each) for each in Path(sys.argv[-1]).iterdir()}
-    result = names[function](**inputs)
+    result = (names[0] | names[1])[function](**inputs)
     for name, array in zip(answers, [result] if len(answers) == 1 else result):
         print(f"{name}:")
         array = np.asarray(array)
@@ -52,34 +55,13 @@ for function in sys.argv[2].split(","):
 '''
 
 
-def command(folder: Path, exercise: Exercise, file: Path, function: str) -> list[str]:
-    """A program that knows nothing of this one, and prints six digits as `cout` does."""
-    program = folder / "program.py"
-    program.write_text(BY_TEXT, encoding="utf-8")
-    return [sys.executable, "-B", "-W", "ignore", str(program), str(file), function, ",".join(exercise.answers)]
-
-
-@pytest.fixture
-def once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mistakes of an exercise are run once, and not again for each."""
-    kept: dict[Path, Ran] = {}
-
-    def run(file: Path, *arguments: object) -> Ran:
-        return kept.setdefault(file, run_python(file, *arguments)) if file not in kept else kept[file]
-
-    monkeypatch.setattr(checking, "run_python", run)
-
-
 def test_code_in_a_hint_is_written_as_it_is_typed() -> None:
+    assert len(EXERCISES) == 15
     said = [text for each in EXERCISES.values() for text in (each.task, *each.hints)]
     assert not [text for text in said if "\\\\" in text]
     hint = EXERCISES["tokenize"].hints[-1]
     pattern = hint.partition('r"')[2].partition('"')[0]
     assert pattern in EXERCISES["tokenize"].solution.read_text(encoding="utf-8")
-
-
-def test_there_are_fifteen() -> None:
-    assert len(EXERCISES) == 15
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -105,15 +87,19 @@ FAILING = {
 """Mistakes that end in an error, which is said as such."""
 
 
-@pytest.mark.usefixtures("once")
+@pytest.fixture
+def mistakes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "run_python", once)
+
+
+@pytest.mark.usefixtures("mistakes_once")
 @pytest.mark.parametrize("name", EXERCISES)
 def test_planted_mistakes_are_named(name: str) -> None:
     exercise, facts = EXERCISES[name], Facts(EXERCISES[name])
     functions = [each for each in exercise.mistakes if (name, each) not in FAILING]
-    ran = checking.run_python(exercise.wrong, list(exercise.mistakes), facts.inputs, list(facts.answers), USUAL)
+    arrays = once(exercise.wrong, list(exercise.mistakes), facts.inputs, list(facts.answers), PATIENT).arrays
     findings = {
-        each: judged(facts, returned(zip(facts.answers, ran.arrays[each], strict=True)), "", USUAL)
-        for each in functions
+        each: judged(facts, returned(zip(facts.answers, arrays[each], strict=True)), "", PATIENT) for each in functions
     }
     assert len(functions) >= 3
     assert "\n".join(filter(None, (named(exercise, each, findings[each]) for each in functions))) == ""
@@ -125,30 +111,29 @@ def test_a_mistake_that_ends_in_an_error_is_named(tmp_path: Path, name: str, fun
     file = tmp_path / "mine.py"
     shutil.copy(EXERCISES[name].solution, tmp_path)
     file.write_text("\n\n" + EXERCISES[name].wrong.read_text(encoding="utf-8").replace(function, "mine"))
-    finding = check(EXERCISES[name], file, function="mine")
+    (finding,) = checked(EXERCISES[name], file, "mine")
     assert finding.cause == EXERCISES[name].mistakes[function].cause, finding.says
     assert finding.says.startswith("mine.py: line ")
     assert finding.says.endswith(EXERCISES[name].mistakes[function].says)
 
 
+@pytest.mark.usefixtures("mistakes_once")
 @pytest.mark.parametrize("name", EXERCISES)
-def test_the_solution_is_right_as_text_of_six_digits(tmp_path: Path, name: str) -> None:
-    exercise = EXERCISES[name]
-    verdict = check_command(exercise, command(tmp_path, exercise, exercise.solution, exercise.function))
-    assert verdict.passed, (verdict.says, verdict.printed)
-
-
-@pytest.mark.usefixtures("once")
-@pytest.mark.parametrize("name", EXERCISES)
-def test_planted_mistakes_are_named_from_text_of_six_digits(tmp_path: Path, name: str) -> None:
-    """But for one that six digits do not show."""
+def test_the_solution_and_planted_mistakes_are_told_from_text_of_six_digits(tmp_path: Path, name: str) -> None:
+    """By a program that knows nothing of this one, and prints as `cout` does: all but a mistake that this hides."""
     exercise, facts = EXERCISES[name], Facts(EXERCISES[name])
     functions = [each for each in exercise.mistakes if (name, each) not in FAILING and each != "no_epsilon"]
-    ran = run_command(command(tmp_path, exercise, exercise.wrong, ",".join(functions)), facts.inputs, USUAL)
+    program = tmp_path / "program.py"
+    program.write_text(BY_TEXT, encoding="utf-8")
+    command = [sys.executable, "-B", "-W", "ignore", str(program), str(exercise.wrong), str(exercise.solution)]
+    given = ",".join([exercise.function, *functions]), ",".join(exercise.answers)
+    ran = run_command([*command, *given], facts.inputs, PATIENT)
     printed = [printed_answers(text, facts.answers) for text in ran.printed.split("END\n")[:-1]]
-    assert len(printed) == len(functions), ran.errors
-    findings = {each: judged(facts, theirs, "", USUAL) for each, theirs in zip(functions, printed, strict=True)}
-    assert "\n".join(filter(None, (named(exercise, each, findings[each]) for each in functions))) == ""
+    assert len(printed) == 1 + len(functions), ran.errors
+    right, *findings = (judged(facts, theirs, "", PATIENT) for theirs in printed)
+    assert right.passed, right.says
+    told = (named(exercise, each, finding) for each, finding in zip(functions, findings, strict=True))
+    assert "\n".join(filter(None, told)) == ""
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -160,4 +145,4 @@ def test_an_exercise_has_three_hints_and_what_it_begins_with_is_python(tmp_path:
     (function,) = (each for each in tree.body if isinstance(each, ast.FunctionDef))
     assert function.name == exercise.function
     assert [each.arg for each in function.args.args] == list(exercise.inputs)
-    assert not check(exercise, tmp_path / exercise.file).passed
+    assert [ast.unparse(each) for each in function.body] == ["raise NotImplementedError"]
