@@ -15,35 +15,24 @@ from writers import STYLES, named_for
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.dumps import open_dump
 
-POST = (
-    "scale-missing",
-    "softmax-axis",
-    "weight-transposed",
-    "bias-missing",
-    "norm-variance",
-    "residual-missing",
-    "logits",
-)
+POST = ("scale-missing", "softmax-axis", "weight-transposed", "bias-missing", "norm-variance", "residual-missing",
+        "logits")  # fmt: skip
 PRE = ("mask-missing", "scale-d_model", "norm-gamma-missing", "gelu-tanh", "last-norm", "logits")
 LLAMA = ("scale-missing", "mask-missing", "rotary-interleaved", "residual-missing", "activation", "logits")
 WRAPPED = ("libtorch", "Octave", "decimal commas", "sentences in layers", "Julia", "ndarray", "lines of JSON")
 """Styles that differ in how a matrix is written, and not in what stands above it: two programs each will do."""
 
 OF_LLAMA = ("debugger", "llama.cpp")
-FAULTS_EACH = 2
 
 
 def cases(style: str) -> list[tuple[str, str]]:
-    """The programs that are written in a style: right ones, and two of the mistakes for each, in turn."""
+    """The programs that are written in a style: right ones, and one of the mistakes for each, in turn."""
     if style in OF_LLAMA:
         return [("llama", fault) for fault in ("", *LLAMA)]
     if style in WRAPPED:
         return [("post", ""), ("pre", PRE[WRAPPED.index(style) % len(PRE)])]
-    start = FAULTS_EACH * list(STYLES).index(style)
-    chosen = [
-        (name, faults[(start + i) % len(faults)]) for name, faults in (("post", POST), ("pre", PRE)) for i in (0, 1)
-    ]
-    return [("post", ""), ("pre", ""), *chosen]
+    turn = list(STYLES).index(style)
+    return [("post", ""), ("pre", ""), ("post", POST[turn % len(POST)]), ("pre", PRE[turn % len(PRE)])]
 
 
 NO_CAUSE = {"logits", "last-norm"}

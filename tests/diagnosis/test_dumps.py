@@ -19,12 +19,6 @@ X = np.array([[0.5, -1.25, 3.0], [1e-3, 2.0, -np.inf]], np.float32)
 Y = np.arange(12, dtype=np.float32).reshape(2, 3, 2) / 7
 
 
-def test_rows_of_different_lengths_alone_are_said(tmp_path: Path) -> None:
-    (tmp_path / "run.log").write_text("scores:\n1 2\n3 4 5\n")
-    with pytest.raises(InputError, match=r"scores: rows of different lengths"):
-        open_dump(tmp_path / "run.log")
-
-
 def npz(folder: Path) -> Path:
     np.savez(folder / "a.npz", x=X, y=Y)
     return folder / "a.npz"
@@ -87,24 +81,19 @@ def test_every_format_gives_the_same_numbers(write, tmp_path: Path) -> None:
         assert values.array.shape == expected.shape
 
 
-def test_headings_of_layers_and_heads_count_for_those_after_them(tmp_path: Path) -> None:
+def test_headings_and_rows_of_a_log_are_read_as_they_are_printed(tmp_path: Path) -> None:
+    # headings of layers and heads count for those after them, and are counted
     dump = dump_of("== Layer 0 ==\nHead 1\nscores:\n1 2\n3 4\nlayer 1\nscores:\n5 6\n7 8\n", tmp_path)
     assert list(dump.tensors) == ["layer 0 scores head 1", "layer 1 scores"]
-
-
-def test_a_heading_that_comes_again_is_counted(tmp_path: Path) -> None:
     assert list(dump_of("Q:\n1 2\nQ:\n3 4\nQ:\n5 6\n", tmp_path).tensors) == ["Q", "Q (2)", "Q (3)"]
-
-
-def test_numbers_that_are_infinite_or_none_are_read(tmp_path: Path) -> None:
     array = dump_of("Q:\n-inf nan\ninf -nan\n", tmp_path).tensors["Q"].values.array
     np.testing.assert_array_equal(array, [[-np.inf, np.nan], [np.inf, np.nan]])
-
-
-def test_digits_say_how_exact_printed_numbers_are(tmp_path: Path) -> None:
+    # digits say how exact numbers are
     dump = dump_of("a:\n0.1235 1.2346\nb:\n0.25 1.234567\n", tmp_path)
     assert dump.tensors["a"].values.precision.absolute == pytest.approx(5e-5)
     assert dump.tensors["b"].values.precision.relative == pytest.approx(5e-7)
+    with pytest.raises(InputError, match=r"scores: rows of different lengths"):
+        dump_of("scores:\n1 2\n3 4 5\n", tmp_path)
 
 
 def test_bf16_is_read_from_npz_and_safetensors_and_raw_files(tmp_path: Path) -> None:
@@ -154,17 +143,12 @@ def test_the_log_of_llama_cpp_gives_what_it_shows(tmp_path: Path) -> None:
 
 
 def test_a_pickled_file_is_not_read_but_said_how_to_convert(tmp_path: Path) -> None:
-    path = tmp_path / "dump.pt"
-    path.write_bytes(b"\x80\x04.")
-    with pytest.raises(InputError, match=r"import torch; .*save_file\(") as caught:
-        open_dump(path)
-    assert "dump.safetensors" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def broken(name: str, data: bytes, folder: Path) -> Path:
-    (folder / name).write_bytes(data)
-    return folder / name
+    for name in ("dump.pt", "pytorch_model.bin"):
+        (tmp_path / name).write_bytes(b"\x80\x04." if name == "dump.pt" else b"PK\x03\x04" + b"\0" * 60)
+        with pytest.raises(InputError, match=r"import torch; .*save_file\(") as caught:
+            open_dump(tmp_path / name)
+        assert f"{name.partition('.')[0]}.safetensors" in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +166,9 @@ def broken(name: str, data: bytes, folder: Path) -> Path:
     ],
 )
 def test_a_broken_file_is_one_line_that_names_it(name: str, data: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=name) as caught:
-        open_dump(broken(name, data, tmp_path))
+        open_dump(tmp_path / name)
     assert "\n" not in str(caught.value)
 
 
