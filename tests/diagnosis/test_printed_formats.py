@@ -32,23 +32,24 @@ def only(dump: Dump) -> np.ndarray:
     return tensor.values.array
 
 
-@pytest.mark.parametrize("program", PARTS)
-def test_columns_that_are_printed_in_parts_are_one_matrix(program: str, tmp_path: Path) -> None:
-    dump = dump_of(PARTS[program] + "K:\n1.5 2.5\n", tmp_path)
-    assert list(dump.tensors) == ["Q", "K"]
-    np.testing.assert_allclose(dump.tensors["Q"].values.array, WIDE, rtol=1e-12)
-
-
-def test_an_array_of_matrices_in_parts_of_their_columns(tmp_path: Path) -> None:
+def test_columns_that_are_printed_in_parts_are_one_matrix(tmp_path: Path) -> None:
+    for program, text in PARTS.items():
+        dump = dump_of(text + "K:\n1.5 2.5\n", tmp_path)
+        assert list(dump.tensors) == ["Q", "K"], program
+        np.testing.assert_allclose(dump.tensors["Q"].values.array, WIDE, rtol=1e-12, err_msg=program)
+    # an array of matrices in parts of their columns
     page = "Columns 1 to 2 1.5 2.25\n-3 4.0\n\nColumns 3 to 3 5\n6\n\n"
     array = only(dump_of(f"Q:\n(1,.,.) = \n{page}(2,.,.) = \n0.5 *\n{page}[ CPUFloatType{{2,2,3}} ]\n", tmp_path))
     np.testing.assert_array_equal(array, [WIDE, np.multiply(WIDE, 0.5)])
 
 
-@pytest.mark.parametrize("after", ["Columns 4 to 4\n5\n6\n", "Columns 3 to 3\n5\n6\n7\n"])
-def test_parts_that_do_not_fit_together_are_refused(after: str, tmp_path: Path) -> None:
-    dump = dump_of(f"K:\n1.5\nQ:\nColumns 1 to 2\n1.5 2.25\n-3 4.0\n\n{after}", tmp_path)
-    assert dump.refused == {"Q": "the parts of its columns do not fit together"}
+def test_parts_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    for after in ("Columns 4 to 4\n5\n6\n", "Columns 3 to 3\n5\n6\n7\n"):
+        dump = dump_of(f"K:\n1.5\nQ:\nColumns 1 to 2\n1.5 2.25\n-3 4.0\n\n{after}", tmp_path)
+        assert dump.refused == {"Q": "the parts of its columns do not fit together"}
+    # pages under large factors that differ
+    dump = dump_of("K:\n1.5\nQ:\n(1,.,.) = \n1e5 *\n1.5 2\n\n(2,.,.) = \n1.5 2\n", tmp_path)
+    assert "multiplied by numbers that differ" in dump.refused["Q"]
 
 
 @pytest.mark.parametrize("factor", ["1e-3 *\n", "1.0e-03 *\n\n", "  0.001  *  \n", " .001 *\n"])
@@ -61,26 +62,17 @@ def test_a_factor_multiplies_what_follows(heading: str, factor: str, tmp_path: P
     assert dump.tensors["K"].values.precision.absolute == pytest.approx(0.05)
 
 
-def test_matrices_of_one_array_under_large_factors_that_differ_are_refused(tmp_path: Path) -> None:
-    dump = dump_of("K:\n1.5\nQ:\n(1,.,.) = \n1e5 *\n1.5 2\n\n(2,.,.) = \n1.5 2\n", tmp_path)
-    assert "multiplied by numbers that differ" in dump.refused["Q"]
-
-
-@pytest.mark.parametrize("between", [" ", "\t", "; ", "  "])
-def test_commas_are_points_where_every_number_has_one(between: str, tmp_path: Path) -> None:
-    text = "\n".join(between.join(row) for row in (("1,5", "2,25"), ("-3,0", "4,0"))) + "\n"
-    np.testing.assert_array_equal(only(dump_of(f"Q:\n{text}", tmp_path)), [[1.5, 2.25], [-3, 4]])
-
-
-@pytest.mark.parametrize("text", ["1,5,2,25\n-3,0,4,0\n", "1, 5, 2, 25\n-3, 0, 4, 0\n", "[1,5,2,25]\n[-3,0,4,0]\n"])
-def test_commas_between_numbers_stay_that(text: str, tmp_path: Path) -> None:
-    np.testing.assert_array_equal(only(dump_of(f"Q:\n{text}", tmp_path)), [[1, 5, 2, 25], [-3, 0, 4, 0]])
-
-
-@pytest.mark.parametrize("text", ["1,5 2\n3,0 4,0\n", "1,5 2,25\n3 4\n", "1,5 2,25\n3.0 4,0\n", "1 2\n1,5 2,25\n"])
-def test_commas_that_may_be_either_are_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"run\.log: Q: commas and spaces between its numbers: write decimal points$"):
-        dump_of(f"Q:\n{text}", tmp_path)
+def test_commas_are_points_where_every_number_has_one_and_else_stay_commas(tmp_path: Path) -> None:
+    for between in (" ", "\t", "; ", "  "):
+        text = "\n".join(between.join(row) for row in (("1,5", "2,25"), ("-3,0", "4,0"))) + "\n"
+        np.testing.assert_array_equal(only(dump_of(f"Q:\n{text}", tmp_path)), [[1.5, 2.25], [-3, 4]])
+    for text in ("1,5,2,25\n-3,0,4,0\n", "1, 5, 2, 25\n-3, 0, 4, 0\n", "[1,5,2,25]\n[-3,0,4,0]\n"):
+        np.testing.assert_array_equal(only(dump_of(f"Q:\n{text}", tmp_path)), [[1, 5, 2, 25], [-3, 0, 4, 0]])
+    for text in ("1,5 2\n3,0 4,0\n", "1,5 2,25\n3 4\n", "1,5 2,25\n3.0 4,0\n", "1 2\n1,5 2,25\n"):  # may be either
+        with pytest.raises(
+            InputError, match=r"run\.log: Q: commas and spaces between its numbers: write decimal points$"
+        ):
+            dump_of(f"Q:\n{text}", tmp_path)
 
 
 OTHERS = {
@@ -115,11 +107,11 @@ def test_matrices_are_read_as_other_programs_print_them(program: str, tmp_path: 
     np.testing.assert_array_equal(tensor.values.array, [[1.5, 2.25], [-3, 4]])
 
 
-@pytest.mark.parametrize("head", ["ans(:,:,{})", "Q(:,:,{})", "[:, :, {}]"])
-def test_pages_of_an_array_are_one(head: str, tmp_path: Path) -> None:
-    text = "".join(f"{head.format(i)} =\n\n   1.5   {i}.25\n  -3.0   4.00\n\n" for i in (1, 2))
-    array = only(dump_of(f"Q =\n\n{text}", tmp_path))
-    np.testing.assert_array_equal(array, [[[1.5, i + 0.25], [-3, 4]] for i in (1, 2)])
+def test_pages_of_an_array_are_one(tmp_path: Path) -> None:
+    for head in ("ans(:,:,{})", "Q(:,:,{})", "[:, :, {}]"):
+        text = "".join(f"{head.format(i)} =\n\n   1.5   {i}.25\n  -3.0   4.00\n\n" for i in (1, 2))
+        array = only(dump_of(f"Q =\n\n{text}", tmp_path))
+        np.testing.assert_array_equal(array, [[[1.5, i + 0.25], [-3, 4]] for i in (1, 2)])
 
 
 ELIDED = {
@@ -131,15 +123,12 @@ ELIDED = {
 }
 
 
-@pytest.mark.parametrize("program", ELIDED)
-def test_a_matrix_that_shows_its_corners_is_refused(program: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"run\.log: Q: shows only its corners: print it whole$"):
-        dump_of(f"Q:\n{ELIDED[program]}", tmp_path)
-
-
-def test_numbers_that_end_in_words_are_said_not_to_be_compared(tmp_path: Path) -> None:
-    text = "Q:\n1.5 2.25 ... (14 more)\nV:\n1.5 2.25\n"
-    (reason,) = dump_of(text, tmp_path).refused
+def test_a_matrix_that_shows_its_corners_is_refused(tmp_path: Path) -> None:
+    for text in ELIDED.values():
+        with pytest.raises(InputError, match=r"run\.log: Q: shows only its corners: print it whole$"):
+            dump_of(f"Q:\n{text}", tmp_path)
+    # numbers that end in words
+    (reason,) = dump_of("Q:\n1.5 2.25 ... (14 more)\nV:\n1.5 2.25\n", tmp_path).refused
     assert reason == "the line '1.5 2.25 (14 more)'"
 
 
