@@ -47,25 +47,17 @@ measure_texts(model, ["The fox"], ["ablation"], metric="kl")
 """A typing mistake in every one of its last lines."""
 
 
-def test_types_are_shipped() -> None:
+def test_a_program_of_a_user_is_found_right_by_mypy_and_its_mistakes_in_names_are_found(tmp_path: Path) -> None:
     assert (HOME / "py.typed").is_file()
-
-
-def test_a_program_of_a_user_is_found_right_by_mypy(tmp_path: Path) -> None:
     check = pytest.importorskip("mypy.api", reason="mypy is not installed").run
-    files = [tmp_path / f"example_{i}.py" for i in range(len(EXAMPLES) + 1)]
-    for file, text in zip(files, (*EXAMPLES, PROGRAM), strict=True):
-        file.write_text(text, encoding="utf-8")
-    said, mistakes, code = check(["--strict", "--config-file=", "--cache-dir", str(tmp_path), *map(str, files)])
-    assert (code, mistakes) == (0, ""), said
-
-
-def test_mistakes_in_names_are_found_by_mypy(tmp_path: Path) -> None:
-    check = pytest.importorskip("mypy.api", reason="mypy is not installed").run
-    file = tmp_path / "mistaken.py"
-    file.write_text(MISTAKEN, encoding="utf-8")
-    said, *_ = check(["--strict", "--config-file=", "--cache-dir", str(tmp_path), str(file)])
-    assert [int(line) for line in re.findall(r"mistaken\.py:(\d+): error", said)] == [6, 7, 8, 9, 10]
+    texts = {f"example_{i}.py": text for i, text in enumerate((*EXAMPLES, PROGRAM))} | {"mistaken.py": MISTAKEN}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = [str(tmp_path / name) for name in texts]
+    said, mistakes, _ = check(["--strict", "--config-file=", "--cache-dir", str(tmp_path), *files])
+    assert mistakes == ""
+    errors = re.findall(r"(\w+)\.py:(\d+): error", said)
+    assert errors == [("mistaken", str(line)) for line in (6, 7, 8, 9, 10)], said
 
 
 def test_that_program_runs() -> None:
