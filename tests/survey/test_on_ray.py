@@ -43,18 +43,15 @@ def job(folder: Path, count: int = 100, model: str = "story", asked: Asked | Non
     return Job(work, (str(corpus),), folder / "out.csv")
 
 
-def test_a_batch_survives_the_way(tmp_path: Path):
-    for batch in batches(read_items(job(tmp_path, 20).files)):
-        assert batch_of(batch_bytes(batch)) == batch
-
-
-def test_windows_hold_so_many_batches_or_so_many_characters(tmp_path: Path):
+def test_windows_hold_so_many_batches_or_so_many_characters_which_survive_the_way(tmp_path: Path):
     read = list(batches(read_items(job(tmp_path, 100).files)))
     assert [len(window) for window in on_ray.windows(read, 3)] == [3, 3, 1]
     windows = list(on_ray.windows(read, 3, 600))
     assert [len(window) for window in windows] == [2, 2, 2, 1]
     assert [batch for window in windows for batch in window] == read
     assert list(on_ray.windows([])) == []
+    for batch in read:
+        assert batch_of(batch_bytes(batch)) == batch
 
 
 def actors_below(pid: int) -> list[int]:
@@ -95,22 +92,11 @@ def cluster() -> Iterator[tuple[str, str]]:
     port, outside = free_ports(2)
     address = f"127.0.0.1:{port}"
     options = ("--num-cpus=2", "--object-store-memory=80000000", "--include-dashboard=false", "--disable-usage-stats")
+    ways = (f"--port={port}", f"--ray-client-server-port={outside}", "--block")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with (
         tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as folder,
-        subprocess.Popen(
-            [
-                *RAY,
-                "start",
-                "--head",
-                f"--port={port}",
-                f"--ray-client-server-port={outside}",
-                "--block",
-                *options,
-                f"--temp-dir={folder}",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as head,
+        subprocess.Popen([*RAY, "start", "--head", *ways, *options, f"--temp-dir={folder}"], **quiet) as head,
     ):
         try:
             while subprocess.run([*RAY, "health-check", f"--address={address}"], capture_output=True).returncode:
@@ -176,15 +162,9 @@ def test_what_answers_and_is_no_cluster_is_said(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.slow
 @needs_ray
 @pytest.mark.filterwarnings("ignore")
-def test_what_an_actor_cannot_do_is_said_as_it_is(tmp_path: Path):
+def test_what_a_cluster_or_an_actor_cannot_do_is_said_at_once(tmp_path: Path):
     with pytest.raises(InputError, match="no vocabulary"):
         run(job(tmp_path, 20, "attention"), TWO)
-
-
-@pytest.mark.slow
-@needs_ray
-@pytest.mark.filterwarnings("ignore")
-def test_a_cluster_that_does_not_answer_is_said_at_once(tmp_path: Path):
     with pytest.raises(InputError, match=r"--ray 127\.0\.0\.1:1: no cluster answers .*refused"):
         run(job(tmp_path, 20), partial(on_ray.on_ray, address="127.0.0.1:1"))
 

@@ -107,9 +107,11 @@ def test_a_file_that_is_newer_than_the_index_is_read_as_the_index_says(story: Mo
     assert files(tmp_path) == whole
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_what_cannot_be_recorded_is_said(story: Model, tmp_path: Path):
+    given = {"model": story, "texts": TEXTS[:8], "steps": ["1.output"], "out": tmp_path}
+    record(**given)
+    before = files(tmp_path)
+    wrongs = (
         ({"texts": ["Another text", *TEXTS[1:]]}, "over other texts: name another folder"),
         ({"texts": TEXTS[:3]}, "over other texts"),
         ({"steps": ["0.output"]}, "with another steps"),
@@ -124,15 +126,11 @@ def test_a_file_that_is_newer_than_the_index_is_read_as_the_index_says(story: Mo
         ({"texts": "a text"}, "texts are a list"),
         ({"texts": [*TEXTS[:8], b"bytes"]}, "texts are a list of texts or of token IDs"),
         ({"texts": [*TEXTS[:8], None]}, "'None' is none"),
-    ],
-)
-def test_what_cannot_be_recorded_is_said(story: Model, tmp_path: Path, change: dict, said: str):
-    given = {"model": story, "texts": TEXTS[:8], "steps": ["1.output"], "out": tmp_path}
-    record(**given)
-    before = files(tmp_path)
-    with pytest.raises(InputError, match=said):
-        record(**given | change)
-    assert files(tmp_path) == before
+    )
+    for change, said in wrongs:
+        with pytest.raises(InputError, match=said):
+            record(**given | change)
+        assert files(tmp_path) == before, said
 
 
 def test_a_cell_of_a_weight_makes_another_model_and_weights_in_memory_need_no_process(story: Model, tmp_path: Path):
@@ -157,9 +155,9 @@ def test_both_stacks_have_the_tokens_of_their_own_and_a_vector_of_a_text_is_a_ro
     assert np.array_equal(decoder[1], dates.trace("June 4, 22")["decoder.1.output"][0])
 
 
-def test_token_ids_are_texts_too(story: Model, tmp_path: Path):
+def test_no_texts_are_no_rows_and_token_ids_are_texts_too(story: Model, tmp_path: Path):
     ids = story.encode("The fox found").ids
-    data = record(story, ["The fox found", ids, np.array(ids[:2]), []], ["1.output"], tmp_path, length=3)
+    data = record(story, ["The fox found", ids, np.array(ids[:2]), []], ["1.output"], tmp_path / "a", length=3)
     rows = data["1.output"]
     assert rows.text.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
     assert np.array_equal(rows[:3], rows[3:6])
@@ -170,13 +168,11 @@ def test_token_ids_are_texts_too(story: Model, tmp_path: Path):
     assert record(no_words, [[3, 4, 5]], ["1.output"], tmp_path / "c")["1.output"].shape[0] == 3
     with pytest.raises(InputError, match="outside the vocabulary"):
         record(story, [[5, 99_999]], ["1.output"], tmp_path / "d")
-
-
-def test_no_texts_are_no_rows(story: Model, tmp_path: Path):
-    data = record(story, [], ["1.output"], tmp_path)
+    # no texts
+    data = record(story, [], ["1.output"], tmp_path / "e")
     assert (data.texts, data.complete, data["1.output"].shape, data["1.output"][:].shape) == (0, True, (0, 80), (0, 80))
     assert list(data["1.output"].blocks()) == data["1.output"][[]].tolist() == []
-    assert record(story, ["A crow"], ["1.output"], tmp_path)["1.output"].shape == (2, 80)
+    assert record(story, ["A crow"], ["1.output"], tmp_path / "e")["1.output"].shape == (2, 80)
 
 
 def test_a_broken_folder_is_refused_in_words(story: Model, tmp_path: Path):

@@ -39,8 +39,8 @@ EXAMPLES = (
     Example("story", "decoder feed-forward", 2, None, 17, "neurons", 2, 5.0, "-", 9, 0, "=1+1 [red]"),
 )
 RESULTS = Results.of(ROWS, EXAMPLES)
-HAS_ARROW = importlib.util.find_spec("pyarrow") is not None
-ENDINGS = ["csv", "json", pytest.param("parquet", marks=pytest.mark.skipif(not HAS_ARROW, reason="needs pyarrow"))]
+NEEDS_ARROW = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="needs pyarrow")
+ENDINGS = ["csv", "json", pytest.param("parquet", marks=NEEDS_ARROW)]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -52,22 +52,15 @@ def test_what_is_written_is_read_again(tmp_path: Path, ending: str):
     read = read_results(out)
     assert tuple(read.rows) == ROWS
     assert tuple(read.examples) == EXAMPLES
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_survey_without_examples(tmp_path: Path, ending: str):
-    out = tmp_path / f"survey.{ending}"
-    assert write_results(out, Results.of(ROWS, ())) == (out,)
+    # without examples, of which none are left of a survey before
+    write_results(out, Results.of(ROWS, ()))
     assert list(read_results(out).examples) == []
+    alone = tmp_path / f"alone.{ending}"
+    assert write_results(alone, Results.of(ROWS, ())) == (alone,)
+    assert list(read_results(alone).examples) == []
 
 
-def test_no_examples_are_left_of_a_survey_before(tmp_path: Path):
-    write_results(tmp_path / "a.csv", RESULTS)
-    write_results(tmp_path / "a.csv", Results.of(ROWS, ()))
-    assert list(read_results(tmp_path / "a.csv").examples) == []
-
-
-def test_tables_are_plain(tmp_path: Path):
+def test_tables_are_plain_and_may_say_nothing_of_words_seed_and_precision(tmp_path: Path):
     write_results(tmp_path / "a.csv", RESULTS)
     lines = (tmp_path / "a.csv").read_text("utf-8").splitlines()
     names = "model,part,layer,head,neuron,measure,unit,mean,low,high,deviation,count,vocab,seed,dtype,feature"
@@ -76,9 +69,6 @@ def test_tables_are_plain(tmp_path: Path):
     assert (tmp_path / "a.examples.csv").exists()
     write_results(tmp_path / "a.json", RESULTS)
     assert json.loads((tmp_path / "a.json").read_bytes())["rows"][1]["layer"] is None
-
-
-def test_a_file_that_says_nothing_of_words_seed_and_precision_is_read(tmp_path: Path):
     write_results(tmp_path / "a.csv", Results.of(ROWS[:1], ()))
     lines = (tmp_path / "a.csv").read_text("utf-8").replace(",vocab,seed,dtype,feature", "").replace(",,,float32,", "")
     (tmp_path / "a.csv").write_text(lines, "utf-8")
@@ -96,19 +86,13 @@ def test_a_file_that_says_nothing_of_words_seed_and_precision_is_read(tmp_path: 
         ("a.json", b'{"rows": [{}], "examples": []}', "not the result of"),
         ("a.json", b"[" * 100_000, "not JSON"),
         ("a.txt", b"", "ends with .csv, .json, .parquet"),
+        pytest.param("a.parquet", b"PAR1 and nothing", "not the result of", marks=NEEDS_ARROW),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, name: str, data: bytes, said: str):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=said):
         read_results(tmp_path / name)
-
-
-@pytest.mark.skipif(not HAS_ARROW, reason="needs pyarrow")
-def test_a_broken_parquet_file_is_refused(tmp_path: Path):
-    (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing")
-    with pytest.raises(InputError, match="not the result of"):
-        read_results(tmp_path / "a.parquet")
 
 
 def test_where_results_cannot_go_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -144,20 +128,23 @@ def use(path: Path) -> None:
             survey.examples(row)
 
 
-@COUNTS
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_broken_tables(tmp_path, ending, count):
-    if ending == "parquet":
-        pytest.importorskip("pyarrow")
-    path = tmp_path / f"survey.{ending}"
-    write_results(path, WHOLE)
-    path.with_name(f"survey.examples.{ending}").unlink()
+def broken(path: Path, count: int, data: st.SearchStrategy[bytes], whole: Path) -> None:
+    """Results of which a file is damaged."""
 
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        use(path)
+        use(whole)
 
-    hold(count, check, data=damaged(path.read_bytes()))
+    hold(count, check, data=data)
+
+
+@COUNTS
+@pytest.mark.parametrize("ending", ENDINGS[::2])
+def test_broken_tables(tmp_path, ending, count):
+    path = tmp_path / f"survey.{ending}"
+    write_results(path, WHOLE)
+    examples_path(path).unlink()
+    broken(path, count, damaged(path.read_bytes()), path)
 
 
 @COUNTS
@@ -165,13 +152,7 @@ def test_broken_examples_beside_a_table(tmp_path, count):
     path = tmp_path / "survey.csv"
     write_results(path, WHOLE)
     examples = examples_path(path)
-    whole = examples.read_bytes()
-
-    def check(data: bytes) -> None:
-        examples.write_bytes(data)
-        use(path)
-
-    hold(count, check, data=damaged(whole))
+    broken(examples, count, damaged(examples.read_bytes()), path)
     os.truncate(examples, 3 << 30)
     with pytest.raises(InputError, match=r"survey\.examples\.csv: larger than"):
         read_results(path)
@@ -181,12 +162,7 @@ def test_broken_examples_beside_a_table(tmp_path, count):
 def test_broken_documents(tmp_path, count):
     path = tmp_path / "survey.json"
     whole = {name: [dataclasses.asdict(each) for each in getattr(WHOLE, name)] for name in ("rows", "examples")}
-
-    def check(data: bytes) -> None:
-        path.write_bytes(data)
-        use(path)
-
-    hold(count, check, data=st.one_of(changed(whole).map(as_json), damaged(as_json(whole))))
+    broken(path, count, st.one_of(changed(whole).map(as_json), damaged(as_json(whole))), path)
 
 
 @COUNTS

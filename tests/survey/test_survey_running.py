@@ -70,23 +70,17 @@ def test_a_survey_that_fails_keeps_what_is_done(corpus: Path):
     assert run(job(corpus), in_process)[0].counts.texts == 40
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda corpus: job(corpus, asked=Asked(("first",))), "with another measure, top"),
-        (lambda corpus: job(corpus, model="question"), "with another model"),
-    ],
-)
-def test_the_state_of_another_survey_is_refused(corpus: Path, change, said: str):
-    run(job(corpus), in_process, after(1))
-    with pytest.raises(InputError, match=said):
-        run(change(corpus), in_process)
-
-
-def test_other_texts_are_refused(corpus: Path):
+def test_the_state_of_another_survey_or_of_other_texts_is_refused(corpus: Path):
     run(job(corpus), in_process, after(2))
+    with pytest.raises(InputError, match="with another measure, top"):
+        run(job(corpus, asked=Asked(("first",))), in_process)
+    with pytest.raises(InputError, match="with another model"):
+        run(job(corpus, model="question"), in_process)
     corpus.write_text(corpus.read_text("utf-8").replace("found 20 shells", "found 21 shells"), encoding="utf-8")
     with pytest.raises(InputError, match="the texts are not those"):
+        run(job(corpus), in_process)
+    state_path(job(corpus).out).write_bytes(b"PK no zip")
+    with pytest.raises(InputError, match="is not the state of a survey: remove"):
         run(job(corpus), in_process)
 
 
@@ -101,20 +95,12 @@ def test_the_same_letters_in_other_texts_have_another_digest():
 
 
 def test_a_model_that_gives_other_numbers_is_refused(corpus: Path, tmp_path: Path):
-    from tui_transformer.model import Model
-
     folder = tmp_path / "model"
     Model.load("decoder", device="cpu", seed=1, d_model=16, heads=2, d_ff=16).save(folder)
     run(job(corpus, model=str(folder)), in_process, after(2))
     Model.load("decoder", device="cpu", seed=2, d_model=16, heads=2, d_ff=16).save(folder)
     with pytest.raises(InputError, match="gives other numbers than before"):
         run(job(corpus, model=str(folder)), in_process)
-
-
-def test_a_broken_state_is_refused(corpus: Path):
-    state_path(job(corpus).out).write_bytes(b"PK no zip")
-    with pytest.raises(InputError, match="is not the state of a survey: remove"):
-        run(job(corpus), in_process)
 
 
 class KilledOnce(Worker):
@@ -172,37 +158,36 @@ def texts(*files: Path | str) -> list[tuple[int, int, str]]:
     return [(item.number, item.source.line, item.source.text) for item in read_items([str(file) for file in files])]
 
 
-def test_a_line_is_a_text_and_blank_lines_are_none(tmp_path: Path):
+def test_a_line_or_an_object_of_jsonl_is_a_text_and_blank_lines_are_none(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes("one\r\n\n  \ntwo  words\nthree\\u2028 é".encode())
     (tmp_path / "b.txt").write_text("four", encoding="utf-8")
     lines = texts(tmp_path / "a.txt", tmp_path / "b.txt")
     assert lines == [(0, 1, "one"), (1, 4, "two  words"), (2, 5, "three\\u2028 é"), (3, 1, "four")]
+    for name in ("a.jsonl", "a.ndjson"):
+        text = '{"id": 1, "text": "one\\ntwo"}\n\n{"text": ""}\n{"text": "three"}'
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert texts(tmp_path / name) == [(0, 1, "one\ntwo"), (1, 4, "three")]
+    # a line without a text is named
+    wrongs = {
+        '{"text": 1}': "no object with a text",
+        "[1]": "not a JSON object",
+        '{"text": "a"': "not JSON",
+        "x": "not JSON",
+    }
+    for line, said in wrongs.items():
+        (tmp_path / "a.jsonl").write_text(f'{{"text": "one"}}\n{line}\n', encoding="utf-8")
+        with pytest.raises(InputError, match=f"a.jsonl line 2: {said}"):
+            texts(tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])
-def test_jsonl_gives_the_text_of_every_object(tmp_path: Path, name: str):
-    (tmp_path / name).write_text('{"id": 1, "text": "one\\ntwo"}\n\n{"text": ""}\n{"text": "three"}', encoding="utf-8")
-    assert texts(tmp_path / name) == [(0, 1, "one\ntwo"), (1, 4, "three")]
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ('{"text": 1}', "no object with a text"),
-        ("[1]", "not a JSON object"),
-        ('{"text": "a"', "not JSON"),
-        ("x", "not JSON"),
-    ],
-)
-def test_a_line_of_jsonl_without_a_text_is_named(tmp_path: Path, line: str, said: str):
-    (tmp_path / "a.jsonl").write_text(f'{{"text": "one"}}\n{line}\n', encoding="utf-8")
-    with pytest.raises(InputError, match=f"a.jsonl line 2: {said}"):
-        texts(tmp_path / "a.jsonl")
-
-
-def test_a_long_object_is_read_whole(tmp_path: Path):
+def test_a_long_object_is_read_whole_and_no_more_than_is_asked_for(tmp_path: Path):
     (tmp_path / "a.jsonl").write_text('{"text": "' + "long " * 200_000 + '"}', encoding="utf-8")
     assert [len(text) for *_, text in texts(tmp_path / "a.jsonl")] == [1_000_000]
+    (tmp_path / "a.txt").write_text("a line of text\n" * 100_000, encoding="utf-8")
+    read = []
+    iterator = batches(read_items([str(tmp_path / "a.txt")], read.append), 16)
+    assert len(next(iterator)) == 16
+    assert sum(read) < 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -229,28 +214,13 @@ def test_files_are_checked_before_anything_is_read(tmp_path: Path):
             check_files(files)
 
 
-def test_no_more_is_read_than_is_asked_for(tmp_path: Path):
-    (tmp_path / "a.txt").write_text("a line of text\n" * 100_000, encoding="utf-8")
-    read = []
-    iterator = batches(read_items([str(tmp_path / "a.txt")], read.append), 16)
-    assert len(next(iterator)) == 16
-    assert sum(read) < 1_000_000
-
-
-# A survey from Python
-TEXTS = [f"The fox found {number} shells ." for number in range(20)]
-
-
 def test_texts_of_any_iterator_give_rows_and_examples():
-    model = Model.load("story", device="cpu")
-    measured = measure_texts(model, iter(TEXTS), ["previous", "first"], layers=[1], top=1)
-    items = [Item(number, Source("", number + 1, text)) for number, text in enumerate(TEXTS)]
+    model, lines = Model.load("story", device="cpu"), [f"The fox found {number} shells ." for number in range(20)]
+    measured = measure_texts(model, iter(lines), ["previous", "first"], layers=[1], top=1)
+    items = [Item(number, Source("", number + 1, text)) for number, text in enumerate(lines)]
     sums = survey(model, items, Asked(("previous", "first"), frozenset({1}), top=1))
     assert list(measured.rows) == list(rows(sums, Origin("story")))
-    assert {example.text for example in measured.examples} <= set(TEXTS)
+    assert {example.text for example in measured.examples} <= set(lines)
     assert {row.layer for row in measured.rows} == {1}
-
-
-def test_what_cannot_be_is_said():
     with pytest.raises(InputError, match="no measure is called"):
-        measure_texts(Model.load("story", device="cpu"), TEXTS, ["surprise"])
+        measure_texts(model, lines, ["surprise"])
