@@ -13,7 +13,7 @@ from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis import First
 from tui_transformer.diagnosis.dumps import open_dump
-from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, Precision, Tensor, held
+from tui_transformer.diagnosis.dumps.dump import FLOAT16, FLOAT32, Dump, Precision, Tensor, held
 from tui_transformer.engine.weights import Reader, Weights
 from tui_transformer.model import Model
 
@@ -52,11 +52,14 @@ def computed(name: str, fault: str = "", dtype: type = np.float32) -> Arrays:
     return (llama if name == "llama" else encoder)(model_of(name), IDS, faults, dtype)
 
 
-def dumped(arrays: Mapping[str, np.ndarray], precision: Precision = FLOAT32) -> Dump:
+def dumped(arrays: Mapping[str, np.ndarray], precision: Precision = FLOAT32, **given: object) -> Dump:
+    """Arrays as they are stored, with what is given to the model: by name, IDS where nothing else is said."""
     tensors: dict[str, Tensor] = {
         name: held(name, np.asarray(array, np.float32), precision) for name, array in arrays.items()
     }
-    return Dump(Path("dump.npz"), tensors | {"input_ids": held("input_ids", np.array(IDS), FLOAT32)})
+    for name, value in {"input_ids": IDS, **given}.items():
+        tensors[name] = held(name, np.array(value), FLOAT32)
+    return Dump(Path("dump.npz"), tensors)
 
 
 def dump_of(text: str, folder: Path, name: str = "run.log") -> Dump:
@@ -183,3 +186,10 @@ def coarse_bits(array: np.ndarray) -> np.ndarray:
     """bf16 as its 16 bits."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def in_few_bits(arrays: Arrays, precision: Precision) -> Arrays:
+    """Arrays as they are rounded where they are stored in float16, or in bf16."""
+    if precision == FLOAT16:
+        return {name: array.astype(np.float16) for name, array in arrays.items()}
+    return {name: (coarse_bits(array).astype(np.uint32) << 16).view(np.float32) for name, array in arrays.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,16 +16,16 @@ from dumping import (
     REFERENCES,
     batched,
     blamed,
-    coarse_bits,
     computed,
     dumped,
+    in_few_bits,
     model_of,
     renamed,
 )
 from small import encoder
 
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
-from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, FLOAT32, Dump, held
+from tui_transformer.diagnosis.dumps.dump import BFLOAT16, FLOAT16, Precision
 from tui_transformer.model import Model
 
 COMMON = """
@@ -107,19 +106,12 @@ def test_the_planted_mistake_is_named_in_every_convention(names: str, fault: str
     assert (first and first.cause) == (SAID.get(fault, fault) or None), first
 
 
-@pytest.mark.parametrize(("precision", "dtype"), [(FLOAT16, "float16"), (BFLOAT16, "bfloat16")])
+@pytest.mark.parametrize("precision", [FLOAT16, BFLOAT16], ids=str)
 @pytest.mark.parametrize("name", OF)
-@pytest.mark.parametrize("fault", ["", "scale-d_model"])
-def test_coarse_dumps_are_not_blamed_for_their_rounding(precision, dtype: str, name: str, fault: str) -> None:
-    arrays = {key: coarse(array, dtype) for key, array in computed(name, fault).items()}
-    first = diagnose(dumped(arrays, precision), model_of(name)).first
-    assert (first and first.cause) == (fault or None), first
-
-
-def coarse(array: np.ndarray, dtype: str) -> np.ndarray:
-    if dtype == "float16":
-        return array.astype(np.float16).astype(np.float32)
-    return (coarse_bits(array).astype(np.uint32) << 16).view(np.float32)
+def test_coarse_dumps_are_not_blamed_for_their_rounding(precision: Precision, name: str) -> None:
+    arrays = in_few_bits(computed(name, "scale-d_model"), precision)
+    first = blamed(diagnose(dumped(arrays, precision), model_of(name)).first)
+    assert first.cause == "scale-d_model", first
 
 
 PADDED = [5, 1, 3, 7, 2, 0, 0]
@@ -131,12 +123,11 @@ def test_padding_is_masked_and_its_rows_are_not_compared(fault: str, key: str) -
     model = dataclasses.replace(model_of("post"), config=dataclasses.replace(model_of("post").config, pad_id=0))
     arrays = encoder(model, PADDED, frozenset({fault} - {""}), np.float32)
     rows = {name: np.where(np.arange(7)[:, None] < 5, array, 9.0) for name, array in arrays.items() if array.ndim == 2}
-    dump = dumped(arrays | rows)
-    ids = {"input_ids": held("input_ids", np.array(PADDED), FLOAT32)}
+    given: dict[str, object] = {"input_ids": PADDED}
     if key == "attention_mask":
         model = model_of("post")
-        ids[key] = held(key, np.array([[1, 1, 1, 1, 1, 0, 0]]), FLOAT32)
-    first = diagnose(Dump(dump.path, {**dump.tensors, **ids}), model).first
+        given[key] = [[1, 1, 1, 1, 1, 0, 0]]
+    first = diagnose(dumped(arrays | rows, **given), model).first
     assert (first and first.cause) == (fault or None), first
 
 
@@ -147,57 +138,51 @@ def test_a_causal_mask_where_all_keys_are_visible_is_seen() -> None:
     assert first.cause == "mask-added", first
 
 
-@pytest.mark.parametrize(
-    ("shift", "cause", "says"),
-    [
-        (1, None, ""),
-        (0, "label-shift", "when labels are not shifted: "),
-        (2, "label-shift", "when labels are shifted twice: "),
-        (-1, "label-shift", "when labels are shifted the other way: "),
-    ],
-)
-def test_a_loss_of_labels_that_are_shifted_otherwise_is_seen(shift: int, cause: str | None, says: str) -> None:
-    arrays = computed("pre")
-    logits = arrays["output.logits"].astype(np.float64)
-    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    pairs = [(i, IDS[i + shift]) for i in range(len(IDS)) if 0 <= i + shift < len(IDS)]
-    loss = -np.mean([np.log(shares[i, label]) for i, label in pairs])
-    dump = dumped({"logits": arrays["output.logits"], "loss": np.array(loss)})
-    labels = {"labels": held("labels", np.array([IDS]), FLOAT32)}
-    first = diagnose(Dump(dump.path, {**dump.tensors, **labels}), model_of("pre")).first
+LABELS = [
+    (1, IDS, None, ""),
+    (0, IDS, "label-shift", "when labels are not shifted: "),
+    (2, IDS, "label-shift", "when labels are shifted twice: "),
+    (-1, IDS, "label-shift", "when labels are shifted the other way: "),
+    # labels that are not counted
+    *((1, [*IDS[:3], ignored, *IDS[4:]], None, "") for ignored in (-1, -100)),
+]
+
+
+@pytest.mark.parametrize(("shift", "labels", "cause", "says"), LABELS)
+def test_a_loss_of_labels_that_are_shifted_otherwise_is_seen(shift: int, labels: list[int], cause, says: str) -> None:
+    logits = computed("pre")["output.logits"]
+    shares = np.exp(logits.astype(np.float64))
+    shares /= shares.sum(-1, keepdims=True)
+    pairs = [(i, labels[i + shift]) for i in range(len(IDS)) if 0 <= i + shift < len(IDS)]
+    loss = -np.mean([np.log(shares[i, label]) for i, label in pairs if label >= 0])
+    dump = dumped({"logits": logits, "loss": np.array(loss)}, labels=[labels])
+    first = diagnose(dump, model_of("pre")).first
     assert (first and first.cause) == cause, first
     assert first is None or f"It matches {says}" in first.says
 
 
-@pytest.mark.parametrize("part", ["every step", "weights"])
-def test_dropout_that_was_left_on_is_seen(part: str) -> None:
+def test_dropout_that_was_left_on_is_seen() -> None:
     arrays = computed("post", "dropout-on")
-    kept = arrays if part == "every step" else {k: v for k, v in arrays.items() if k.endswith(("weights", "scores"))}
-    first = blamed(diagnose(dumped(kept), model_of("post")).first)
-    assert first.cause == "dropout-on", first
+    for kept in (arrays, {key: array for key, array in arrays.items() if key.endswith(("weights", "scores"))}):
+        first = blamed(diagnose(dumped(kept), model_of("post")).first)
+        assert first.cause == "dropout-on", first
 
 
-def test_what_follows_from_a_mistake_is_not_blamed() -> None:
-    arrays = computed("post", "scale-d_model")
-    diagnosis = diagnose(dumped(arrays), model_of("post"))
+def test_what_follows_from_a_mistake_is_not_blamed_and_the_sentence_says_what_to_mend() -> None:
+    diagnosis = diagnosed("post", "scale-d_model", "every step")
     verdicts = {step.step: step.verdict for step in diagnosis.steps}
     assert verdicts["encoder.0.self_attention.scaled"] == "first"
     assert verdicts["encoder.0.self_attention.output"] == "follows"
     assert verdicts["encoder.1.self_attention.scaled"] == "wrong"
     assert "encoder.0.self_attention.output" in diagnosis.following
     assert "encoder.0.self_attention.query" not in diagnosis.following
-
-
-def test_the_sentence_says_what_to_mend() -> None:
-    first = blamed(diagnosed("post", "scale-d_model", "every step").first)
+    first = blamed(diagnosis.first)
     assert first.says.startswith("encoder.0.self_attention.scaled differs first (relative ")
     assert first.says.endswith("It matches when divided by √d_model: divide by √d_k = √8 instead of √16.")
     assert first.inputs_agree
-
-
-def test_what_no_mistake_explains_is_described() -> None:
-    arrays = computed("post")
-    arrays["encoder.0.self_attention.value"] = arrays["encoder.0.self_attention.value"] * np.float32(1.25)
+    # no mistake explains it
+    name = "encoder.0.self_attention.value"
+    arrays = computed("post") | {name: computed("post")[name] * np.float32(1.25)}
     first = blamed(diagnose(dumped(arrays), model_of("post")).first)
     assert first.cause is None
     assert "every cell is 1.25 times the right one" in first.says
@@ -209,9 +194,7 @@ def test_right_dumps_of_the_trained_models_give_nothing(name: str) -> None:
     ids = [5, 6, 7, 8, 9]
     trace = model.trace(ids=ids)
     arrays = {step.name: np.array(trace[step.name]) for step in trace.program.steps}
-    tensors = {step: held(step, array, FLOAT32) for step, array in arrays.items()}
-    given = {"input_ids": held("input_ids", np.array(ids), FLOAT32)}
-    assert diagnose(Dump(Path("trace.npz"), tensors | given), model).first is None
+    assert diagnose(dumped(arrays, input_ids=ids), model).first is None
 
 
 def test_scores_that_are_not_capped_are_seen() -> None:
@@ -237,22 +220,23 @@ def buckets(n: int, *, both: bool, count: int = 8, limit: int = 16, sign: int = 
     return numbers + side * (relative > 0) if both else numbers
 
 
-@pytest.mark.parametrize(
-    ("name", "both", "sign"), [("relative-bidirectional", False, 1), ("relative-flipped", True, -1), (None, True, 1)]
-)
-def test_distances_that_are_counted_otherwise_are_seen(name: str | None, both: bool, sign: int) -> None:
+def test_distances_that_are_counted_otherwise_are_seen() -> None:
     folder = REFERENCES / "t5"
     model = Model.load(folder)
     trace = model.trace(ids=IDS, decoder_ids=[0, 1])
     at = "encoder.0.self_attention"
     settings = json.loads((folder / "config.json").read_text())
     count, limit = settings["relative_attention_num_buckets"], settings["relative_attention_max_distance"]
-    table = np.array(trace["encoder.0.self_attention.biased.weight"])
-    bias = table[buckets(len(IDS), both=both, count=count, limit=limit, sign=sign)].transpose(2, 0, 1)
-    scores = np.array(trace[f"{at}.scores"])
-    arrays = {f"{at}.scores": scores, f"{at}.biased": scores + bias}
-    first = diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([[0, 1]]))).first
-    assert (first and first.cause) == name, first
+    table, scores = (np.array(trace[f"{at}.{name}"]) for name in ("biased.weight", "scores"))
+    for name, both, sign in (("relative-bidirectional", False, 1), ("relative-flipped", True, -1), (None, True, 1)):
+        bias = table[buckets(len(IDS), both=both, count=count, limit=limit, sign=sign)].transpose(2, 0, 1)
+        arrays = {f"{at}.scores": scores, f"{at}.biased": scores + bias}
+        first = diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([[0, 1]]))).first
+        assert (first and first.cause) == name, first
+    # none at all
+    arrays = {f"{at}.scores": scores, f"{at}.biased": scores}
+    first = blamed(diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([[0, 1]]))).first)
+    assert first.cause == "relative-missing"
 
 
 def shares(logits: np.ndarray, chosen: int, *, among: bool, largest: bool = True) -> np.ndarray:
@@ -265,26 +249,21 @@ def shares(logits: np.ndarray, chosen: int, *, among: bool, largest: bool = True
     return powers * taken / whole
 
 
-@pytest.mark.parametrize(
-    ("name", "chosen", "among", "largest"),
-    [
-        (None, 2, True, True),
-        ("experts-shares", 2, False, True),
-        ("experts-count", 1, True, True),
-        ("experts-count", 3, True, True),
-        ("experts-count", 4, True, True),
-        ("experts-smallest", 2, True, False),
-    ],
-)
-def test_experts_that_are_chosen_otherwise_are_seen(name: str | None, chosen: int, among: bool, largest: bool) -> None:
-    model = Model.load(REFERENCES / "mixtral")
-    trace = model.trace(ids=IDS)
-    at = "decoder.1.feed_forward"
-    logits = np.array(trace[f"{at}.router"], np.float64)
-    weights = shares(logits, chosen, among=among, largest=largest)
-    arrays = {f"{at}.router": logits, f"{at}.expert_weights": weights}
-    first = diagnose(dumped(arrays), model).first
-    assert (first and first.cause) == name, first
+CHOSEN = [
+    (None, 2, True, True),
+    ("experts-shares", 2, False, True),
+    *(("experts-count", count, True, True) for count in (1, 3, 4)),
+    ("experts-smallest", 2, True, False),
+]
+
+
+def test_experts_that_are_chosen_otherwise_are_seen() -> None:
+    model, at = Model.load(REFERENCES / "mixtral"), "decoder.1.feed_forward"
+    logits = np.array(model.trace(ids=IDS)[f"{at}.router"], np.float64)
+    for name, chosen, among, largest in CHOSEN:
+        weights = shares(logits, chosen, among=among, largest=largest)
+        first = diagnose(dumped({f"{at}.router": logits, f"{at}.expert_weights": weights}), model).first
+        assert (first and first.cause) == name, first
 
 
 SOURCES = {

@@ -7,17 +7,7 @@ import pytest
 from dumping import IDS, REFERENCES, blamed, computed, dumped, model_of
 
 from tui_transformer.diagnosis import Input, diagnose
-from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, held
 from tui_transformer.model import Model
-
-
-def test_a_relative_bias_that_is_left_out_is_seen() -> None:
-    model = Model.load(REFERENCES / "t5")
-    trace = model.trace(ids=IDS, decoder_ids=[0, 1])
-    at = "encoder.0.self_attention"
-    arrays = {f"{at}.scores": np.array(trace[f"{at}.scores"]), f"{at}.biased": np.array(trace[f"{at}.scores"])}
-    first = blamed(diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([[0, 1]]))).first)
-    assert first.cause == "relative-missing"
 
 
 def test_a_division_where_a_model_has_none_is_seen() -> None:
@@ -71,15 +61,3 @@ def test_rows_of_keys_in_blocks_that_are_not_rescaled_are_seen_where_keys_are_mo
     first = blamed(diagnose(dumped(arrays), model, Input(np.array([IDS]), np.array([IDS[:2]]))).first)
     assert first.cause == "softmax-rescale-missing", first.says
     assert "in blocks of 4" in first.says
-
-
-@pytest.mark.parametrize("ignored", [-1, -100])
-def test_labels_that_are_not_counted_are_left_out_of_the_loss(ignored: int) -> None:
-    arrays = computed("pre")
-    logits = arrays["output.logits"].astype(np.float64)
-    shares = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    labels = [*IDS[:3], ignored, *IDS[4:]]
-    loss = -np.mean([np.log(shares[i - 1, label]) for i, label in enumerate(labels) if i and label >= 0])
-    dump = dumped({"logits": arrays["output.logits"], "loss": np.array(loss)})
-    given = {"labels": held("labels", np.array([labels]), FLOAT32)}
-    assert diagnose(Dump(dump.path, {**dump.tensors, **given}), model_of("pre")).first is None

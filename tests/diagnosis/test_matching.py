@@ -12,7 +12,7 @@ from dumping import IDS, REFERENCES, blamed, computed, dumped, merged, model_of
 from tui_transformer.diagnosis import Diagnosis, Input, diagnose
 from tui_transformer.diagnosis.diagnose import input_of
 from tui_transformer.diagnosis.dumps import open_dump
-from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, Tensor, Values, held
+from tui_transformer.diagnosis.dumps.dump import FLOAT32, Dump, Tensor, Values
 from tui_transformer.diagnosis.naming import names_for, read_map
 from tui_transformer.errors import InputError
 from tui_transformer.model import Model
@@ -26,26 +26,26 @@ def with_shape(step: str, change: Callable[[np.ndarray], np.ndarray], fault: str
     return diagnose(dumped(arrays | {step: change(arrays[step])}), model_of("post"))
 
 
-@pytest.mark.parametrize(
-    ("step", "change", "assumed"),
-    [
-        (QUERY, lambda x: x[None], ""),
-        (QUERY, merged, "tokens × heads × d_k"),
-        (QUERY, lambda x: merged(x)[None], "tokens × heads × d_k"),
-        (QUERY, lambda x: x.transpose(1, 0, 2)[None], "tokens × heads × d_k"),
-        (QUERY, lambda x: x.T, "transposed"),
-        (QUERY, lambda x: x.reshape(x.shape[::-1]), "fastest axis first"),
-        (SCORES, lambda x: x.transpose(1, 0, 2), "queries × heads × keys"),
-        (f"{AT}.output", lambda x: x.T, "transposed"),
-        (f"{AT}.concat", lambda x: x.reshape(7, 2, 8), ""),
-        (f"{AT}.output", lambda x: x[:, None, :], ""),
-    ],
-)
-def test_an_array_in_another_order_is_recognised_and_that_is_said(step: str, change, assumed: str) -> None:
-    diagnosis = with_shape(step, change)
-    assert diagnosis.first is None, diagnosis.first
-    assert len(diagnosis.steps) == len(computed("post"))
-    assert any(assumed in each and step in each for each in diagnosis.assumed) if assumed else not diagnosis.assumed
+OTHERWISE: list[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = [
+    (QUERY, lambda x: x[None], ""),
+    (QUERY, merged, "tokens × heads × d_k"),
+    (QUERY, lambda x: merged(x)[None], "tokens × heads × d_k"),
+    (QUERY, lambda x: x.transpose(1, 0, 2)[None], "tokens × heads × d_k"),
+    (QUERY, lambda x: x.T, "transposed"),
+    (QUERY, lambda x: x.reshape(x.shape[::-1]), "fastest axis first"),
+    (SCORES, lambda x: x.transpose(1, 0, 2), "queries × heads × keys"),
+    (f"{AT}.output", lambda x: x.T, "transposed"),
+    (f"{AT}.concat", lambda x: x.reshape(7, 2, 8), ""),
+    (f"{AT}.output", lambda x: x[:, None, :], ""),
+]
+
+
+def test_an_array_in_another_order_is_recognised_and_that_is_said() -> None:
+    for step, change, said in OTHERWISE:
+        diagnosis = with_shape(step, change)
+        assert diagnosis.first is None, (step, said, diagnosis.first)
+        assert len(diagnosis.steps) == len(computed("post"))
+        assert any(said in each and step in each for each in diagnosis.assumed) if said else not diagnosis.assumed
     assert blamed(with_shape(f"{AT}.scaled", lambda x: x[None], "scale-d_k").first).cause == "scale-d_k"
 
 
@@ -68,12 +68,11 @@ def test_several_sentences_are_compared_together() -> None:
     model = model_of("post")
     rows = [[1, 2, 3, 4], [5, 6, 7, 1]]
     trace = model.trace(ids=rows)
-    tensors = {name: held(name, np.array(trace[name]), FLOAT32) for name in trace.names}
-    wrong = np.array(trace[QUERY])
+    arrays = {name: np.array(trace[name]) for name in trace.names}
+    assert diagnose(dumped(arrays, input_ids=rows), model).first is None
+    wrong = arrays[QUERY].copy()
     wrong[1, 0, 2, 3] += 1
-    given = {"input_ids": held("input_ids", np.array(rows), FLOAT32)}
-    assert diagnose(Dump(Path("a"), tensors | given), model).first is None
-    first = blamed(diagnose(Dump(Path("a"), tensors | given | {QUERY: held(QUERY, wrong, FLOAT32)}), model).first)
+    first = blamed(diagnose(dumped(arrays | {QUERY: wrong}, input_ids=rows), model).first)
     assert (first.step, first.index) == (QUERY, (1, 0, 2, 3))
 
 
@@ -104,7 +103,7 @@ def test_rows_of_ggml_are_recognised_in_its_order_of_axes_and_that_of_gguf_files
     query = np.array(model.trace(ids=IDS)["decoder.0.self_attention.query"])  # heads × tokens × d_k
     flat = np.ascontiguousarray(query.transpose(1, 0, 2))  # in memory as ggml has it: {d_k, heads, tokens}
     tensor = Tensor("Qcur-0", flat.shape[::-1], lambda: Values(flat.reshape(flat.shape[::-1]), FLOAT32), True)
-    given = {"input_ids": held("input_ids", np.array(IDS), FLOAT32), "Qcur-0": tensor}
+    given = dumped({}).tensors | {"Qcur-0": tensor}
     assert diagnose(Dump(Path("a"), given), model, names="ggml").first is None
     # columns i and i + d_k/2 side by side
     half = query.shape[-1] // 2

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from dumping import IDS, PARTS, blamed, coarse_bits, computed, dumped, hidden_states, model_of
+from dumping import IDS, PARTS, blamed, computed, dumped, hidden_states, in_few_bits, model_of
 from small import Arrays, encoder, llama
 
 from tui_transformer.diagnosis import diagnose
@@ -199,14 +199,11 @@ def test_a_mistake_behind_roundings_to_float16_is_named() -> None:
     assert first.says.endswith("(Its numbers are rounded to float16.)")
 
 
-def test_few_bits_are_seen_in_printed_numbers() -> None:
+def test_few_bits_are_seen_and_a_small_difference_that_is_no_rounding_is_not_called_one() -> None:
     arrays = encoder(model_of("post"), IDS, frozenset(), np.float16)
     printed = {name: np.vectorize(lambda x: float(f"{x:.6g}"))(array) for name, array in hidden_states(arrays).items()}
     first = blamed(diagnose(dumped(printed, Precision("6 digits", 5e-6)), model_of("post")).first)
     assert first.cause == "float16"
-
-
-def test_a_small_difference_that_is_no_rounding_is_not_called_one() -> None:
     arrays = computed("post")
     name = "encoder.0.self_attention.output"
     noise = np.random.default_rng(0).normal(0, 2e-4, arrays[name].shape).astype(np.float32)
@@ -221,17 +218,11 @@ def test_a_small_difference_that_is_no_rounding_is_not_called_one() -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", ALL)
-def test_right_dumps_that_are_stored_in_few_bits_give_nothing(name: str, part: str) -> None:
+def test_right_dumps_that_are_stored_or_computed_in_few_bits_give_nothing(name: str, part: str) -> None:
     arrays = PARTS[part](computed(name))
-    halves = {key: array.astype(np.float16) for key, array in arrays.items()}
-    assert diagnose(dumped(halves, FLOAT16), model_of(name)).first is None
-    brain = {key: (coarse_bits(array).astype(np.uint32) << 16).view(np.float32) for key, array in arrays.items()}
-    assert diagnose(dumped(brain, BFLOAT16), model_of(name)).first is None
-
-
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("name", ALL)
-def test_right_programs_that_compute_and_store_few_bits_give_nothing(name: str, part: str) -> None:
+    for precision in (FLOAT16, BFLOAT16):
+        assert diagnose(dumped(in_few_bits(arrays, precision), precision), model_of(name)).first is None
+    # computed in them too
     run = llama if name == "llama" else encoder
     halves = run(model_of(name), IDS, frozenset(), np.float16)
     assert diagnose(dumped(PARTS[part](halves), FLOAT16), model_of(name)).first is None
@@ -255,10 +246,7 @@ def padded(fault: str = "") -> tuple[Arrays, Model]:
 
 
 def first_of(arrays: Arrays, model: Model) -> First | None:
-    dump = dumped(arrays)
-    return diagnose(
-        Dump(dump.path, {**dump.tensors, "input_ids": held("input_ids", np.array(PADDED), FLOAT32)}), model
-    ).first
+    return diagnose(dumped(arrays, input_ids=PADDED), model).first
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -269,38 +257,30 @@ def test_mistakes_in_a_padded_sentence_are_named(fault: str, part: str) -> None:
     assert (first and first.cause) == (MISTAKES.get(fault, (fault,))[0] or None), first
 
 
-def test_a_score_at_a_padded_key_is_not_equal_to_minus_infinity() -> None:
+def test_numbers_of_padding_are_compared_as_they_count() -> None:
     arrays, model = padded()
     arrays[MASKED][:, 0, 6] = 0.25  # a real query, a padded key
     first = blamed(first_of(arrays, model))
     assert first.step == MASKED
     assert "0.25 where the model has −∞" in first.says
-
-
-def test_a_score_that_is_not_hidden_in_the_model_is_not_equal_to_minus_infinity() -> None:
     arrays, model = padded()
     arrays[MASKED][1, 2, 1] = -np.inf
     first = blamed(first_of(arrays, model))
     assert (first.step, first.index) == (MASKED, (1, 2, 1))
     assert "−∞ where the model has " in first.says
+    arrays, model = padded()
+    arrays["encoder.0.self_attention.weights"][0, 0, 5] = 0.01
+    first = blamed(first_of(arrays, model))
+    assert first.step == "encoder.0.self_attention.weights"
 
 
 @pytest.mark.parametrize(("number", "same"), [(-1e9, True), (-1e4, True), (-5000.0, True), (-4999.0, False)])
 def test_a_number_that_stands_for_infinity_is_said_though_padding_holds_anything(number: float, same: bool) -> None:
     arrays, model = padded()
     arrays[MASKED] = np.where(np.isneginf(arrays[MASKED]), np.float32(number), arrays[MASKED])
-    dump = dumped(arrays)
-    tensors = {**dump.tensors, "input_ids": held("input_ids", np.array(PADDED), FLOAT32)}
-    diagnosis = diagnose(Dump(dump.path, tensors), model)
+    diagnosis = diagnose(dumped(arrays, input_ids=PADDED), model)
     assert (diagnosis.first is None) is same
     assert any(f"{number:.3g} stands for −∞" in line for line in diagnosis.assumed) is same
-
-
-def test_weights_of_padded_keys_are_compared() -> None:
-    arrays, model = padded()
-    arrays["encoder.0.self_attention.weights"][0, 0, 5] = 0.01
-    first = blamed(first_of(arrays, model))
-    assert first.step == "encoder.0.self_attention.weights"
 
 
 def test_not_a_number_follows_from_one_before() -> None:
@@ -317,25 +297,19 @@ def said(arrays: Arrays) -> First:
     return blamed(diagnose(dumped(arrays), model_of("post")).first)
 
 
-def test_nothing_that_it_is_computed_from_is_said_only_where_nothing_is() -> None:
+def test_inputs_that_are_in_the_dump_are_said_to_agree() -> None:
     arrays = computed("post", "scale-d_model")
     value, scaled = "encoder.0.self_attention.value", "encoder.0.self_attention.scaled"
     alone = said({value: arrays[value], scaled: arrays[scaled]})
     assert "nothing that it is computed from is in the dump" in alone.says
     assert not alone.inputs_agree
     assert "in the dump" not in said({key: arrays[key] for key in ("embedding.output", scaled)}).says
-
-
-def test_inputs_of_which_a_part_is_in_the_dump_are_said_to_agree_so_far() -> None:
-    arrays = computed("post", "scale-d_model")
-    query, scaled = "encoder.0.self_attention.query", "encoder.0.self_attention.scaled"
+    query = "encoder.0.self_attention.query"
     first = said({"Layer 0 Head 1 Q": arrays[query][1], scaled: arrays[scaled]})
     assert first.step == scaled
     assert "what is in the dump of its inputs agrees" in first.says
     assert not first.inputs_agree
-
-
-def test_a_step_whose_inputs_are_too_coarse_to_tell_is_not_said_to_have_none() -> None:
+    # too coarse to tell
     arrays = computed("post")
     coarse = arrays["embedding.output"].astype(np.float16).astype(np.float32)
     wrong = "encoder.0.self_attention.value"
