@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from tui_transformer import Features, Model
 
 HERE = Path(__file__).parent
@@ -15,6 +17,17 @@ IDS = [3, 5, 4, 6]
 
 def loaded(name: str) -> Features:
     return Features.load(HERE / name)
+
+
+def expected(name: str) -> dict[str, np.ndarray]:
+    """Activations `x`, and the `features` and the `output` that a library computes of them."""
+    with np.load(HERE / name / "expected.npz") as file:
+        return {key: file[key] for key in file.files}
+
+
+def place_of(features: Features) -> str:
+    """The steps of the small model that a dictionary reads."""
+    return FED if features.is_cross else FED.format(1) if features.transcodes else STREAM
 
 
 def model(name: str = "decoder", **settings: object) -> Model:

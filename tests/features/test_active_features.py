@@ -6,25 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from placing import FED, FOLDERS, IDS, loaded, model, place_of
 
 from tui_transformer import Features, InputError, Model, Set, active_features, attribute, feature_words
 from tui_transformer.features.labels import read_labels
 
-HERE = Path(__file__).parent
-FOLDERS = sorted(path.parent.name for path in HERE.glob("*/expected.npz") if "cross" not in str(path))
-IDS = [3, 5, 4, 6]
+SINGLE = [name for name in FOLDERS if "cross" not in name]
 
 
 def traced(name: str, at: str | None = None, kind: str = "decoder", *, replace: bool = False, norm: str = "pre"):
     """A trace, the dictionary in it, and the steps that it reads and is to give."""
-    features = Features.load(HERE / name)
-    reads = at or ("decoder.1.feed_forward.norm" if features.transcodes else "decoder.1.output")
-    model = Model.load(kind, d_model=32, heads=4, layers=2, norm=norm, dtype="float64")
-    trace = model.with_features(features, reads, replace=replace).trace(ids=IDS)
+    features = loaded(name)
+    reads = at or place_of(features)
+    trace = model(kind, norm=norm).with_features(features, reads, replace=replace).trace(ids=IDS)
     return trace, features, reads, trace.program.step(f"{reads}.error").inputs[0]
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("name", SINGLE)
 def test_what_features_leave_is_what_the_dictionary_leaves_without_the_others(name: str) -> None:
     trace, features, reads, gives = traced(name)
     for each in active_features(trace, top=3):
@@ -61,7 +59,8 @@ def test_words_are_the_terms_of_the_logits(at: str, norm: str, replace: bool) ->
         np.testing.assert_allclose(each, other, atol=1e-12)
 
 
-def test_features_that_are_asked_for_are_shown_where_they_are_not_active_too() -> None:
+def test_features_and_tokens_are_shown_that_are_asked_for() -> None:
+    # features that are not active
     trace, _, reads, _ = traced("saelens-topk")
     values = trace[f"{reads}.features"]
     idle = int(np.flatnonzero(~values.any(axis=0))[0])
@@ -71,11 +70,9 @@ def test_features_that_are_asked_for_are_shown_where_they_are_not_active_too() -
         assert (each.features[0].value, each.features[0].rank) == (0.0, 0)
         assert each.features[1].value == values[each.token, active]
         assert not each.written[0].any()
-
-
-def test_one_token_is_counted_from_the_end_too() -> None:
-    model = Model.load("story", device="cpu", dtype="float64")
-    trace = model.with_features(Features.of(model)).trace("Once there was a small girl")
+    # one token, from the end too
+    story = Model.load("story", device="cpu", dtype="float64")
+    trace = story.with_features(Features.of(story)).trace("Once there was a small girl")
     every = list(active_features(trace))
     for token in (0, 2, -1, -len(every)):
         (one,) = active_features(trace, tokens=token)
@@ -93,10 +90,10 @@ def test_a_token_without_features_and_one_that_is_0() -> None:
 
 
 def test_where_there_are_none_that_is_said() -> None:
-    plain = Model.load("decoder", d_model=32, heads=4, layers=2, norm="pre")
+    plain = model()
     with pytest.raises(InputError, match="the model has no features"):
         active_features(plain.trace(ids=IDS))
-    dictionary = Features.load(HERE / "saelens-topk")
+    dictionary = loaded("saelens-topk")
     both = plain.with_features(dictionary, "decoder.0.output").with_features(dictionary, "decoder.1.output")
     trace = both.trace(ids=IDS)
     with pytest.raises(InputError, match="name one of them"):
@@ -115,51 +112,40 @@ def test_where_there_are_none_that_is_said() -> None:
         list(feature_words(inside, list(active_features(inside))))
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", "feature,label\n12,the sea\n3,\n12,another\n40, ships \n"),
-        ("a.csv", "12,the sea\n40,ships\n"),
-        ("a.csv", "layer,Index,Description\n8,12,the sea\n8,40,ships\n"),
-        (
-            "a.json",
-            '[{"modelId": "gpt2", "index": "12", "description": "the sea"}, {"index": 40, "description": "ships"}]',
-        ),
-        ("a.jsonl", '{"index": "12", "description": "the sea"}\n\n{"feature": 40, "label": "ships"}\n'),
-    ],
-)
-def test_labels_are_read_as_people_have_them(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
-    assert read_labels(tmp_path / name) == {12: "the sea", 40: "ships"}
+LABELS = [
+    ("a.csv", "feature,label\n12,the sea\n3,\n12,another\n40, ships \n"),
+    ("a.csv", "12,the sea\n40,ships\n"),
+    ("a.csv", "layer,Index,Description\n8,12,the sea\n8,40,ships\n"),
+    ("a.json", '[{"modelId": "gpt2", "index": "12", "description": "the sea"}, {"index": 40, "description": "ships"}]'),
+    ("a.jsonl", '{"index": "12", "description": "the sea"}\n\n{"feature": 40, "label": "ships"}\n'),
+]
+NO_LABELS = [
+    ("a.csv", "", "there is no label in it"),
+    ("a.csv", "the sea,12\n", "no labels of features"),
+    ("a.csv", "-1,the sea\n", "no labels of features"),
+    ("a.json", "{}", "not a JSON list"),
+    ("a.json", '[{"index": true, "label": "x"}]', "no labels of features"),
+    ("a.jsonl", '{"index": 3}\n', "no labels of features"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("a.csv", "", "there is no label in it"),
-        ("a.csv", "the sea,12\n", "no labels of features"),
-        ("a.csv", "-1,the sea\n", "no labels of features"),
-        ("a.json", "{}", "not a JSON list"),
-        ("a.json", '[{"index": true, "label": "x"}]', "no labels of features"),
-        ("a.jsonl", '{"index": 3}\n', "no labels of features"),
-    ],
-)
-def test_what_has_no_labels_is_refused(tmp_path: Path, name: str, text: str, says: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=says) as error:
-        read_labels(tmp_path / name)
-    assert name in str(error.value)
+def test_labels_are_read_as_people_have_them_and_what_has_none_is_refused(tmp_path: Path) -> None:
+    for name, text in LABELS:
+        (tmp_path / name).write_text(text)
+        assert read_labels(tmp_path / name) == {12: "the sea", 40: "ships"}
+    for name, text, says in NO_LABELS:
+        (tmp_path / name).write_text(text)
+        with pytest.raises(InputError, match=f"{name}.*{says}"):
+            read_labels(tmp_path / name)
     with pytest.raises(InputError, match="no such file"):
         read_labels(tmp_path / "nothing.csv")
 
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_words_of_a_cross_layer_feature_are_of_all_layers_that_it_writes_into(replace: bool) -> None:
-    features = Features.load(HERE / "circuit-tracer-cross-layer")
-    model = Model.load("decoder", d_model=32, heads=4, layers=2, norm="pre", dtype="float64")
-    at = "decoder.{}.feed_forward.norm"
-    trace = model.with_features(features, at, replace=replace).trace(ids=IDS)
-    (last,) = active_features(trace, at.format(0), top=4, tokens=-1)
+    features = loaded("circuit-tracer-cross-layer")
+    trace = model().with_features(features, FED, replace=replace).trace(ids=IDS)
+    (last,) = active_features(trace, FED.format(0), top=4, tokens=-1)
     (words,) = feature_words(trace, [last])
     chosen, values = [one.feature for one in last.features], np.array([one.value for one in last.features])
     first = features.layers[0]

@@ -13,19 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from placing import FOLDERS, HERE, expected, loaded
 
 from tui_transformer.errors import InputError, UsageError
 from tui_transformer.features import layer
 from tui_transformer.features.dictionary import Features
-
-HERE = Path(__file__).parent
-FOLDERS = sorted(path.parent.name for path in HERE.glob("*/expected.npz"))
-SINGLE = [name for name in FOLDERS if "cross-layer" not in name]
-
-
-def expected(name: str) -> dict[str, np.ndarray]:
-    with np.load(HERE / name / "expected.npz") as file:
-        return {key: file[key] for key in file.files}
 
 
 @pytest.fixture
@@ -41,36 +33,24 @@ def change(folder: Path, **settings: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | settings))
 
 
-def test_every_library_has_its_dictionaries():
-    assert len(FOLDERS) == 18
-
-
 @pytest.mark.parametrize("name", FOLDERS)
-def test_features_and_output_are_those_of_the_library(name: str) -> None:
-    right, features = expected(name), Features.load(HERE / name)
+def test_features_and_output_are_those_of_the_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, features = expected(name), loaded(name)
     found = features.encode(right["x"])
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, right["features"], rtol=0, atol=1e-9)
     np.testing.assert_allclose(features.decode(found, right["x"]), right["output"], rtol=0, atol=1e-9)
     assert 0 < (found != 0).mean() < 1
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_blocks_of_features_give_what_the_whole_gives(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layer, "BLOCK", 7 * 32)  # 96 features do not divide by 7
-    right, features = expected(name), Features.load(HERE / name)
-    np.testing.assert_allclose(features.encode(right["x"]), right["features"], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(features.decode(right["features"], right["x"]), right["output"], rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_float32_stays_float32(name: str) -> None:
-    right, features = expected(name), Features.load(HERE / name)
-    found = features.encode(right["x"].astype(np.float32))
-    assert found.dtype == np.float32
+    # float32 stays float32
+    assert features.encode(right["x"].astype(np.float32)).dtype == np.float32
     out = features.decode(right["features"].astype(np.float32), right["x"].astype(np.float32))
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, right["output"], rtol=0, atol=1e-4)
+    # in blocks of features
+    monkeypatch.setattr(layer, "BLOCK", 7 * 32)  # 96 features do not divide by 7
+    features = loaded(name)
+    np.testing.assert_allclose(features.encode(right["x"]), right["features"], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(features.decode(right["features"], right["x"]), right["output"], rtol=0, atol=1e-9)
 
 
 def test_a_file_is_as_good_as_its_folder() -> None:
@@ -85,36 +65,29 @@ def test_a_file_is_as_good_as_its_folder() -> None:
         np.testing.assert_allclose(features.encode(right["x"]), right["features"], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(32,), (0, 32), (2, 3, 32)])
-def test_activations_of_any_number_of_axes(shape: tuple[int, ...]) -> None:
-    features = Features.load(HERE / "saelens-standard")
-    assert features.decode(features.encode(np.ones(shape))).shape == shape
-
-
-def test_it_says_what_it_is() -> None:
-    features = Features.load(HERE / "circuit-tracer-cross-layer")
+def test_a_dictionary_says_what_it_is(copied) -> None:
+    assert len(FOLDERS) == 18
+    features = loaded("circuit-tracer-cross-layer")
     assert repr(features) == "<Features circuit-tracer-cross-layer: 2 layers × 96 features of 32 numbers>"
     assert (features.count, features.width, features.is_cross) == (96, 32, True)
-
-
-def test_a_hook_is_kept_as_the_file_says_it(copied) -> None:
+    # a hook is kept as the file says it
     folder = copied("saelens-standard")
     change(folder, metadata={"hook_name": "blocks.8.hook_resid_pre"})
-    assert Features.load(folder).hook == "blocks.8.hook_resid_pre"
+    features = Features.load(folder)
+    assert features.hook == "blocks.8.hook_resid_pre"
+    for shape in ((32,), (0, 32), (2, 3, 32)):  # of activations
+        assert features.decode(features.encode(np.ones(shape))).shape == shape
 
 
-def test_what_is_written_beside_the_features_needs_what_was_read() -> None:
+def test_what_was_read_is_asked_for_in_its_width() -> None:
     for name in ("saelens-skip-transcoder", "saelens-standard-layer-norm"):
-        features = Features.load(HERE / name)
+        features = loaded(name)
         with pytest.raises(UsageError, match="give what was read"):
             features.decode(np.zeros((1, 96)))
-
-
-def test_another_width_is_refused() -> None:
     with pytest.raises(UsageError, match="have 32 numbers each"):
-        Features.load(HERE / "saelens-topk").encode(np.zeros((2, 31)))
+        loaded("saelens-topk").encode(np.zeros((2, 31)))
     with pytest.raises(UsageError, match="reads 2 layers"):
-        Features.load(HERE / "circuit-tracer-cross-layer").encode(np.zeros((3, 7, 32)))
+        loaded("circuit-tracer-cross-layer").encode(np.zeros((3, 7, 32)))
 
 
 @pytest.mark.parametrize(
@@ -138,31 +111,11 @@ def test_settings_that_are_not_computed_are_named(copied, settings: dict[str, ob
     assert says in str(error.value)
 
 
-def test_groups_have_to_be_of_one_size(copied) -> None:
-    folder = copied("sparsify-groupmax")
-    change(folder, k=7)
-    with pytest.raises(InputError, match="96 features are not 7 groups"):
-        Features.load(folder)
-
-
-def test_a_folder_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no dictionary of features: sae_weights"):
-        Features.load(tmp_path)
-    with pytest.raises(InputError, match="no such file or folder"):
-        Features.load(tmp_path / "nothing")
-    (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(InputError, match="no dictionary of features is stored so"):
-        Features.load(tmp_path / "a.txt")
-
-
-def test_a_set_of_layers_wants_one(copied) -> None:
+def test_folders_in_which_a_layer_is_missing_or_too_much_are_refused(copied, tmp_path: Path) -> None:
     folder = copied("circuit-tracer-relu")
     shutil.copy(folder / "layer_0.safetensors", folder / "layer_1.safetensors")
     with pytest.raises(InputError, match=r"2 layers, such as layer_0.safetensors: give the file of one"):
         Features.load(folder)
-
-
-def test_a_layer_that_is_missing_is_named(copied) -> None:
     folder = copied("circuit-tracer-cross-layer")
     (folder / "W_enc_0.safetensors").unlink()
     with pytest.raises(InputError, match="there have to be all from 0 on"):
@@ -171,3 +124,15 @@ def test_a_layer_that_is_missing_is_named(copied) -> None:
     (folder / "params.npz").write_bytes(b"PK")
     with pytest.raises(InputError, match="no NPZ file"):
         Features.load(folder)
+    folder = copied("sparsify-groupmax")
+    change(folder, k=7)
+    with pytest.raises(InputError, match="96 features are not 7 groups"):
+        Features.load(folder)
+    # something else
+    with pytest.raises(InputError, match="no dictionary of features: sae_weights"):
+        Features.load(tmp_path)
+    with pytest.raises(InputError, match="no such file or folder"):
+        Features.load(tmp_path / "nothing")
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(InputError, match="no dictionary of features is stored so"):
+        Features.load(tmp_path / "a.txt")

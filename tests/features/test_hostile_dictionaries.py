@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from hostile import COUNTS, as_json, changed, damaged, hold, read_or_refused
 from hypothesis import strategies as st
+from placing import HERE
 
 from tui_transformer.features.dictionary import Features
 from tui_transformer.features.labels import read_labels
-
-HERE = Path(__file__).parent
 
 
 def used(folder: Path) -> np.ndarray:

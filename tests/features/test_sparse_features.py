@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from placing import FOLDERS, HERE, STREAM, loaded, model
+from placing import FOLDERS, HERE, STREAM, loaded, model, place_of
 from safetensors.numpy import save_file
 
 from tui_transformer import Add, Features, Scale, Set
@@ -60,7 +60,9 @@ def traced(features: Features, ids: Any = IDS, **how: Any) -> Trace:
     return model().with_features(features, STREAM).trace(ids=ids, **how)
 
 
-def test_the_cells_that_are_not_zero_are_held(few: Features) -> None:
+def test_the_cells_that_are_not_zero_are_held_and_what_half_is_active_of_is_held_whole(
+    few: Features, many: Features
+) -> None:
     trace = traced(few)
     before = trace.held_bytes
     values = trace[FEATURES]
@@ -74,22 +76,18 @@ def test_the_cells_that_are_not_zero_are_held(few: Features) -> None:
     assert grown == dense + kept.nbytes
     np.testing.assert_array_equal(values, np.where(trace[PRE] > 10.0, trace[PRE], 0))
     assert f"{trace.held_bytes / 2**20:,.1f} MiB" in repr(trace)
-
-
-def test_what_half_is_active_of_is_held_whole(many: Features) -> None:
+    # half is active
     trace = traced(many)
     assert np.count_nonzero(trace[FEATURES]) > trace[FEATURES].size / 4
     assert not isinstance(trace._held[FEATURES], SparseArray)
+    step = next(iter(trace.program.steps))
+    assert not replace(step, name="loss.features", axes=()).mostly_zero
 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_every_dictionary_gives_the_same_held_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = {"at": "decoder.{}.feed_forward.norm"} if loaded(name).is_cross else {"at": STREAM}
-    if loaded(name).transcodes and not loaded(name).is_cross:
-        at = {"at": "decoder.1.feed_forward.norm"}
-
     def trace() -> Trace:
-        return model().with_features(loaded(name), **at).trace(ids=IDS)
+        return model().with_features(loaded(name), place_of(loaded(name))).trace(ids=IDS)
 
     wanted = trace()
     values = {step.name: wanted[step.name] for step in wanted.program.steps}
@@ -212,11 +210,6 @@ def test_a_dictionary_that_is_too_large_is_read_once(
     np.testing.assert_allclose(logits, whole["output.logits"], rtol=0, atol=1e-12)
     assert read["W_enc"] == 2 * 32 * COUNT  # of features, and of those that no change reaches
     np.testing.assert_allclose(trace[FEATURES], whole[FEATURES], rtol=0, atol=1e-12)
-
-
-def test_a_step_without_axes_is_kept_as_it_is() -> None:
-    step = next(iter(traced(loaded("saelens-topk")).program.steps))
-    assert not replace(step, name="loss.features", axes=()).mostly_zero
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 7), (3, 5, 7), (2, 9), (1, 0, 7)])

@@ -6,13 +6,14 @@ What follows from a changed feature is worked out by hand, x − f W_dec[f], and
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from placing import FED, FOLDERS, HERE, IDS, STREAM, loaded, model
+from placing import FED, FOLDERS, HERE, IDS, STREAM, expected, loaded, model, place_of
 from safetensors.numpy import load_file, save_file
 
 from tui_transformer import Features, InputError, Patch, Scale, Set, generate
@@ -26,10 +27,8 @@ from tui_transformer.features.layer import Part
 
 def at_its_place(name: str, *, replace: bool) -> tuple[Trace, tuple[str, ...], dict[str, np.ndarray]]:
     """A trace in which a dictionary reads its `x`, the steps that it reads, and what is expected."""
-    with np.load(HERE / name / "expected.npz") as file:
-        right = {key: file[key] for key in file.files}
-    features = loaded(name)
-    at = FED if features.is_cross else FED.format(1) if features.transcodes else STREAM
+    right, features = expected(name), loaded(name)
+    at = place_of(features)
     given = right["x"] if features.is_cross else right["x"][None]
     names = tuple(at.format(number) for number in range(len(given)))
     trace = model().with_features(features, at, replace=replace).trace(ids=[1 + i % 7 for i in range(given.shape[1])])
@@ -61,11 +60,10 @@ def test_every_cell_of_every_step_is_explained(name: str) -> None:
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_model_with_features_computes_what_it_does_without(name: str) -> None:
-    features = loaded(name)
-    at = FED if features.is_cross else FED.format(0) if features.transcodes else STREAM
-    plain = model(dtype="float32")
+    features, plain = loaded(name), model(dtype="float32")
+    added = plain.with_features(features, place_of(features).replace("1.f", "0.f"))
     for text in (IDS, [7]):
-        one, other = (each.trace(ids=text)["output.logits"] for each in (plain, plain.with_features(features, at)))
+        one, other = (each.trace(ids=text)["output.logits"] for each in (plain, added))
         assert np.array_equal(one, other)
 
 
@@ -168,7 +166,7 @@ def test_of_a_dictionary_that_is_too_large_no_matrix_is_read_whole(name: str, mo
     assert 0 < max(sizes) <= 96  # a line of a cell that is explained; a matrix has 3,072
 
 
-def test_a_dictionary_is_read_when_its_steps_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dictionaries_are_read_when_their_steps_are_and_held_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     cells = Part.cells
     monkeypatch.setattr(Part, "cells", lambda part, *index, **how: read.append(part.name) or cells(part, *index, **how))
@@ -177,9 +175,8 @@ def test_a_dictionary_is_read_when_its_steps_are(monkeypatch: pytest.MonkeyPatch
     assert read == []
     _ = trace[f"{STREAM}.features"]
     assert sorted(read) == ["W_enc", "b_enc", "threshold"]
-
-
-def test_models_with_features_hold_the_weights_of_the_model_once_and_their_own_apart() -> None:
+    monkeypatch.undo()
+    # weights of the model are held once, their own apart
     plain = model()
     first, second = (plain.with_features(loaded(name), STREAM) for name in ("saelens-topk", "saelens-gated"))
     traces = [each.trace(ids=IDS) for each in (first, second)]
@@ -213,21 +210,21 @@ def hooked(tmp_path: Path):
     return make
 
 
-@pytest.mark.parametrize(
-    ("hook", "step"),
-    [
-        ("blocks.0.hook_resid_pre", "embedding.output"),
-        ("blocks.1.hook_resid_pre", "decoder.0.output"),
-        ("blocks.1.hook_resid_mid", "decoder.1.self_attention.residual"),
-        ("blocks.1.hook_resid_post", "decoder.1.output"),
-        ("blocks.0.hook_mlp_out", "decoder.0.feed_forward.output"),
-        ("blocks.1.ln2.hook_normalized", "decoder.1.feed_forward.norm"),
-        ("blocks.0.attn.hook_z", "decoder.0.self_attention.concat"),
-    ],
-)
-def test_a_hook_of_the_file_says_where(hooked, hook: str, step: str) -> None:
-    added = model().with_features(hooked("saelens-standard", metadata={"hook_name": hook}))
-    assert f"{step}.features" in added.program(1).by_name
+HOOKS = {
+    "blocks.0.hook_resid_pre": "embedding.output",
+    "blocks.1.hook_resid_pre": "decoder.0.output",
+    "blocks.1.hook_resid_mid": "decoder.1.self_attention.residual",
+    "blocks.1.hook_resid_post": "decoder.1.output",
+    "blocks.0.hook_mlp_out": "decoder.0.feed_forward.output",
+    "blocks.1.ln2.hook_normalized": "decoder.1.feed_forward.norm",
+    "blocks.0.attn.hook_z": "decoder.0.self_attention.concat",
+}
+
+
+def test_a_hook_of_the_file_says_where(hooked) -> None:
+    for hook, step in HOOKS.items():
+        added = model().with_features(hooked("saelens-standard", metadata={"hook_name": hook}))
+        assert f"{step}.features" in added.program(1).by_name
 
 
 def test_a_transcoder_writes_what_its_file_or_the_feed_forward_layer_says(hooked) -> None:
@@ -244,36 +241,26 @@ def test_a_transcoder_writes_what_its_file_or_the_feed_forward_layer_says(hooked
         model().with_features(loaded("saelens-transcoder"), "decoder.norm")
 
 
-@pytest.mark.parametrize(
-    ("name", "at", "into", "says"),
-    [
-        ("saelens-topk", None, None, "does not say where it was trained: name the step, as decoder.8.output"),
-        ("saelens-topk", "decoder.9.output", None, "no step is called 'decoder.9.output'"),
-        ("saelens-topk", "feed_forward.output", None, "can be decoder.0.feed_forward.output, decoder.1"),
-        ("saelens-topk", "tokens", None, "tokens holds whole numbers"),
-        (
-            "saelens-topk",
-            "0.feed_forward.hidden",
-            None,
-            "reads 32 numbers a token, and decoder.0.feed_forward.hidden has",
-        ),
-        ("saelens-topk", "0.self_attention.query", None, "has no row for each token, but 4 heads × 1 × 8"),
-        ("saelens-topk", "decoder.1.output", "decoder.0.output", "is computed before decoder.1.output"),
-        ("saelens-topk", "decoder.0.output", "output.logits", "writes 32 numbers a token, and output.logits has"),
-        (
-            "circuit-tracer-cross-layer",
-            "decoder.0.output",
-            None,
-            "reads 2 layers: write {} for the number of the layer",
-        ),
-        ("circuit-tracer-cross-layer", None, None, "reads 2 layers"),
-    ],
-)
-def test_what_cannot_be_is_said_plainly(name: str, at: str | None, into: str | None, says: str) -> None:
-    with pytest.raises(InputError) as error:
-        model().with_features(loaded(name), at, into=into)
-    assert says in str(error.value)
-    assert "\n" not in str(error.value)
+CROSS = "circuit-tracer-cross-layer"
+WRONG = [
+    ("saelens-topk", None, None, "does not say where it was trained: name the step, as decoder.8.output"),
+    ("saelens-topk", "decoder.9.output", None, "no step is called 'decoder.9.output'"),
+    ("saelens-topk", "feed_forward.output", None, "can be decoder.0.feed_forward.output, decoder.1"),
+    ("saelens-topk", "tokens", None, "tokens holds whole numbers"),
+    ("saelens-topk", "0.feed_forward.hidden", None, "reads 32 numbers a token, and decoder.0.feed_forward.hidden has"),
+    ("saelens-topk", "0.self_attention.query", None, "has no row for each token, but 4 heads × 1 × 8"),
+    ("saelens-topk", "decoder.1.output", "decoder.0.output", "is computed before decoder.1.output"),
+    ("saelens-topk", "decoder.0.output", "output.logits", "writes 32 numbers a token, and output.logits has"),
+    (CROSS, "decoder.0.output", None, "reads 2 layers: write {} for the number of the layer"),
+    (CROSS, None, None, "reads 2 layers"),
+]
+
+
+def test_what_cannot_be_is_said_plainly() -> None:
+    for name, at, into, says in WRONG:
+        with pytest.raises(InputError, match=re.escape(says)) as error:
+            model().with_features(loaded(name), at, into=into)
+        assert "\n" not in str(error.value)
 
 
 def test_more_that_cannot_be(hooked, tmp_path: Path) -> None:
@@ -291,25 +278,19 @@ def test_more_that_cannot_be(hooked, tmp_path: Path) -> None:
         model().with_features(loaded("saelens-topk"), STREAM).save(tmp_path / "model")
 
 
-def test_features_compared_by_what_they_write_are_those_of_the_dictionary(hooked) -> None:
+def test_further_forms_of_dictionaries_are_read_and_written(hooked) -> None:
+    # compared by what they write
     features = hooked("saelens-topk", rescale_acts_by_decoder_norm=True)
     path = features.path / "sae_weights.safetensors"
     weights = load_file(path)
     weights["W_dec"][7] = 0.0
     save_file(weights, path)
-    features = Features.load(features.path)
-    trace = model().with_features(features, STREAM).trace(ids=IDS)
-    found = features.encode(trace[STREAM])
-    np.testing.assert_allclose(trace[f"{STREAM}.features"], found, atol=1e-9)
-    np.testing.assert_allclose(trace[f"{STREAM}.reconstruction"], features.decode(found), atol=1e-9)
-
-
-def test_vectors_of_one_length_are_read_and_written(hooked) -> None:
-    features = hooked("saelens-standard", normalize_activations="constant_norm_rescale")
-    trace = model().with_features(features, STREAM).trace(ids=IDS)
-    found = features.encode(trace[STREAM])
-    np.testing.assert_allclose(trace[f"{STREAM}.features"], found, atol=1e-9)
-    np.testing.assert_allclose(trace[f"{STREAM}.reconstruction"], features.decode(found, trace[STREAM]), atol=1e-9)
+    of_one_length = hooked("saelens-standard", normalize_activations="constant_norm_rescale")
+    for each in (Features.load(features.path), of_one_length):
+        trace = model().with_features(each, STREAM).trace(ids=IDS)
+        found = each.encode(trace[STREAM])
+        np.testing.assert_allclose(trace[f"{STREAM}.features"], found, atol=1e-9)
+        np.testing.assert_allclose(trace[f"{STREAM}.reconstruction"], each.decode(found, trace[STREAM]), atol=1e-9)
 
 
 def test_a_setting_of_the_model_is_changed_and_its_features_stay() -> None:
