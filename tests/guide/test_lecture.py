@@ -35,13 +35,8 @@ def test_a_file_has_the_format_of_the_tours(tmp_path):
     assert told.question == "Why?"
     assert [stop.name for stop in told.stops] == ["first", "next"]
     assert told.stops[0] == Stop("first", "Softmax", "Every row sums to 1.", "*.weights", head=2, notes="Ask first.")
-
-
-def test_all_fields_of_a_stop_can_be_written():
     assert {field.name for field in fields(Stop)} == {"name", *module.FIELDS}
-
-
-def test_a_name_gives_a_tour_of_the_program():
+    # a name gives a tour of the program
     told = lecture("question")
     assert told.stops == tour("question")
     assert told.path is None
@@ -80,14 +75,12 @@ def test_what_cannot_be_used_is_one_line_with_file_section_and_field(text, says,
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["nothing", "nothing.toml", "."])
-def test_what_is_not_there_is_said(name, tmp_path, monkeypatch):
+def test_what_is_not_there_or_no_text_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError):
-        lecture(name)
-
-
-def test_bytes_that_are_no_text_are_refused(tmp_path):
+    for name in ("nothing", "nothing.toml", "."):
+        with pytest.raises(InputError):
+            lecture(name)
+    # bytes that are no text
     path = tmp_path / "lecture.toml"
     path.write_bytes(b"\xff\xfe[a]\x00")
     with pytest.raises(InputError, match=r"lecture\.toml"):
@@ -105,14 +98,12 @@ def test_stops_are_appended_and_read_again(tmp_path):
     assert [getattr(told.stops[1], name) for name in module.ORDER] == [getattr(stop, name) for name in module.ORDER]
 
 
-def test_what_was_in_the_file_stays_as_it_was_written(tmp_path):
+def test_what_was_in_a_file_stays_as_it_was_written(tmp_path):
     path = written(tmp_path, f"# mine\n[a]\n{GOOD}")
     with_stop(path, Stop("b", "B", "b", "b"))
     assert path.read_text().startswith(f"# mine\n[a]\n{GOOD}")
     assert len(read_lecture(path).stops) == 2
-
-
-def test_a_file_that_is_no_lecture_is_not_written_to(tmp_path):
+    # no lecture is written to
     path = written(tmp_path, "[a\n")
     with pytest.raises(InputError):
         with_stop(path, Stop("b", "B", "b", "b"))
@@ -184,21 +175,19 @@ def test_broken_lectures(tmp_path, count):
     hold(min(count, 1000), check, data=st.one_of(other_values(), damaged(WHOLE.encode())))
 
 
-@pytest.mark.parametrize(
-    "name", ["a." * 50_000 + "b = 1", "x = 1\n[" + '"a b" . ' * 50_000 + "c]", "x = {" + "a.'b'." * 9999 + "c = 1}"]
-)
-def test_a_name_of_very_many_parts_is_refused_before_it_is_read(tmp_path, name):
+def test_names_of_very_many_parts_and_long_lines_are_refused_at_once(tmp_path):
     path = tmp_path / "lecture.toml"
-    path.write_text(name)
-    with pytest.raises(InputError, match=r"lecture\.toml: line [12] has a name of more than 32 parts"):
-        read_lecture(path)
-
-
-@pytest.mark.parametrize("fill", ['"', "'", "a", "a.", "a b. ", '"a', "-", " ."])
-def test_no_line_takes_long_to_be_looked_at(tmp_path, fill):
-    path = tmp_path / "lecture.toml"
-    path.write_text('title = "' + (fill * 1_000_000)[:1_000_000])
-    assert read_or_refused(lambda: read_lecture(path), path) is None
+    for name in (
+        "a." * 50_000 + "b = 1",
+        "x = 1\n[" + '"a b" . ' * 50_000 + "c]",
+        "x = {" + "a.'b'." * 9999 + "c = 1}",
+    ):
+        path.write_text(name)
+        with pytest.raises(InputError, match=r"lecture\.toml: line [12] has a name of more than 32 parts"):
+            read_lecture(path)
+    for fill in ('"', "'", "a", "a.", "a b. ", '"a', "-", " ."):
+        path.write_text('title = "' + (fill * 1_000_000)[:1_000_000])
+        assert read_or_refused(lambda: read_lecture(path), path) is None
 
 
 # Broken texts of a translation and of a trained model: what cannot be read is English, or one line

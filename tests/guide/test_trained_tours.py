@@ -73,24 +73,18 @@ def test_every_sentence_of_a_tour_is_made_of_known_words(name: str) -> None:
 # Question
 
 
-@pytest.mark.parametrize(
-    ("stop", "said"),
-    {
-        "decided": "question",
-        "only_mark": "question",
-        "full_stop": "statement",
-        "question_word": "question",
-        "inside": "statement",
-        "order": "question",
-        "other_order": "statement",
-    }.items(),
-)
-def test_a_sentence_of_the_tour_has_the_answer_that_it_says(stop: str, said: str) -> None:
-    told = STOPS["question" if stop == "decided" else "question-heads", stop]
-    assert answer(trace("question", told.sentence)) == said
+ANSWERS = {
+    "question": ("decided", "only_mark", "question_word", "order"),
+    "statement": ("full_stop", "inside", "other_order"),
+}
 
 
-def test_the_answer_is_in_the_column_of_the_word() -> None:
+def test_a_sentence_of_the_tour_has_the_answer_that_it_says() -> None:
+    for said, stops in ANSWERS.items():
+        for stop in stops:
+            told = STOPS["question" if stop == "decided" else "question-heads", stop]
+            assert answer(trace("question", told.sentence)) == said, stop
+    # in the column of the word
     assert model("question").word(STOPS["question", "decided"].column or 0) == "question"
 
 
@@ -103,19 +97,15 @@ def test_without_both_heads_the_mark_is_lost_and_with_one_it_is_not() -> None:
     assert named(stop.text)[1] == f"{traced[stop.step][3, 0, stop.column]:.2f}"
 
 
-def test_most_rows_look_at_the_mark() -> None:
+def test_the_heads_of_the_question_look_at_the_mark() -> None:
+    # most rows look at the mark
     stop = STOPS["question-heads", "mark"]
     to_mark = trace("question", stop.sentence)[stop.step][stop.head, :, stop.column]
     assert np.mean(to_mark > 0.5) > 0.6
-
-
-def test_without_a_mark_the_head_for_the_end_looks_at_the_last_word() -> None:
+    # without one at the last word
     stop = STOPS["question-heads", "full_stop"]
     row = trace("question", (stop.sentence or "").rstrip(" ."))[stop.step][stop.head, 0]
     assert row.argmax() == len(row) - 1
-
-
-def test_two_sentences_have_the_same_words() -> None:
     one, other = (STOPS["question-heads", name].sentence or "" for name in ("order", "other_order"))
     assert sorted(one.split()) == sorted(other.split())
 
@@ -130,35 +120,29 @@ def two_places(value: float) -> str:
     return f"{value:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(value) < 1 else f"{value:.2f}"
 
 
-def test_the_story_names_the_ids_of_its_words() -> None:
+def test_the_story_follows_the_numbers_of_a_score_to_its_share() -> None:
+    # IDs
     stop, traced = told("ids")
     assert re.findall(r"\d+", stop.text) == [str(traced["tokens"][0]), str(traced["tokens"][8])]
-
-
-def test_the_products_of_query_and_key_add_up_to_the_score() -> None:
+    # products of query and key
     stop, traced = told("product")
     attention = "encoder.0.self_attention"
     terms = traced[f"{attention}.query"][2, 0] * traced[f"{attention}.key"][2, 8]
     written = " + ".join(map(two_places, terms))
     scores = traced[f"{attention}.scores"][2, 0]
     assert f"{written} = {scores[8]:.2f}" in stop.text
-
-
-def test_the_story_divides_by_the_root_of_the_width() -> None:
+    # divided by the root of the width
     stop, traced = told("scaled")
-    score = traced["encoder.0.self_attention.scores"][2, 0, 8]
-    assert f"e^{score:.2f}" in stop.text
-    assert f"it is {score / 8**0.5:.2f}" in stop.text
-
-
-def test_the_softmax_of_the_story_is_the_share_of_the_mark() -> None:
+    assert f"e^{scores[8]:.2f}" in stop.text
+    assert f"it is {scores[8] / 8**0.5:.2f}" in stop.text
+    # softmax
     stop, traced = told("softmax")
     scaled = traced["encoder.0.self_attention.scaled"][2, 0].astype(np.float64)
     total = np.exp(scaled - scaled.max()).sum()
     assert f"1 ÷ {total:.4f} = {1 / total:.4f}".replace("= 0.", "= .") in stop.text
 
 
-def test_the_story_follows_one_value_from_head_to_stream() -> None:
+def test_the_story_follows_one_value_from_head_to_the_answer() -> None:
     attention = "encoder.0.self_attention"
     stop, traced = told("values")
     assert f"times {traced[f'{attention}.value'][2, 8, 1]:.2f}" in stop.text
@@ -169,18 +153,14 @@ def test_the_story_follows_one_value_from_head_to_stream() -> None:
         traced[name][0, 0] for name in ("embedding.output", f"{attention}.output", f"{attention}.residual")
     )
     assert f"from {before:.2f} by {by:.2f} to {after:.2f}" in added.text
-
-
-def test_the_story_counts_what_relu_lets_through() -> None:
+    # what ReLU lets through
     stop, traced = told("feed_forward")
     active = traced[stop.step][0]
     assert "Less than half of the 128 numbers" in stop.text
     assert (active > 0).sum() < active.size / 2 == 64
     assert stop.column == active.argmax()
     assert f"the largest is {active.max():.2f}" in stop.text
-
-
-def test_the_story_ends_with_the_logits_and_the_answer() -> None:
+    # logits and the answer
     stop, traced = told("decided")
     words = {model("question").word(i): i for i in range(model("question").config.vocab_size)}
     logits = traced["output.logits"][0]
@@ -199,17 +179,12 @@ def test_the_target_of_a_stop_is_what_the_model_would_write(stop: str) -> None:
     assert "".join(map(model("dates").word, likely[:-1].tolist())) == at.target
 
 
-@pytest.mark.parametrize(
-    ("sentence", "written"), [("May 3, 21", "2021"), ("May 3, 81", "1981"), ("July 30, 49", "2049")]
-)
-def test_the_first_digit_of_a_short_year_is_looked_at_for_the_century(sentence: str, written: str) -> None:
-    traced = trace("dates", sentence, f"{written}-05-03")
-    assert traced[STOPS["dates", "century"].step][3, 0].argmax() == len(sentence) - 2
-    first = traced["output.probabilities"][:2].argmax(axis=1).tolist()
-    assert "".join(map(model("dates").word, first)) == written[:2]
-
-
-def test_digits_of_the_day_are_found_as_those_of_the_year() -> None:
+def test_the_first_digit_of_a_short_year_is_looked_at_for_the_century_and_digits_of_the_day_are_found() -> None:
+    for sentence, written in {"May 3, 21": "2021", "May 3, 81": "1981", "July 30, 49": "2049"}.items():
+        traced = trace("dates", sentence, f"{written}-05-03")
+        assert traced[STOPS["dates", "century"].step][3, 0].argmax() == len(sentence) - 2
+        first = traced["output.probabilities"][:2].argmax(axis=1).tolist()
+        assert "".join(map(model("dates").word, first)) == written[:2]
     stop = STOPS["dates", "digits"]
     weights = trace("dates", stop.sentence, stop.target)[stop.step][stop.head]
     assert [weights[row].argmax() for row in (8, 9)] == [10, 11]
@@ -226,14 +201,11 @@ def scores(of: Model, sentence: str | None) -> dict[str, tuple[float, ...]]:
     return {layer.attention.name: layer.values["induction"] for layer in layers}
 
 
-def test_the_induction_score_is_what_the_measure_gives() -> None:
+def test_induction_scores_are_those_of_the_measure_and_an_untrained_model_has_none() -> None:
     stop = STOPS["copy", "score"]
     by_head = scores(model("copy"), stop.sentence)[stop.step]
     assert named(stop.text)[1] == f"{by_head[stop.head or 0]:.2f}"
     assert [head for head, score in enumerate(by_head) if score > 0.6] == [0, 1, 3]
-
-
-def test_an_untrained_model_has_no_induction_head() -> None:
     sizes = {"layers": 2, "d_model": 64, "heads": 4, "positions": "learned", "max_length": 48}
     random = Model.load("decoder", vocabulary=model("copy").vocabulary, device="cpu", **sizes)
     assert max(map(max, scores(random, STOPS["copy", "score"].sentence).values())) < 0.3
@@ -246,17 +218,15 @@ def test_without_layer_0_the_induction_head_finds_nothing() -> None:
     assert named(stop.text)[1] == f"{cell(stop, without):.2f}"
 
 
-@pytest.mark.parametrize(("head", "copied"), [(0, True), (2, False), (3, False)])
-def test_a_head_is_needed_or_not_whatever_its_score(head: int, copied: bool) -> None:
-    sentence = STOPS["copy", "needed"].sentence or ""
-    ids = model("copy").encode(sentence).ids
-    without = ablated(trace("copy", sentence), f"head:decoder.1.self_attention:{head}")
+def test_heads_of_the_copy_are_needed_or_not_whatever_their_scores() -> None:
+    stop = STOPS["copy", "needed"]
+    ids, traced = model("copy").encode(stop.sentence or "").ids, trace("copy", stop.sentence)
     half = len(ids) // 2
-    shares = without["output.probabilities"][range(half, len(ids) - 1), ids[half + 1 :]]
-    assert (shares.max() > 0.1) == copied
-
-
-def test_the_second_time_every_letter_is_the_most_likely_one() -> None:
+    for head, copied in ((0, True), (2, False), (3, False)):
+        without = ablated(traced, f"head:decoder.1.self_attention:{head}")
+        shares = without["output.probabilities"][range(half, len(ids) - 1), ids[half + 1 :]]
+        assert (shares.max() > 0.1) == copied
+    # the second time every letter is the most likely one
     ids = model("copy").encode(STOPS["copy", "known"].sentence or "").ids
     likely = trace("copy", STOPS["copy", "known"].sentence)["output.probabilities"].argmax(axis=1)
     half = len(ids) // 2
@@ -273,25 +243,32 @@ def story(stop: str) -> tuple[Stop, Trace, dict[str, int]]:
     return at, trace("story", at.sentence), words.ids
 
 
-def test_the_names_of_girls_share_nearly_all_after_a_girl_called() -> None:
+def test_names_and_friends_of_the_story_are_likely_where_they_belong() -> None:
     at, traced, ids = story("girl")
     girls = [ids[f"Ġ{name}"] for name in ("Mira", "Anna", "Lila", "Nora", "Ida")]
     assert at.column in girls
     assert traced["output.probabilities"][at.row, girls].sum() > 0.95
+    # another friend in another story
+    at = STOPS["story", "friend"]
+    traced = trace("story", (at.sentence or "").replace("dog", "crow"))
+    assert model("story").word(int(traced["output.probabilities"][-1].argmax())) == "Ġcrow"
 
 
-@pytest.mark.parametrize(
-    ("stop", "row", "word", "most"),
-    [("name", 27, "ĠMira", 0.01), ("name", 45, "ĠMira", 0.01), ("thing", 40, "Ġred", 0.5), ("friend", 51, "Ġdog", 0.1)],
-)
-def test_without_its_head_a_word_is_forgotten_and_without_another_it_is_not(
-    stop: str, row: int, word: str, most: float
-) -> None:
-    at, traced, ids = story(stop)
-    attention = at.step.removesuffix(".weights")
-    shares = [ablated(traced, f"head:{attention}:{head}")["output.probabilities"][row, ids[word]] for head in range(4)]
-    assert shares[at.head or 0] < most
-    assert traced["output.probabilities"][row, ids[word]] > 0.95
+FORGOTTEN = [
+    ("name", 27, "ĠMira", 0.01),
+    ("name", 45, "ĠMira", 0.01),
+    ("thing", 40, "Ġred", 0.5),
+    ("friend", 51, "Ġdog", 0.1),
+]
+
+
+def test_without_its_head_a_word_is_forgotten_and_without_another_it_is_not() -> None:
+    for stop, row, word, most in FORGOTTEN:
+        at, traced, ids = story(stop)
+        heads = [f"head:{at.step.removesuffix('.weights')}:{head}" for head in range(4)]
+        shares = [ablated(traced, head)["output.probabilities"][row, ids[word]] for head in heads]
+        assert shares[at.head or 0] < most
+        assert traced["output.probabilities"][row, ids[word]] > 0.95
 
 
 def test_the_stop_without_the_head_names_the_word_that_is_forgotten() -> None:
@@ -302,27 +279,17 @@ def test_the_stop_without_the_head_names_the_word_that_is_forgotten() -> None:
     assert [name for name, share in likely.items() if share < 0.5] == ["head:decoder.2.self_attention:0"]
 
 
-def test_another_friend_helps_in_another_story() -> None:
-    at = STOPS["story", "friend"]
-    traced = trace("story", (at.sentence or "").replace("dog", "crow"))
-    assert model("story").word(int(traced["output.probabilities"][-1].argmax())) == "Ġcrow"
-
-
-@pytest.mark.parametrize("name", trained_models())
-def test_less_than_a_minute_is_not_said_in_parts_of_one(name):
-    own = [stop for each in OF_TRAINED if tour_model(each) == name for stop in tour(each)]
-    said = [float(number) for stop in own for number in re.findall(r"([\d.]+) minutes", stop.text)]
-    minutes = about(name)["minutes"]
-    assert said == ([minutes] if minutes >= 1 else [])
-
-
-def test_shares_are_written_as_everywhere():
+def test_stops_say_minutes_shares_and_what_is_done_on_the_screen() -> None:
+    # less than a minute is not said in parts of one
+    for name in trained_models():
+        own = [stop for each in OF_TRAINED if tour_model(each) == name for stop in tour(each)]
+        said = [float(number) for stop in own for number in re.findall(r"([\d.]+) minutes", stop.text)]
+        minutes = about(name)["minutes"]
+        assert said == ([minutes] if minutes >= 1 else [])
+    # shares are written as everywhere
     told = [stop.text for name in OF_TRAINED for stop in tour(name)]
     assert sum(" %" in text for text in told) >= 4
     assert not any(re.search(r"\d%", text) for text in told)
-
-
-@pytest.mark.parametrize("name", tours())
-def test_what_a_stop_asks_for_is_done_on_the_screen(name):
-    """No stop sends the reader to a shell."""
-    assert not [stop.name for stop in tour(name) if re.search(r"tui-transformer|--\w|\bpip\b", stop.text)]
+    # no stop sends the reader to a shell
+    every = [stop for name in tours() for stop in tour(name)]
+    assert not [stop.name for stop in every if re.search(r"tui-transformer|--\w|\bpip\b", stop.text)]
