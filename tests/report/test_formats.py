@@ -51,60 +51,55 @@ def special() -> np.ndarray:
     return values
 
 
-def test_csv_quotes_labels_and_keeps_every_value(special: np.ndarray) -> None:
+def test_csv_and_json_keep_every_value_and_label(special: np.ndarray) -> None:
+    # CSV
     table = list(csv.reader(io.StringIO("".join(csv_pieces(_view(special, _evil))))))
     assert table[0][1:] == [_evil(index) for index in range(8)]
     np.testing.assert_array_equal(np.array([row[1:] for row in table[1:]], dtype=np.float32), special)
-
-
-def test_json_is_strict_and_keeps_every_finite_value(special: np.ndarray) -> None:
+    # JSON, which is strict
     read = json.loads("".join(json_pieces(_view(special, _evil))), parse_constant=lambda name: pytest.fail(name))
     values = np.array([[np.nan if value is None else value for value in row] for row in read["values"]])
     np.testing.assert_array_equal(values.astype(np.float32), np.where(np.isfinite(special), special, np.nan))
     assert read["columns"]["labels"][1] == _evil(1)
-
-
-def test_large_views_are_written_in_parts() -> None:
+    # large ones in parts
     values = np.arange(300 * 1000, dtype=np.float32).reshape(300, 1000)
     pieces = list(json_pieces(_view(values)))
     assert len(pieces) > 3
     np.testing.assert_array_equal(np.array(json.loads("".join(pieces))["values"]), values)
 
 
-@pytest.mark.parametrize("shape", [(8, 8), (1, 1), (1, 200), (200, 1), (64, 64)])
-def test_svg_is_well_formed_and_has_every_label_that_fits(shape: tuple[int, int]) -> None:
-    values = np.random.default_rng(0).standard_normal(shape)
-    figure = ElementTree.fromstring(svg.view_svg(_view(values, _evil, "<name> & more")))  # noqa: S314 - our own
-    words = ["".join(element.itertext()) for element in figure.iter("{http://www.w3.org/2000/svg}text")]
-    assert any("<name> & more" in word for word in words)
-    assert '<&">' in words
+def parsed(text: str) -> ElementTree.Element:
+    return ElementTree.fromstring(text)  # noqa: S314 - of our own figures
 
 
-def test_svg_draws_every_cell_once(special: np.ndarray) -> None:
+def test_svg_is_well_formed_and_has_every_label_that_fits() -> None:
+    for shape in ((8, 8), (1, 1), (1, 200), (200, 1), (64, 64)):
+        values = np.random.default_rng(0).standard_normal(shape)
+        figure = parsed(svg.view_svg(_view(values, _evil, "<name> & more")))
+        words = ["".join(element.itertext()) for element in figure.iter("{http://www.w3.org/2000/svg}text")]
+        assert any("<name> & more" in word for word in words)
+        assert '<&">' in words
+
+
+def test_svg_draws_every_cell_once_and_refuses_what_is_too_large(special: np.ndarray) -> None:
     figure = svg.view_svg(_view(special))
     assert len(re.findall(r"M[\d.]+ [\d.]+h", figure)) == special.size
     assert "masked" in figure
     assert "masked" not in svg.view_svg(_view(np.ones((2, 2))))
-
-
-def test_svg_refuses_what_is_too_large() -> None:
     with pytest.raises(InputError, match="65,536"):
         svg.view_svg(_view(np.zeros((300, 300))))
-
-
-def test_figures_of_a_scale_share_their_colours() -> None:
+    # figures of a scale share their colours
     assert svg.color("diverging", 0.5) == RAMPS["diverging"][4]
     assert svg.color("sequential", 0.0) == RAMPS["sequential"][0]
     assert svg.color("sequential", 1.0) == RAMPS["sequential"][-1]
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
-@pytest.mark.parametrize("columns", [1, 8, 30])
-def test_text_keeps_to_the_width_and_aligns(special: np.ndarray, width: int, columns: int) -> None:
-    values = np.tile(special, (1, 4))[:, :columns]
-    lines = list(text.matrix(_view(values, _evil), Page(width=width)))
-    assert max(map(cells, lines)) <= width
-    assert len({cells(line) for line in lines[3:11]}) == 1
+def test_text_keeps_to_the_width_and_aligns(special: np.ndarray, width: int) -> None:
+    for columns in (1, 8, 30):
+        lines = list(text.matrix(_view(np.tile(special, (1, 4))[:, :columns], _evil), Page(width=width)))
+        assert max(map(cells, lines)) <= width
+        assert len({cells(line) for line in lines[3:11]}) == 1
 
 
 def test_text_shows_masked_cells_and_leaves_out_rows() -> None:
@@ -116,16 +111,13 @@ def test_text_shows_masked_cells_and_leaves_out_rows() -> None:
     assert len(list(text.matrix(_view(values), EVERYTHING))) == 102
 
 
-@pytest.mark.parametrize("width", [80, 30])
-def test_text_says_why_all_weights_of_a_query_are_zero(width: int) -> None:
+def test_text_says_why_all_weights_of_a_query_are_zero() -> None:
     model = Model.load("decoder", vocabulary="english", device="cpu")
     trace = model.trace(ids=[[1] * 6, [1, 1, 8, 1, 1, 1]])
-    said = [
-        text.render(view_of(trace, "decoder.0.self_attention.weights", Labels(), item=item), Page(width, 4))
-        for item in (0, 1)
-    ]
-    assert "no key is visible to query 0, 1, 2, 3: all weights 0\n" in said[0]
-    assert "no key is visible" not in said[1]
+    first, second = (view_of(trace, "decoder.0.self_attention.weights", Labels(), item=item) for item in (0, 1))
+    for width in (80, 30):
+        assert "no key is visible to query 0, 1, 2, 3: all weights 0\n" in text.render(first, Page(width, 4))
+        assert "no key is visible" not in text.render(second, Page(width, 4))
 
 
 def test_only_the_cells_on_the_page_are_computed() -> None:
@@ -140,11 +132,9 @@ def test_only_the_cells_on_the_page_are_computed() -> None:
     assert sum(asked) < 2000
 
 
-@pytest.mark.parametrize(
-    ("largest", "shown"), [(0.0, "0.0000"), (0.5, "0.5000"), (12.5, "12.500"), (1234.5, "1234.5"), (3e9, "3.000e+09")]
-)
-def test_numbers_have_about_five_digits(largest: float, shown: str) -> None:
-    assert shown in text.render(_view(np.array([[largest]])))
+def test_numbers_have_about_five_digits() -> None:
+    for largest, shown in {0.0: "0.0000", 0.5: "0.5000", 12.5: "12.500", 1234.5: "1234.5", 3e9: "3.000e+09"}.items():
+        assert shown in text.render(_view(np.array([[largest]])))
 
 
 def test_every_step_and_weight_has_every_format(tmp_path: Path) -> None:
@@ -157,7 +147,7 @@ def test_every_step_and_weight_has_every_format(tmp_path: Path) -> None:
             assert (tmp_path / f"{name}{suffix}").stat().st_size > 0
 
 
-def test_every_cell_of_a_model_can_be_explained() -> None:
+def test_every_cell_of_a_model_can_be_explained_and_a_long_sum_is_cut() -> None:
     trace = Model.load("encoder", activation="gelu", norm="pre", bias=True, dtype="float64").trace("the waves crashed")
     for name in trace.names:
         explanation = trace.explain(name, row=min(1, trace.program.shape(name)[-1] - 1))
@@ -165,9 +155,7 @@ def test_every_cell_of_a_model_can_be_explained() -> None:
         assert f"stored      {explanation.stored:.9g}" in shown
         data = json.loads(json.dumps(text.cell_data(explanation), allow_nan=False))
         assert data["stored"] == pytest.approx(explanation.stored)
-
-
-def test_a_long_sum_is_cut_but_its_total_is_whole() -> None:
+    # a long sum is cut
     explanation = Model.load("encoder").trace("the waves").explain("encoder.0.feed_forward.output", row=1, column=0)
     assert "88 more terms" in text.cell_text(explanation)
     assert "more terms" not in text.cell_text(explanation, page=EVERYTHING)
@@ -179,24 +167,23 @@ def test_another_suffix_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("edit", "said"),
-    [
-        (Edit(SCALED, (1, 0, 1), 2.0), "(set by hand)"),
-        (Ablate(SCALED, (range(1, 2), range(3), range(3))), "(ablated to 0)"),
-        (Ablate(SCALED, (range(1, 2), range(3), range(3)), mean=True), "(ablated to the mean)"),
-        (Patch.of(SCALED, np.ones((2, 3, 3))), "(patched)"),
-    ],
-)
-def test_a_value_that_was_not_computed_says_how_it_was_set(edit: Change, said: str) -> None:
-    trace = (
-        Model.load("encoder", heads=2).trace("the waves crashed").edited([Patch.of(SCALED, np.zeros((2, 3, 3))), edit])
-    )
-    explanation = trace.explain_cell(SCALED, (1, 0, 1))
-    assert said in text.cell_text(explanation, edits=trace.edits)
-    assert "(set by an edit)" in text.cell_text(explanation)
-    other = trace.explain_cell("encoder.0.self_attention.scores", (1, 0, 1))
-    assert "(" not in text.cell_text(other, edits=trace.edits).partition("stored ")[2]
+SET: list[tuple[Change, str]] = [
+    (Edit(SCALED, (1, 0, 1), 2.0), "(set by hand)"),
+    (Ablate(SCALED, (range(1, 2), range(3), range(3))), "(ablated to 0)"),
+    (Ablate(SCALED, (range(1, 2), range(3), range(3)), mean=True), "(ablated to the mean)"),
+    (Patch.of(SCALED, np.ones((2, 3, 3))), "(patched)"),
+]
+
+
+def test_a_value_that_was_not_computed_says_how_it_was_set() -> None:
+    plain = Model.load("encoder", heads=2).trace("the waves crashed")
+    for edit, said in SET:
+        trace = plain.edited([Patch.of(SCALED, np.zeros((2, 3, 3))), edit])
+        explanation = trace.explain_cell(SCALED, (1, 0, 1))
+        assert said in text.cell_text(explanation, edits=trace.edits)
+        assert "(set by an edit)" in text.cell_text(explanation)
+        other = trace.explain_cell("encoder.0.self_attention.scores", (1, 0, 1))
+        assert "(" not in text.cell_text(other, edits=trace.edits).partition("stored ")[2]
 
 
 def test_points_have_the_places_of_words_and_the_numbers_of_what_is_called_so() -> None:
@@ -210,37 +197,31 @@ def test_points_have_the_places_of_words_and_the_numbers_of_what_is_called_so() 
 INF, NAN = math.inf, math.nan
 
 
-def _compare(first: list[float], second: list[float], tolerance: float = 1e-5) -> tuple[bool, float]:
-    difference = compare("x", np.array(first), np.array(second), tolerance)
-    return difference.beyond, difference.largest
+COMPARED = [
+    ([1.0, 2.0], [1.0, 2.0], (False, 0.0)),
+    ([-INF, 2.0], [-INF, 2.0], (False, 0.0)),
+    ([NAN, 2.0], [NAN, 2.0], (False, 0.0)),
+    ([NAN, 0.0], [NAN, 1e-6], (False, 1e-6)),
+    ([NAN, 2.0], [0.0, 2.0], (True, INF)),
+    ([-INF, 2.0], [INF, 2.0], (True, INF)),
+    ([-INF, 2.0], [-1e30, 2.0], (True, INF)),
+    ([0.0], [1e-6], (False, 1e-6)),
+    ([0.0], [2e-5], (True, 2e-5)),
+    ([1e6], [1e6 + 1], (False, 1.0)),
+    ([1e6], [1e6 + 20], (True, 20.0)),
+]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ([1.0, 2.0], [1.0, 2.0], (False, 0.0)),
-        ([-INF, 2.0], [-INF, 2.0], (False, 0.0)),
-        ([NAN, 2.0], [NAN, 2.0], (False, 0.0)),
-        ([NAN, 0.0], [NAN, 1e-6], (False, 1e-6)),
-        ([NAN, 2.0], [0.0, 2.0], (True, INF)),
-        ([-INF, 2.0], [INF, 2.0], (True, INF)),
-        ([-INF, 2.0], [-1e30, 2.0], (True, INF)),
-        ([0.0], [1e-6], (False, 1e-6)),
-        ([0.0], [2e-5], (True, 2e-5)),
-        ([1e6], [1e6 + 1], (False, 1.0)),
-        ([1e6], [1e6 + 20], (True, 20.0)),
-    ],
-)
-def test_values_are_compared_with_infinities_and_nan(
-    first: list[float], second: list[float], expected: tuple[bool, float]
-) -> None:
-    assert _compare(first, second) == expected
-    assert _compare(second, first) == expected
+def test_values_are_compared_with_infinities_and_nan() -> None:
+    def compared(first: list[float], second: list[float], tolerance: float = 1e-5) -> tuple[bool, float]:
+        difference = compare("x", np.array(first), np.array(second), tolerance)
+        return difference.beyond, difference.largest
 
-
-def test_no_tolerance_still_takes_equal_values_as_the_same() -> None:
-    assert _compare([1.0, -INF], [1.0, -INF], 0.0) == (False, 0.0)
-    assert _compare([1.0], [1.0 + 1e-15], 0.0)[0]
+    for first, second, expected in COMPARED:
+        assert compared(first, second) == compared(second, first) == expected, (first, second)
+    # without a tolerance equal values are the same still
+    assert compared([1.0, -INF], [1.0, -INF], 0.0) == (False, 0.0)
+    assert compared([1.0], [1.0 + 1e-15], 0.0)[0]
 
 
 def test_the_cell_with_the_largest_difference_is_found() -> None:
@@ -249,14 +230,10 @@ def test_the_cell_with_the_largest_difference_is_found() -> None:
     second[1, 2] = 5.0
     difference = compare("x", first, second, 1e-5)
     assert (difference.index, difference.values, difference.relative) == ((1, 2), (0.0, 5.0), 1.0)
-
-
-def test_a_batch_axis_of_one_is_left_out() -> None:
+    # a batch axis of 1 is left out
     assert not compare("x", np.ones((1, 2, 3)), np.ones((2, 3)), 1e-5).beyond
     assert compare("x", np.ones((2, 2, 3)), np.ones((2, 3)), 1e-5).beyond
-
-
-def test_float32_is_compared_with_float64() -> None:
+    # float32 beside float64
     exact = np.array([0.1])
     difference = compare("x", exact.astype(np.float32), exact, 1e-5)
     assert 0 < difference.largest < 1e-8
@@ -293,37 +270,29 @@ CHARTS = {
 }
 
 
-def parsed(text: str) -> ElementTree.Element:
-    return ElementTree.fromstring(text)  # noqa: S314 - of our own figures
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_a_figure_with_numbers_alone(name):
     chart = CHARTS[name]
-    figure = parsed(chart_svg(chart))
-    assert "script" not in {node.tag.rpartition("}")[2] for node in figure.iter()}
     text = chart_svg(chart)
+    assert "script" not in {node.tag.rpartition("}")[2] for node in parsed(text).iter()}
     assert "nan" not in re.sub(r">[^<]*<", "", text)
     assert "\x1b" not in text
 
 
-def test_all_curves_are_named_and_inside():
+def test_charts_have_all_curves_inside_bars_from_the_baseline_and_whole_counts():
+    # all curves are named and inside
     figure = parsed(chart_svg(CHARTS["many"]))
     texts = [node for node in figure.iter() if node.tag.endswith("text")]
     assert {f"curve {i}" for i in range(30)} <= {node.text for node in texts}
     assert all(0 <= float(node.get("x")) <= WIDTH for node in texts)
     assert all(0 <= float(node.get("y")) <= float(figure.get("height")) for node in texts)
     assert float(figure.get("height")) >= HEIGHT
-
-
-def test_bars_grow_from_the_baseline():
+    # bars grow from the baseline
     figure = parsed(chart_svg(CHARTS["bars"]))
     up, down = [node for node in figure.iter() if node.tag.endswith("rect")][1:]
     assert float(up.get("y")) + float(up.get("height")) == pytest.approx(float(down.get("y")), abs=0.02)
     assert float(down.get("height")) == pytest.approx(2 * float(up.get("height")), abs=0.02)
-
-
-def test_counts_are_marked_at_whole_numbers():
+    # counts are marked at whole numbers
     texts = [node.text for node in parsed(chart_svg(CHARTS["counts"])).iter() if node.tag.endswith("text")]
     assert {"0", "1", "2", "3"} <= set(texts)
     assert {"0.2", "0.4"} <= set(texts)

@@ -67,7 +67,8 @@ def test_headers_that_cannot_be(tmp_path, count):
             archive.writestr("value/a.npy", npy(header, data))
         read_or_refused(lambda: read_all(path), path)
 
-    sizes = [
+    kinds = ["'<f8'", "'|O'", "'<U9'", "'|V0'", "'<f4'", "'?'", "None", "'<M8[D]'", "[('a', '<f8')]"]
+    shapes = [
         "()",
         "(1,)",
         "(0,)",
@@ -80,16 +81,9 @@ def test_headers_that_cannot_be(tmp_path, count):
         f"({10**30},)",
         "[2]",
     ]
-    hold(
-        count,
-        check,
-        descr=st.sampled_from(
-            ["'<f8'", "'|O'", "'<U9'", "'|V0'", "'<f4'", "'?'", "None", "'<M8[D]'", "[('a', '<f8')]"]
-        ),
-        order=st.sampled_from(["False", "True", "None", "2"]),
-        shape=st.sampled_from(sizes),
-        data=st.binary(max_size=64),
-    )
+    strategies = {"descr": kinds, "order": ["False", "True", "None", "2"], "shape": shapes}
+    sampled = {name: st.sampled_from(values) for name, values in strategies.items()}
+    hold(count, check, **sampled, data=st.binary(max_size=64))
 
 
 def test_a_small_file_of_very_many_zeros_is_read_a_run_at_a_time(tmp_path):

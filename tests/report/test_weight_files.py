@@ -116,7 +116,7 @@ def test_what_fails_on_the_way_leaves_nothing(form: str, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
+def test_what_is_there_or_has_another_ending_is_not_written_over(tmp_path: Path) -> None:
     model = Model.load("encoder", device="cpu")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "note.txt").write_text("mine")
@@ -129,11 +129,8 @@ def test_nothing_that_is_there_is_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "empty" / "config.json").is_file()
     with pytest.raises(InputError, match="cannot be made"):
         export(model, tmp_path / "full" / "note.txt" / "below", "raw")
-
-
-def test_the_ending_of_a_file_has_to_be_that_of_the_form(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ends in \.npz is npz, not raw"):
-        export(Model.load("encoder", device="cpu"), tmp_path / "a.npz", "raw")
+        export(model, tmp_path / "a.npz", "raw")
 
 
 def test_a_model_that_no_settings_say_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
